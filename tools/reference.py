@@ -127,7 +127,7 @@ def kernels() -> str:
         ("kernel", "what it does", "pressure", "sensitivity", "because"),
         ((code(row.name), row.what, row.pressure, row.sensitivity, row.why) for row in tables.built_in_kernels()),
     )
-    units = {"bytes": "a size", "count": "a number"}
+    units = {"bytes": "a size", "count": "a number", "time": "a time", "switch": "the word alone", "file": "a file"}
     parameters = table(
         ("kernel", "parameter", "given as", "usually", "what it is"),
         (

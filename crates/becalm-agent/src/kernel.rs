@@ -3,13 +3,14 @@
 //! It is a program like any other that the agent starts: as `/proc/self/exe kernel …`, so that it is there on every host.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use becalm_core::facts::read::Machine;
 use becalm_core::kernel::given::Given;
+use becalm_core::kernel::marks::Marks;
 use becalm_core::kernel::table::{row, TABLE};
-use becalm_core::kernel::{room, Row};
+use becalm_core::kernel::{room, Row, Unit};
 use serde_json::{json, Map, Value};
 
 const USAGE: &str = "becalm-agent kernel NAME [--PARAMETER NUMBER] …";
@@ -22,11 +23,12 @@ const SHARE: u64 = 4;
 pub struct Asked {
     row: &'static Row,
     values: Vec<(String, u64)>,
+    marks: Option<PathBuf>,
 }
 
 impl PartialEq for Asked {
     fn eq(&self, other: &Self) -> bool {
-        self.row.name == other.row.name && self.values == other.values
+        self.row.name == other.row.name && (&self.values, &self.marks) == (&other.values, &other.marks)
     }
 }
 
@@ -35,8 +37,15 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Asked, Str
     let name = arguments.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
     let known = || TABLE.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
     let row = row(&name).ok_or_else(|| format!("there is no kernel {name:?}, but {}; {USAGE}.", known()))?;
-    let mut values = Vec::new();
+    let (mut values, mut marks) = (Vec::new(), None);
+    let marked = row.parameters.iter().any(|each| each.unit == Unit::File);
     while let Some(name) = arguments.next() {
+        if marked && name == "--marks" {
+            marks = Some(PathBuf::from(
+                arguments.next().ok_or_else(|| format!("--marks takes a file; {USAGE}."))?,
+            ));
+            continue;
+        }
         let value = arguments.next().and_then(|value| value.to_str()?.parse::<u64>().ok());
         let value = value.ok_or_else(|| format!("{} takes a whole number; {USAGE}.", name.display()))?;
         let parameter = name.to_str().and_then(|name| name.strip_prefix("--"));
@@ -45,7 +54,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Asked, Str
     }
     // What is asked for is checked here, against any machine; the sizes of this one follow when it runs.
     Given::of(row, &values, room::UNKNOWN_CACHE, u64::MAX)?;
-    Ok(Asked { row, values })
+    Ok(Asked { row, values, marks })
 }
 
 /// Run it and print what came of it.
@@ -67,9 +76,17 @@ fn served(asked: &Asked) -> Result<Value, String> {
     let available = room::available(&machine);
     let cache = room::last_level(&machine, room::here());
     let limit = available.map_or(u64::MAX, |bytes| bytes / SHARE);
-    let given = Given::of(asked.row, &asked.values, cache.unwrap_or(room::UNKNOWN_CACHE), limit)?;
+    let mut given = Given::of(asked.row, &asked.values, cache.unwrap_or(room::UNKNOWN_CACHE), limit)?;
     room::refuse(asked.row.name, (asked.row.memory)(&given), available)?;
+    if let Some(path) = &asked.marks {
+        let opened = Marks::into_file(path);
+        given.marks =
+            opened.map_err(|error| format!("Marks cannot be written to {}: {error}.", path.display()))?;
+    }
     let done = (asked.row.run)(&given);
+    if given.marks.failed() {
+        return Err("Marks could not be written; is the disk full, or standard error closed?".to_owned());
+    }
     let values: Map<String, Value> =
         given.all().map(|(name, value)| (name.to_owned(), value.into())).collect();
     Ok(json!({

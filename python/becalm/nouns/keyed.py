@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from becalm.errors import UsageError
 from becalm.units import duration_ns, size_bytes
@@ -16,10 +16,11 @@ LONGEST_NS = 3_600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Numbers by name, in the order of what is known (times in ns, sizes in bytes), and words that stand alone."""
+    """Numbers by name, in the order of what is known (times in ns, sizes in bytes), words alone, and texts."""
 
     numbers: Mapping[str, int]
     words: frozenset[str]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
@@ -32,32 +33,35 @@ def keyed(
     text: str,
     known: Mapping[str, int | None],
     words: tuple[str, ...] = (),
-    times: Mapping[str, int] | None = None,
+    times: Mapping[str, int | None] | None = None,
     sizes: Mapping[str, int | None] | None = None,
+    texts: tuple[str, ...] = (),
 ) -> Given:
     """Read a text of `kind`; `known` has the default of each number, None for none, `times` those of times, ns, `sizes`
-    those of sizes, bytes.
+    those of sizes, bytes; `texts` are names whose value is any text without a comma.
 
     Raises UsageError.
     """
     times, sizes = times or {}, sizes or {}
     found = {**known, **times, **sizes}
-    alone = set()
+    alone, told = set(), {}
     for part in (each.strip() for each in text.split(",")):
         name, equals, value = part.partition("=")
         if not equals and name in words:
             alone.add(name)
         elif name in times:
             found[name] = _time(kind, name, value)
+        elif name in texts and value:
+            told[name] = value
         elif name in sizes:
             found[name] = _size(kind, name, value)
         elif name not in known:
-            raise UsageError(_unknown(kind, name, (*known, *times, *sizes, *words)))
+            raise UsageError(_unknown(kind, name, (*known, *times, *sizes, *texts, *words)))
         elif not (value.isascii() and value.isdigit() and 0 < int(value) < 2**31):
             raise UsageError(f"{kind}: {name} is a whole number above zero, not {value!r}. Write it like {name}=10")
         else:
             found[name] = int(value)
-    return Given({name: value for name, value in found.items() if value is not None}, frozenset(alone))
+    return Given({name: value for name, value in found.items() if value is not None}, frozenset(alone), told)
 
 
 def _time(kind: str, name: str, value: str) -> int:

@@ -91,7 +91,7 @@ class KernelParameter:
     """
 
     name: str
-    unit: Literal["bytes", "count"]
+    unit: Literal["bytes", "count", "time", "switch", "file"]
     least: int
     usual: str
     meaning: str

@@ -21,7 +21,8 @@ def open_kernel(text: str, asked: Asked) -> tuple[Workload, ...]:
     name, _, rest = text.partition(":")
     row = _row(name.strip())
     given = _given(row, rest.strip())
-    words = [word for key, value in given.numbers.items() for word in (f"--{key}", str(value))]
+    values = {**given.numbers, **dict.fromkeys(sorted(given.words), 1), **given.texts}
+    words = [word for key, value in values.items() for word in (f"--{key}", str(value))]
     return (asked.workload([AGENT, "kernel", row.name, *words], name=f"kernel:{text}", parameters=given.parameters),)
 
 
@@ -42,10 +43,10 @@ def _given(row: tables.BuiltInKernel, text: str) -> Given:
     def of(unit: str) -> dict[str, int | None]:
         return {each.name: None for each in row.parameters if each.unit == unit}
 
-    given = keyed(kind, text, of("count"), sizes=of("bytes"))
+    given = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
     for each in row.parameters:
         value = given.numbers.get(each.name, each.least)
         if value < each.least:
-            unit = " bytes" if each.unit == "bytes" else ""
+            unit = {"bytes": " bytes", "time": " ns"}.get(each.unit, "")
             raise UsageError(f"{kind}: {each.name} is at least {each.least}{unit}, not {value}.")
     return given

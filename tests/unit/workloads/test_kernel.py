@@ -27,6 +27,12 @@ def test_what_is_given_is_handed_on_and_nothing_else():
     assert [each.argv[4] for each in several] == [str(1 << 20), str(2 << 20)]
 
 
+def test_words_times_and_files_are_handed_on_too():
+    assert single("kernel:cpuburner:endless").argv[3:] == ("--endless", "1")
+    made = single("kernel:change:period=20ms,turns=4,marks=/var/tmp/a b")
+    assert made.argv[3:] == ("--turns", "4", "--period", "20000000", "--marks", "/var/tmp/a b")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -37,6 +43,10 @@ def test_what_is_given_is_handed_on_and_nothing_else():
         ("chase:work=0", "work is a whole number above zero"),
         ("chase:work=1e9", "work is a whole number above zero, not '1e9'"),
         ("float:size=1MiB", "kernel:float has no option 'size'"),
+        ("chase:endless", "kernel:chase has no option 'endless'"),
+        ("change:period=1us", "kernel:change: period is at least 1000000 ns, not 1000."),
+        ("change:period=20", "period is a time with its unit"),
+        ("matrixmult:marks=", "kernel:matrixmult has no option 'marks'"),
     ],
 )
 def test_what_is_none_is_said(text, words):

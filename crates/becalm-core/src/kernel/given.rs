@@ -1,5 +1,6 @@
 //! What a kernel is asked to do: a value of each of its parameters.
 
+use super::marks::Marks;
 use super::{Parameter, Row, Unit, Usual};
 
 /// A kernel with a value for each of its parameters, in the order of its row.
@@ -7,6 +8,8 @@ use super::{Parameter, Row, Unit, Usual};
 pub struct Given {
     pub row: &'static Row,
     values: Vec<u64>,
+    /// Where it tells of its pieces of work.
+    pub marks: Marks,
 }
 
 /// Numbers of a text stay below this, so that no product of two of them with a line runs over.
@@ -27,6 +30,9 @@ impl Given {
         }
         let values =
             row.parameters.iter().map(|each| match asked.iter().rev().find(|(name, _)| name == each.name) {
+                Some((_, value)) if each.unit == Unit::Switch && *value > 1 => {
+                    Err(format!("{} of the kernel {} is 0 or 1, not {value}.", each.name, row.name))
+                }
                 Some((_, value)) if (each.least..MOST).contains(value) => Ok(*value),
                 Some((_, value)) => Err(format!(
                     "{} of the kernel {} cannot be {value}: it is {} and less than {MOST}.",
@@ -41,7 +47,7 @@ impl Given {
                     }
                 }),
             });
-        Ok(Given { row, values: values.collect::<Result<_, _>>()? })
+        Ok(Given { row, values: values.collect::<Result<_, _>>()?, marks: Marks::default() })
     }
 
     /// The value of a parameter of its row; 0 for a name that is none of them.
@@ -50,9 +56,19 @@ impl Given {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or(0)
     }
 
+    /// How much of something is done: the value of a parameter, or without end where that is asked for.
+    pub fn amount(&self, name: &str) -> u64 {
+        if self.number("endless") == 1 {
+            u64::MAX
+        } else {
+            self.number(name)
+        }
+    }
+
     /// Names and values, in the order of the row.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.row.parameters.iter().map(|each| each.name).zip(self.values.iter().copied())
+        let numbers = self.row.parameters.iter().zip(self.values.iter().copied());
+        numbers.filter(|(each, _)| each.unit != Unit::File).map(|(each, value)| (each.name, value))
     }
 }
 
@@ -67,7 +83,8 @@ impl Parameter {
     fn from(&self) -> String {
         match self.unit {
             Unit::Bytes => format!("{} bytes at least", self.least),
-            Unit::Count => format!("a number of at least {}", self.least),
+            Unit::Time => format!("{} ns at least", self.least),
+            _ => format!("a number of at least {}", self.least),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Built-in kernels: small programs whose pressure on shared caches and memory, and whose sensitivity to that of others,
-//! are known. `table` names them, a file each; `given` is what one is asked to do, `room` how much memory there is.
+//! are known. `table` names them, a file each; `given` is what one is asked to do, `room` how much memory there is, `marks`
+//! tell when the next piece of their work begins.
 //!
 //! Each does a fixed amount of work on memory that was touched beforehand, and returns a checksum that depends on all
 //! of it, so that no compiler leaves any of it out. The agent runs one as `/proc/self/exe kernel NAME`.
@@ -9,10 +10,16 @@ use std::time::Instant;
 use serde::Serialize;
 
 mod branchy;
+mod change;
 mod chase;
+mod cpuburner;
 mod float;
 mod gather;
 pub mod given;
+pub mod marks;
+mod matrixmult;
+mod memeater;
+mod phases;
 pub mod room;
 mod stride;
 pub mod table;
@@ -29,6 +36,12 @@ pub const LINE: usize = 64;
 pub enum Unit {
     Bytes,
     Count,
+    /// ns.
+    Time,
+    /// 1 for on.
+    Switch,
+    /// A path, which is no number.
+    File,
 }
 
 /// What a parameter is when nothing is said: a number, or a part of the last-level cache, `times`/`parts` of it.
@@ -74,6 +87,22 @@ const fn work(usual: u64, meaning: &'static str) -> Parameter {
 const fn count(name: &'static str, usual: u64, meaning: &'static str) -> Parameter {
     Parameter { name, unit: Unit::Count, least: 1, usual: Usual::Number(usual), meaning }
 }
+
+const ENDLESS: Parameter = Parameter {
+    name: "endless",
+    unit: Unit::Switch,
+    least: 0,
+    usual: Usual::Number(0),
+    meaning: "until it is ended",
+};
+
+const MARKS: Parameter = Parameter {
+    name: "marks",
+    unit: Unit::File,
+    least: 0,
+    usual: Usual::Number(0),
+    meaning: "where marks are written, in place of standard error",
+};
 
 /// One kernel. `pressure` and `sensitivity` are ranks among the rows, 0 for none to 5, on one chip: how much it takes of
 /// what is shared, and how much it loses when others take it; `why` says so in words.
