@@ -87,7 +87,7 @@ pub const TABLE: &[Row] = &[
         pressure: 0,
         sensitivity: 0,
         why: "nothing that it does leaves the core: it never misses",
-        parameters: &[work(100_000_000, "steps"), ENDLESS],
+        parameters: &[work(60_000_000, "steps"), ENDLESS],
         memory: |_| 0,
         run: cpuburner::run,
     },
