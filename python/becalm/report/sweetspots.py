@@ -1,4 +1,4 @@
-"""Sweet spots on the terminal and in Markdown: ratio curves, spots, migrations with what they cost."""
+"""Sweet spots on the terminal, in Markdown and as a page: ratio curves, spots, migrations with what they cost."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.migration.spotted import Spotted
-from becalm.report import markdown
+from becalm.report import markdown, sweetspots_figures
 from becalm.report.design.terminal import grid
+from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.wording import sweetspots as wording
 from becalm.wording.measurement import duration
@@ -40,6 +41,23 @@ def as_markdown(found: Spotted) -> str:
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
     return markdown.written([*lines, "", wording.origin(found)])
+
+
+def as_html(found: Spotted) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    title, *lines = found.sentence.splitlines()
+    programs, *others = tables(found)
+    parts = [Part("Ratio of misses", tuple(sweetspots_figures.curves(found)), programs)]
+    parts += [Part(each.title[:1].upper() + each.title[1:] or "Sweet spots", (), each) for each in others]
+    return filled(
+        "parts.html",
+        "--report FILE.md",
+        title=title,
+        lines=(*lines, wording.origin(found)),
+        parts=parts,
+        findings=(),
+        facts="",
+    )
 
 
 def curves(found: Spotted, shades: str) -> list[str]:
@@ -76,7 +94,7 @@ def tables(found: Spotted) -> Iterator[Table]:
         for each in found.spots[:MOST]
     ]
     if spots:
-        title = f"the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
+        title = f"sweet spots, the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
     moved = [
         (_time(found, each["time_ns"]), names[each["program"]], f"{each['from']} to {each['to']}", _excess(each))

@@ -1,0 +1,98 @@
+"""The pictures of sweet spots: each program's ratio of misses over time, with its states, spots and migrations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from becalm.migration.spotted import Spotted
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
+from becalm.report.page import Picture
+from becalm.wording.sweetspots import KINDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 6
+"""Programs that are drawn."""
+
+SPOTS = ((OTHER, "D"), (AFTER, "v"), (ALARM, "^"))
+"""Colour and shape of each type."""
+
+UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+
+
+def curves(found: Spotted) -> Iterator[Picture]:
+    """A picture a program, of the first `MOST`: windows that are not known are gaps."""
+    rest = len(found.programs) - MOST
+    for number, seen in list(enumerate(found.programs))[:MOST]:
+        if not any(each["known"] and each["references"] for each in found.windows(number)):
+            continue
+        said = f"Task {seen['task']}: a step is a window, a gap one that is not known or read nothing."
+        said += " Bands: more is missed, or it is evicted."
+        more = f" The first {MOST} of {len(found.programs)} programs." if rest > 0 and not number else ""
+        yield Picture(_curve(found, number, f"task {seen['task']}"), said + more)
+
+
+def _curve(found: Spotted, number: int, name: str) -> str:
+    last = found.found["until_ns"]
+    size, unit = (
+        next((each for each in UNITS if last >= each[0]), (1.0, "ns")) if found.unit == "ns" else (1, found.unit)
+    )
+    with figure(2.4) as (drawn, axes):
+        for each in found.found["states"]:
+            if each["program"] == number:
+                color = ALARM if each["kind"] == 2 else AFTER
+                axes.axvspan(each["from_ns"] / size, each["until_ns"] / size, color=color, alpha=0.12, linewidth=0)
+        top = 0.0
+        for part in _known(found, number):
+            ends = [*(each["from_ns"] / size for each in part), part[-1]["until_ns"] / size]
+            ratios = [100 * each["misses"] / each["references"] for each in part]
+            top = max(top, *ratios)
+            axes.step(ends, [*ratios, ratios[-1]], where="post", color=BEFORE, linewidth=1.2)
+        top = top or 1.0
+        _spots(axes, found, number, size, top)
+        for each in found.found["migrations"]:
+            if each["program"] == number:
+                axes.axvline(each["time_ns"] / size, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+        axes.set_xlim(found.found["from_ns"] / size, max(last, found.found["from_ns"] + 1) / size)
+        axes.set_ylim(0, 1.15 * top)
+        axes.grid(axis="y", color=FAINT, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel(f"time, {unit}" if found.unit == "ns" else unit)
+        axes.set_ylabel("missed, %")
+        return svg(drawn, f"sweet spots of {name}", f"Ratio of misses of {name} over time")
+
+
+def _spots(axes: Axes, found: Spotted, number: int, size: float, top: float) -> None:
+    """Marks above the curve, and what they mean."""
+    shown = False
+    for kind, (color, marker) in enumerate(SPOTS):
+        at = [each["time_ns"] / size for each in found.spots if each["program"] == number and each["kind"] == kind]
+        if at:
+            drawn: Any = axes.plot(at, [1.08 * top] * len(at), marker, color=color, markersize=6, linestyle="none")
+            drawn[0].set_label(KINDS[kind])
+            shown = True
+    if any(each["program"] == number for each in found.found["migrations"]):
+        axes.plot([], [], color=INK, linewidth=0.8, linestyle=(0, (3, 2)), label="moved")
+        shown = True
+    if shown:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, fontsize=9)
+
+
+def _known(found: Spotted, number: int) -> Iterator[list[dict[str, Any]]]:
+    """Runs of windows with known ratios that follow each other."""
+    part: list[dict[str, Any]] = []
+    end = -math.inf
+    for each in found.windows(number):
+        ratio = each["known"] and each["references"]
+        if not ratio or each["from_ns"] > end:
+            if part:
+                yield part
+            part = []
+        if ratio:
+            part.append(each)
+        end = each["until_ns"]
+    if part:
+        yield part
