@@ -220,6 +220,7 @@ def test_a_text_is_what_it_says_it_is(row, case):
             "tune",
             "suite",
             "regions",
+            "profile",
         )
     else:
         holds(text, row)

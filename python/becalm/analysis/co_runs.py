@@ -62,7 +62,7 @@ def co_run_profile(
     runs wrote to standard error and output, by number; `tallies`: what the neighbours of a workload did; `told`: more
     remarks."""
     options = CoRunOptions.from_json(study.options)
-    names = options.names
+    names = options.names or tuple(each.name for each in study.workloads if not each.beside)
     by_workload: dict[int, list[Run]] = {}
     for run in rows:
         by_workload.setdefault(run.workload, []).append(run)

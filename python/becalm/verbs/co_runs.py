@@ -136,8 +136,8 @@ def measure_co_runs(
 def conclude_stored(document: Document) -> CoRunProfile:
     """The profile of a stored study without one: of one that was ended before it was concluded."""
     study = document.study
-    options = CoRunOptions.from_json(study.options)
-    places = {name: place for place, name in enumerate(options.names)}
+    alone = [each.name for each in study.workloads if not each.beside]
+    places = {name: place for place, name in enumerate(alone)}
     some = [
         Cell(places[each.name], tuple(places[near.workload.name] for near in each.beside))
         for each in study.workloads[len(places) :]
