@@ -285,6 +285,16 @@ impl<'a, P: Policy> Simulation<'a, P> {
         self.policy.account(&mut here.queue, self.now - from)
     }
 
+    /// What waking takes is the waker's for the scheduler, as in the kernel, also where the wakee takes the CPU at once.
+    fn charge(&mut self, cpu: usize, cost: u64) {
+        let over = self.account(cpu);
+        let here = &mut self.cpus[cpu];
+        if here.queue.current.is_some() {
+            here.since_ns = here.since_ns.max(self.now) + cost;
+            here.choose |= over | self.policy.account(&mut here.queue, cost);
+        }
+    }
+
     /// The timer of the running task's slice, where there is one (HRTICK); the kernel sets none shorter than 10 µs.
     fn time_slice(&mut self, cpu: usize) {
         let here = &mut self.cpus[cpu];

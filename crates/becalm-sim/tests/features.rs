@@ -167,6 +167,7 @@ fn cases() -> Vec<(Workload, Machine)> {
     let bench =
         |groups, fan, loops, room| Hackbench { groups, fan, loops, room, ..Hackbench::default() }.workload();
     let apart = Machine { llc_cpus: 1, migration_cost_ns: 50_000, ..Machine::default() };
+    let apart_again = apart.clone();
     let dear = Machine { cpus: 3, switch_ns: 20_000, write_ns: 20_000, ..apart.clone() };
     let phases = vec![Step::Repeat(20), Step::Compute(3_000_000), Step::Sleep(2_000_000), Step::End];
     let tasks = (0..9).map(|number| TaskDefinition {
@@ -186,6 +187,11 @@ fn cases() -> Vec<(Workload, Machine)> {
         (bench(4, 5, 10, 4), Machine { cpus: 4, ..Machine::default() }),
         (bench(8, 2, 18, 1), Machine { cpus: 13, ..apart }),
         (bench(7, 3, 19, 1), dear),
+        (
+            bench(4, 12, 10, 1),
+            Machine { cpus: 4, wakeup_ns: 20_000, migration_cost_ns: 500_000, ..apart_again },
+        ),
+        (bench(2, 2, 10, 1), Machine { cpus: 3, migration_cost_ns: 0, ..Machine::default() }),
         (
             bench(6, 12, 27, 1),
             Machine { cpus: 13, llc_cpus: 4, wakeup_ns: 20_000, migration_ns: 1, ..Machine::default() },

@@ -95,7 +95,7 @@ impl<P: Policy> Simulation<'_, P> {
         here.previous = task as u32;
         here.free_ns = begins;
         // What switching takes counts as the task's own for the scheduler: the kernel's clock runs on.
-        here.since_ns = self.now;
+        here.since_ns = here.since_ns.max(self.now);
         here.span_ns = begins;
         here.advanced_ns = begins;
         if !same {

@@ -211,6 +211,7 @@ impl<P: Policy> Simulation<'_, P> {
         let here = &mut self.cpus[cpu];
         here.free_ns = here.free_ns.max(self.now) + cost;
         self.counts.overhead_ns += cost;
+        self.charge(cpu, cost);
         self.wake(task, Some(cpu));
     }
 
