@@ -28,6 +28,26 @@ def simulator_path() -> str:
     return path
 
 
+def ask(family: str, request: Mapping[str, Any], engine: str, less: str) -> dict[str, Any]:
+    """The one answer of `becalm-sim FAMILY` to one request. `engine`: who that is in a sentence; `less`: what to do
+    where there was too little memory.
+
+    Raises UsageError for what cannot be answered, MachineError when the program is missing or was ended.
+    """
+    line = json.dumps(request) + "\n"
+    done = subprocess.run([simulator_path(), family], input=line, capture_output=True, text=True, check=False)
+    if done.returncode or not done.stdout:
+        why = f"ended with {done.returncode}"
+        if done.returncode == -9:
+            why = f"was killed, probably for want of memory: {less}"
+        raise MachineError(f"{engine} {why}.")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    if "error" in answer:
+        raise UsageError(answer["error"])
+    (found,) = answer.values()
+    return dict(found)
+
+
 class Engine:
     """A running simulator. Requests are answered one after the other; `stop` ends the one that is going on."""
 
