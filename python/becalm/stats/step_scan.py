@@ -52,6 +52,10 @@ class _Step:
     level: float
     size: float
 
+    def scaled(self, after: int) -> float:
+        """Its size with the variance that a value has, of white noise."""
+        return self.size / math.sqrt(1 / after + 1 / self.before)
+
 
 @dataclass(slots=True)
 class Scan:
@@ -86,15 +90,13 @@ class Scan:
         self.values.append(value)
         self.errors.append(error)
         count = len(self.values)
-        for index, (after, most) in enumerate(LOOKS):
+        for index, (after, _) in enumerate(LOOKS):
             at = count - after
             self._now[index] = None
             if at - self.first >= BEFORE:
-                before = min(most, at - self.first)
-                level = self._level(at, before)
-                step = sum(self.values[at:]) / after - level
-                self._now[index] = _Step(at, before, level, step)
-                self._steps[index].append((at, step / math.sqrt(1 / after + 1 / before)))
+                step = self._step(at, index, self.first)
+                self._now[index] = step
+                self._steps[index].append((at, step.scaled(after)))
         if count % EVERY == 0:
             self._scale()
 
@@ -132,12 +134,10 @@ class Scan:
         share = error * (LEAST + BEFORE + LOOKS[0][0]) / len(BACK) / max(1, len(places))
         found, least = None, share
         for at in places:
-            for index, (after, most) in enumerate(LOOKS):
+            for index, (after, _) in enumerate(LOOKS):
                 if at + after > count:
                     continue
-                before = min(most, at)
-                level = self._level(at, before)
-                step = _Step(at, before, level, sum(self.values[at : at + after]) / after - level)
+                step = self._step(at, index, 0)
                 if abs(step.size) < self.white or not self._agreed(step, after):
                     continue
                 beside = self._past(0, at, index) + self._past(at, count, index)
@@ -165,38 +165,44 @@ class Scan:
         for index, (after, most) in enumerate(LOOKS):
             before = min(most, len(self.values) - self.first)
             if self.white > 0 and before >= BEFORE:
-                usual = _Step(len(self.values), before, 0.0, 0.0)
-                scale, freedom = self._scale_of(usual, after, self.factors[index], priors[index])
+                variance, freedom = self._usual(before, after, self.factors[index], priors[index])
                 if freedom >= FREEDOM:
                     t = max(2.5, -float(stdtrit(freedom, error * SHARES[index] / 2)))
-                    least = min(least, max(self.white, t * scale))
+                    least = min(least, max(self.white, t * math.sqrt(variance)))
         return least if math.isfinite(least) else math.nan
 
     def _past(self, begin: int, end: int, index: int) -> list[tuple[int, float]]:
         """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
+        after, _ = LOOKS[index]
+        places = range(begin + BEFORE, end - after + 1)
+        return [(at, self._step(at, index, begin).scaled(after)) for at in places]
+
+    def _step(self, at: int, index: int, begin: int) -> _Step:
+        """The values of a look from a position on against those before it, of a level that begins at `begin`."""
         after, most = LOOKS[index]
-        made = []
-        for at in range(begin + BEFORE, end - after + 1):
-            before = min(most, at - begin)
-            size = sum(self.values[at : at + after]) / after - self._level(at, before)
-            made.append((at, size / math.sqrt(1 / after + 1 / before)))
-        return made
+        before = min(most, at - begin)
+        level = self._level(at, before)
+        return _Step(at, before, level, sum(self.values[at : at + after]) / after - level)
 
     def _scale_of(self, step: _Step, after: int, factor: tuple[float, float], prior: Prior) -> tuple[float, float]:
         """Standard deviation of a step where there is none, and its degrees of freedom."""
+        usual, freedom = self._usual(step.before, after, factor, prior)
+        return math.sqrt(usual + self._worse(step.at, after, step.before)), freedom
+
+    def _usual(self, before: int, after: int, factor: tuple[float, float], prior: Prior) -> tuple[float, float]:
+        """Variance of a step where there is none, of sittings that are known as well as ever; degrees of freedom."""
         value, more = moderate(*factor, prior) if factor[1] or prior.freedom else (1.0, 0.0)
         if not more:
             return math.inf, 0.0
         count = min(REMEMBERED, len(self.values))
         # Two thirds: successive differences share a value (von Neumann's statistic has that efficiency).
         freedom = 1 / (1 / (count * 2 / 3) + 1 / more)
-        usual = self.white**2 * (1 / after + 1 / step.before) * max(1.0, value)
-        return math.sqrt(usual + self._worse(step.at, after, step.before)), freedom
+        return self.white**2 * (1 / after + 1 / before) * max(1.0, value), freedom
 
     def _worse(self, at: int, after: int, before: int) -> float:
         """Variance that sittings beside the step add, since they are known worse than those before them."""
         usual = sum(each * each for each in self.errors[at - before : at]) / before
-        new = sum(each * each for each in self.errors[at : at + after]) / after if at < len(self.errors) else usual
+        new = sum(each * each for each in self.errors[at : at + after]) / after
         return max(0.0, new - usual) / after
 
     def _level(self, at: int, before: int) -> float:
