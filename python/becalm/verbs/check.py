@@ -36,8 +36,6 @@ from becalm.workloads.asked import Asked
 BUILD = "{build}"
 """Where the directory of a build stands in a command."""
 
-_PROGRAM = set(options(CommandLine)) | set(options(Workload))
-
 STORED = ("more_old", "more_new", "shift")
 """Options for stored results alone."""
 
@@ -79,14 +77,13 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
     StoreError.
     """
-    made, session, _ = asked(CheckOptions, given, WithProfile, Response, Work)
+    made, session, program = asked(CheckOptions, given, WithProfile, Response, Work)
     if stored:
         return words.worded(_stored(list(commands), made, session, cast(dict[str, Any], given)))
     if other := [name for name in STORED if given.get(name)]:
         raise UsageError(
             f"--{other[0].replace('_', '-')} belongs to --stored, which compares what was measured before."
         )
-    program: Any = {name: value for name, value in given.items() if name in _PROGRAM}
     pairs, missing = _opened(_pairs(list(commands), made), session.user, program)
     alpha = simultaneous_alpha(1 - made.confidence, len(pairs))
     own = set(options(CheckOptions))

@@ -100,8 +100,8 @@ TABLE = (
 
 def several(command: Text) -> bool:
     """Whether a text is of a source that may name several programs."""
-    kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
-    return bool(colon) and kind in {row.kind for row in TABLE[1:] if not row.alone}
+    row = _source(command)
+    return row is not None and not row.alone
 
 
 def refuse_source(command: Text) -> None:
@@ -116,7 +116,7 @@ def refuse_source(command: Text) -> None:
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     """The program of a command line, or of a text of a source that names one. Raises UsageError."""
     program = _with_neighbours(program)
-    if not _is_source(command):
+    if _source(command) is None:
         return Workload.of(command, **program)
     found = gather([command], Asked.of(None, None, program))
     if len(found) > 1:
@@ -154,10 +154,10 @@ def open(
     return gather([texts] if isinstance(texts, str) else texts, Asked.of(python, user, _with_neighbours(program)))
 
 
-def _is_source(command: object) -> bool:
-    """Whether a text names programs by a source."""
+def _source(command: object) -> Row | None:
+    """The row of the source by which a text names programs; None for a command line."""
     kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
-    return bool(colon) and kind in {row.kind for row in TABLE[1:]}
+    return next((row for row in TABLE[1:] if colon and row.kind == kind), None)
 
 
 def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
@@ -166,7 +166,7 @@ def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
     if not given:
         return program
     texts = [given] if isinstance(given, str) else list(given)
-    made = [single(each) if _is_source(each) else each for each in texts]
+    made = [each if _source(each) is None else single(each) for each in texts]
     return cast(ProgramKeywords, {**program, "beside": made})
 
 
