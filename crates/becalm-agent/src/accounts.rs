@@ -8,7 +8,7 @@ use std::fs;
 use becalm_core::exec::account::RunQueue;
 use becalm_core::load::family::Family;
 use becalm_core::load::own::{Own, Scope};
-use becalm_core::source::delays::Delays;
+use becalm_core::source::delays::{Delays, NOT_CREDIBLE};
 use becalm_core::source::perf_events::{Counters, Counts, Pair};
 use becalm_core::source::taskstats::TaskStats;
 
@@ -124,6 +124,10 @@ impl Accounts {
         }
         let (others, tasks, lost) = self.family.finish(pid);
         delays.add(&others);
+        if self.delays_counted && delays.value("block_ns").is_none() {
+            let known = self.reasons.iter().any(|(what, _)| *what == "delays");
+            (!known).then(|| self.reasons.push(("delays", NOT_CREDIBLE.to_owned())));
+        }
         Own { level, scope: Scope::Tree, delays, tasks: Some(tasks), lost: Some(lost), ..Own::default() }
     }
 }

@@ -212,6 +212,7 @@ fn read(
     if let Some(asking) = taskstats {
         account.complete(&asking.of_process(pid as u32)?.delays, delays);
     }
+    account.doubt(u64::try_from(clock_ns(libc::CLOCK_BOOTTIME)).unwrap_or(u64::MAX), process.tick_ns());
     Ok(account)
 }
 

@@ -30,6 +30,10 @@ Ends = tuple[float | None, float | None]
 REFUSED_BELOW = -0.01
 """A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
 
+COUNTED_DELAYS = 3
+"""Level of Times at which the kernel counts what is waited for."""
+NOT_COUNTED = "needs kernel.task_delayacct=1 and the right to read it"
+NOT_CREDIBLE = "the kernel told of a longer wait than the program lived, as it may since Linux 6.12"
 
 LOWER_CLOCK, MORE_INSTRUCTIONS = "lower clock frequency", "more instructions"
 FEWER_PER_CYCLE = "fewer instructions per cycle"
@@ -248,7 +252,7 @@ def _bars(
     yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower, widths)), note)
     quota = () if not times.quota_ns or not now.wait_ns else (Part("quota", min(times.quota_ns, now.wait_ns)),)
     yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns))
-    note = "" if times.block_ns is not None else "needs kernel.task_delayacct=1 and the right to read it"
+    note = "" if times.block_ns is not None else NOT_CREDIBLE if times.level >= COUNTED_DELAYS else NOT_COUNTED
     yield bar(IO, terms.io, single and not terms.memory, (), note, _bounds(times, times.block_ns))
     yield bar(MEMORY, terms.memory, single and terms.memory == 0.0)
     yield bar(STEAL, terms.steal, terms.steal == 0.0 and times.steal_ns == 0.0)

@@ -49,6 +49,11 @@ def test_normal_waits_of_the_unloaded_run_are_no_delay():
     assert found[UNEXPLAINED].ns == pytest.approx(0)
 
 
+def test_an_unknown_wait_for_devices_says_why():
+    assert "task_delayacct" in waterfall(times(150, wait_ns=5, level=2))[IO].note
+    assert "longer wait than the program lived" in waterfall(times(150, wait_ns=5, level=3))[IO].note
+
+
 def test_slower_execution_is_split_by_the_clock():
     reference = times(100, frequency_khz=3_000_000)
     found = waterfall(times(150, 150, frequency_khz=2_400_000), reference)

@@ -33,7 +33,9 @@ def script(found):
 
 
 def test_the_script_runs_each_program_on_its_cpus_and_hostile_words_stay_words(tmp_path):
-    words = ("python3", "-c", "import os, sys; print(sorted(os.sched_getaffinity(0)), repr(sys.argv[1]))", HOSTILE)
+    # A line in one write: both programs say it at once into the same pipe.
+    says = "import os, sys; os.write(1, f'{sorted(os.sched_getaffinity(0))} {sys.argv[1]!r}\\n'.encode())"
+    words = ("python3", "-c", says, HOSTILE)
     text = script(advice((("one",), (HOSTILE,)), TWO, {"one": words, HOSTILE: words}))
     done = subprocess.run(["sh"], input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [f"[0] {HOSTILE!r}"] * 2

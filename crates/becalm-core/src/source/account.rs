@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::delays::Delays;
+use super::delays::{Delays, NOT_CREDIBLE};
 
 /// What a process has done since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns` and
 /// `wait_ns` are whole ticks.
@@ -63,5 +63,35 @@ impl Account {
         self.compact_ns = counted("compact_ns");
         self.copy_ns = counted("copy_ns");
         self.complete = true;
+    }
+
+    /// Leave a wait for devices out that is longer than all threads there were can have lived, and say so: see
+    /// `Delays::within`. `now_ns`: since the boot, suspension included; `tick_ns`: the unit of `started`.
+    pub fn doubt(&mut self, now_ns: u64, tick_ns: u64) {
+        let life_ns = now_ns.saturating_sub(self.started.saturating_mul(tick_ns));
+        let lives_ns = life_ns.saturating_add(tick_ns).saturating_mul(self.threads.max(1) + self.ended);
+        if self.block_ns.is_some_and(|block_ns| block_ns > lives_ns) {
+            self.block_ns = None;
+            self.missing.push(NOT_CREDIBLE.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_beyond_all_lives_is_left_out_and_named() {
+        const TICK: u64 = 10_000_000;
+        let began = Account { started: 900, threads: 2, block_ns: Some(20 * TICK), ..Account::default() };
+        let doubted = |now: u64, ended| {
+            let mut account = Account { ended, ..began.clone() };
+            account.doubt(now * TICK, TICK);
+            (account.block_ns, account.missing.len())
+        };
+        assert_eq!(doubted(909, 0), (Some(20 * TICK), 0));
+        assert_eq!(doubted(908, 0), (None, 1));
+        assert_eq!(doubted(908, 1), (Some(20 * TICK), 0), "a thread that has ended has lived, too");
     }
 }

@@ -13,6 +13,16 @@ pub const DELAYS: [&str; 9] = [
     "irq_delay_ns",
 ];
 
+/// Why a wait for devices is unknown that the kernel has told: see `Delays::within`.
+pub const NOT_CREDIBLE: &str =
+    "the kernel has counted a longer wait for devices than a program has lived, as it may since Linux 6.12: it is left out";
+
+/// Place of the wait for devices. What stands before it are the other parts of a task's time that exclude each other.
+const BLOCK: usize = 2;
+
+/// By how much the clocks of one life may differ, ns: a tick of the slowest kernel.
+const SLACK_NS: u64 = 10_000_000;
+
 /// CPU time, waiting on run queues, and waiting for other things, ns each, by `DELAYS`. None is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delays(pub [Option<u64>; DELAYS.len()]);
@@ -40,9 +50,46 @@ impl Delays {
         }
     }
 
+    /// Of one task that has lived this long: forget its wait for devices where that cannot be, since what it ran and waited
+    /// is no more than its life. Since Linux 6.12 a task may fall asleep while another one is current, and then that one is
+    /// told to wait (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`, which acts on `current`): what
+    /// the sleeper waited is counted from a wait of before, or from the boot.
+    pub fn within(mut self, life_ns: u64) -> Self {
+        let spent = self.0[..=BLOCK].iter().flatten().fold(0_u64, |sum, part| sum.saturating_add(*part));
+        if spent > life_ns.saturating_add(life_ns / 50).saturating_add(SLACK_NS) {
+            self.0[BLOCK] = None;
+        }
+        self
+    }
+
     /// Forget what only delay accounting counts, which was off.
     pub fn without_accounting(mut self) -> Self {
         self.0[2..].fill(None);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(exec: u64, wait: u64, block: u64) -> Delays {
+        let mut made = Delays::ZERO;
+        made.0[..=BLOCK].copy_from_slice(&[Some(exec), Some(wait), Some(block)]);
+        made
+    }
+
+    #[test]
+    fn a_wait_that_is_longer_than_the_life_is_unknown() {
+        const S: u64 = 1_000_000_000;
+        let whole = told(S / 2, S / 4, S / 4);
+        assert_eq!(whole.within(S), whole);
+        assert_eq!(told(S / 2, S / 4, 18_000 * S).within(S).value("block_ns"), None);
+        let mut unknown = whole;
+        unknown.0[BLOCK] = None;
+        // Counted from a wait of before: less than the life by itself, but not beside what else it did.
+        assert_eq!(told(S / 2, S / 4, S / 2).within(S), unknown);
+        assert_eq!(told(0, 0, SLACK_NS).within(0).value("block_ns"), Some(SLACK_NS));
+        assert_eq!(told(u64::MAX, 1, 1).within(u64::MAX).value("exec_ns"), Some(u64::MAX));
     }
 }

@@ -76,6 +76,11 @@ impl Process {
         }
     }
 
+    /// The unit of an account's `started`, ns.
+    pub fn tick_ns(&self) -> u64 {
+        self.tick_ns
+    }
+
     /// Read it. An error when it has gone.
     pub fn read(&mut self) -> io::Result<Account> {
         let stat = PidStat::parse(&fs::read(self.directory.join("stat"))?)

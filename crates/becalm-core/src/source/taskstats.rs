@@ -30,6 +30,8 @@ const PLACES: [usize; DELAYS.len()] = [72, 24, 40, 56, 320, 336, 360, 408, 424];
 const RUNS: usize = 16;
 const PID: usize = 128;
 const PARENT: usize = 132;
+/// Since it was forked, µs.
+const LIFE_US: usize = 144;
 
 /// Version 15 (Linux 6.14) put new parts in between, version 16 moved them to the end.
 const DISORDERED: u16 = 15;
@@ -85,9 +87,11 @@ impl TaskStats {
     fn query(&mut self, what: u16, pid: u32) -> io::Result<Task> {
         let answer =
             ask(&self.asking, &mut self.buffer, (self.family, CMD_GET), (what, &pid.to_ne_bytes()), false)?;
-        let kind = if what == ATTR_PID { TYPE_AGGR_PID } else { TYPE_AGGR_TGID };
+        type Parse = fn(&[u8]) -> Option<Task>;
+        let (kind, parse): (_, Parse) =
+            if what == ATTR_PID { (TYPE_AGGR_PID, thread) } else { (TYPE_AGGR_TGID, task) };
         let found = attribute(answer, kind).and_then(|inner| attribute(inner, TYPE_STATS));
-        found.and_then(task).ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTONOSUPPORT))
+        found.and_then(parse).ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTONOSUPPORT))
     }
 
     /// Be told of the end of every task on these CPUs ("0-3").
@@ -140,8 +144,16 @@ impl TaskStats {
 /// The end of one thread. Its number stands beside the structure, too; the structure's is of the first namespace.
 fn told_end(inner: &[u8]) -> Option<Task> {
     let pid = u32_at(attribute(inner, TYPE_PID)?, 0)?;
-    let task = task(attribute(inner, TYPE_STATS)?)?;
-    Some(Task { pid, ..task })
+    let ended = thread(attribute(inner, TYPE_STATS)?)?;
+    Some(Task { pid, ..ended })
+}
+
+/// A `struct taskstats` of one thread, which cannot have waited longer than it has lived. Of a process the kernel tells how
+/// long its threads have lived only since Linux 5.18, and not of those that have ended.
+fn thread(bytes: &[u8]) -> Option<Task> {
+    let task = task(bytes)?;
+    let life_ns = u64_at(bytes, LIFE_US)?.saturating_mul(1000);
+    Some(Task { delays: task.delays.within(life_ns), ..task })
 }
 
 /// A `struct taskstats` of this kernel's length and version.
@@ -149,12 +161,11 @@ fn task(bytes: &[u8]) -> Option<Task> {
     if u16_at(bytes, 0)? == DISORDERED {
         return None;
     }
-    let delays = Delays(PLACES.map(|place| u64_at(bytes, place)));
     Some(Task {
         pid: u32_at(bytes, PID)?,
         parent: u32_at(bytes, PARENT)?,
         runs: u64_at(bytes, RUNS)?,
-        delays,
+        delays: Delays(PLACES.map(|place| u64_at(bytes, place))),
     })
 }
 
