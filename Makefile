@@ -15,7 +15,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test test-rust campaigns boots mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
+.PHONY: demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -119,6 +119,10 @@ campaigns: debian-packages build
 # A whole search through a dozen restarts of an emulated Debian, killed and its power cut: a quarter of an hour.
 boots: guests
 	BECALM_BOOTS=1 $(BIN)/python -m pytest -q tests/guest/test_boot_study.py
+
+# The source criterion beside the real crate, which takes minutes to compile.
+criterion: build
+	BECALM_CRITERION=1 $(BIN)/python -m pytest -q tests/unit/workloads/test_criterion.py
 
 # Small errors in the arithmetic of Python, and, by cargo-mutants, in the engine's journal, restoring and load: which of
 # them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.

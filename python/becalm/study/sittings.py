@@ -56,7 +56,7 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
     if not titled:
         raise UsageError(
             f"{source!r} is neither a file nor a study: give a number of `becalm list`, last, the title of a study, "
-            "or a file of becalm, pyperf, hyperfine, Google Benchmark, pytest-benchmark or Criterion."
+            "or a file of becalm, pyperf, hyperfine, Google Benchmark, pytest-benchmark, Go or Criterion."
         )
     return stored(titled[0].number, store, warned=warned), f"{source} (study {titled[0].number})"
 

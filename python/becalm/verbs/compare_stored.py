@@ -36,7 +36,8 @@ def compare_stored(
 
     Arguments:
         old, new: a study's number, "last" or title, or a file of becalm, pyperf, hyperfine, Google Benchmark,
-            pytest-benchmark; for Criterion the directory `target/criterion`, with `@BASELINE` for one of that name.
+            pytest-benchmark, or of `go test -bench`; for Criterion the directory
+            `target/criterion`, with `@BASELINE` for one of that name.
         warned: told in a sentence what was recovered from killed becalms meanwhile.
 
     All intervals hold together at `confidence`. With further sittings of the same programs they take into account how

@@ -70,6 +70,13 @@ TABLE = (
         "tests with pytest-benchmark's fixture, timed by themselves",
         "pytest-benchmark:test_speed.py:test_sort",
     ),
+    Row(
+        "criterion",
+        "becalm.workloads.criterion",
+        "open_criterion",
+        "benchmarks of a Rust package that uses Criterion, timed by themselves",
+        "criterion:./parser:parse/large",
+    ),
     Row("suite", "becalm.workloads.suite", "open_suite", "programs listed in a TOML file", "suite:programs.toml"),
     Row(
         "hackbench",

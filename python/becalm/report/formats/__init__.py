@@ -77,6 +77,7 @@ FORMATS = (
 FOREIGN = (
     Row("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
     Row("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
+    Row("Go benchmark", ".txt", f"{_OWN}.go_benchmark", True, "what `go test -bench` prints and benchstat reads"),
     Row(
         "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a sitting of each commit, for `becalm history`"
     ),
@@ -98,7 +99,7 @@ def read(path: Path) -> list[Document]:
 
     A directory is asv's or Criterion's. Raises UsageError with the path and what was expected.
     """
-    from becalm.report.formats import asv, criterion
+    from becalm.report.formats import asv, criterion, go_benchmark
 
     if asv.directory(path):
         return asv.read_directory(path)
@@ -108,7 +109,7 @@ def read(path: Path) -> list[Document]:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-        value = json.loads(data)
+        value = _parsed(data, go_benchmark.recognises)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -123,9 +124,21 @@ def read(path: Path) -> list[Document]:
                         conform(Document, document, "the study")
                 except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                     what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-                    raise UsageError(f"{path} looks like {row.name} JSON, but cannot be read: {what}.") from None
+                    form = f"{row.name} JSON" if row.ending == ".json" else row.name
+                    raise UsageError(f"{path} looks like {form}, but cannot be read: {what}.") from None
                 return documents
     raise UsageError(f"{path} is JSON, but none that becalm knows. It imports {_readable()}.")
+
+
+def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
+    """A JSON value, or the text itself where it is of a format that is none. Raises ValueError, RecursionError."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        text = data.decode("utf-8", "replace")
+        if text_format(text):
+            return text
+        raise
 
 
 def _readable() -> str:

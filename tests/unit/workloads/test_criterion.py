@@ -1,0 +1,152 @@
+"""The source `criterion`, by a stand-in that says what criterion.rs 0.5 said; by the real crate in `make criterion`."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from tests.needs import need
+from tests.places import ROOT
+
+from becalm import workloads
+from becalm.errors import UsageError, WorkloadError
+
+ESTIMATES = ROOT / "tests/data/benchmarks/criterion-run/estimates.json"
+
+# A name with all that a shell or a pattern would read otherwise.
+HOSTILE = "x'$(touch spoilt)\" .*; y"
+
+BENCH = f"""#!/bin/sh
+echo "$0 $*" >> {{calls}}
+case "$*" in
+  *--list*) printf 'fold 100: benchmark\\nsizes/10: benchmark\\n'; printf '%s: benchmark\\n' {{hostile}};;
+  *) for name; do :; done
+     echo "$name  time: [1 ns 2 ns 3 ns]"
+     mkdir -p "$CRITERION_HOME/some where/new" "$CRITERION_HOME/some where/base"
+     cp {ESTIMATES} "$CRITERION_HOME/some where/new"
+     echo '{{{{"median": {{{{"point_estimate": -1}}}}}}}}' > "$CRITERION_HOME/some where/base/estimates.json"
+     exit "${{{{STATUS:-0}}}}";;
+esac
+"""
+
+REAL = """
+use criterion::{black_box, criterion_group, criterion_main, Criterion};
+fn fold(c: &mut Criterion) {
+    for n in [10u64, 1000] {
+        c.bench_function(&format!("fold (.*) {n}"), |b| b.iter(|| (0..black_box(n)).fold(0, |a, x| a ^ black_box(x))));
+    }
+}
+criterion_group!(benches, fold);
+criterion_main!(benches);
+"""
+
+
+@pytest.fixture
+def bench(tmp_path):
+    quoted = "'" + HOSTILE.replace("'", "'\\''") + "'"
+    (tmp_path / "bench").write_text(BENCH.format(calls=tmp_path / "calls", hostile=quoted))
+    (tmp_path / "bench").chmod(0o755)
+    return tmp_path / "bench"
+
+
+def said(workload, folder, **environment):
+    """What a run prints, with its temporary files in a folder."""
+    folder.mkdir()
+    around = {**os.environ, "TMPDIR": str(folder), **environment}
+    done = subprocess.run(workload.argv, capture_output=True, text=True, env=around, cwd=folder, check=False)
+    assert not list(folder.iterdir()), "nothing is left behind, and no name is read by a shell"
+    return done
+
+
+def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_path):
+    found = workloads.open([f"criterion:{bench}"])
+    assert [each.name for each in found] == ["fold 100", "sizes/10", HOSTILE]
+    done = said(found[1], tmp_path / "run")
+    assert json.loads(done.stdout)["median"]["point_estimate"] == pytest.approx(2.754, abs=1e-3)
+    (metric,) = found[1].metrics
+    assert (metric.spec, metric.unit) == ("json:median.point_estimate", "ns")
+    assert "time: [1 ns" in done.stderr
+    last = (tmp_path / "calls").read_text().splitlines()[-1]
+    assert last.endswith("--exact -- sizes/10")
+    assert "--sample-size 10" in last
+
+
+def test_names_are_arguments_and_a_failure_is_one(bench, tmp_path):
+    (one,) = workloads.open([f"criterion:{bench}:{HOSTILE}"])
+    assert HOSTILE not in one.argv[2]
+    assert said(one, tmp_path / "run").returncode == 0
+    failed = said(one, tmp_path / "failing", STATUS="3")
+    assert (failed.returncode, failed.stdout) == (3, "")
+
+
+def test_a_package_is_compiled_and_two_benches_of_one_name_are_told_apart(bench, tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    package.mkdir()
+    (tmp_path / "other").write_bytes(bench.read_bytes())
+    (tmp_path / "other").chmod(0o755)
+
+    def artifact(name, program, kind="bench"):
+        told = {"reason": "compiler-artifact", "target": {"kind": [kind], "name": name}, "executable": str(program)}
+        return json.dumps(told)
+
+    lines = [
+        artifact("speed", bench),
+        "no JSON",
+        "[1]",
+        artifact("lib", bench, "lib"),
+        artifact("more", tmp_path / "other"),
+    ]
+    (tmp_path / "lines").write_text("\n".join(lines))
+    cargo = tmp_path / "bin/cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(f"#!/bin/sh\ntest \"$1 $2\" = 'bench --no-run' && cat {tmp_path / 'lines'}\n")
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
+    found = workloads.open([f"criterion:{package}"])
+    assert [each.name for each in found][:3] == ["speed: fold 100", "speed: sizes/10", f"speed: {HOSTILE}"]
+    assert len({each.name for each in found}) == 6
+    assert {each.directory for each in found} == {str(package)}
+    (one,) = workloads.open([f"criterion:{package}:more: sizes/10"])
+    assert one.argv[4] == str(tmp_path / "other")
+    (tmp_path / "lines").write_text("")
+    with pytest.raises(UsageError, match="has no benches"):
+        workloads.open([f"criterion:{package}"])
+    cargo.write_text("#!/bin/sh\necho 'error: expected item' >&2; exit 101\n")
+    with pytest.raises(WorkloadError, match=r"does not compile\. It said:\n  error: expected item"):
+        workloads.open([f"criterion:{package}"])
+
+
+def test_what_is_no_bench_is_said(bench, tmp_path):
+    with pytest.raises(UsageError, match=r"no benchmark 'sizes/01'. Did you mean 'sizes/10'\?"):
+        workloads.open([f"criterion:{bench}:sizes/01"])
+    with pytest.raises(UsageError, match="has no benchmark of Criterion"):
+        workloads.open(["criterion:/bin/true"])
+    with pytest.raises(WorkloadError, match="is it a bench of Criterion"):
+        workloads.open(["criterion:/bin/false"])
+    (tmp_path / "text").write_text("")
+    with pytest.raises(UsageError, match="no program that can be run"):
+        workloads.open([f"criterion:{tmp_path / 'text'}"])
+
+
+@pytest.mark.skipif(not os.environ.get("BECALM_CRITERION"), reason="compiling the crate takes minutes: make criterion")
+def test_the_real_crate(tmp_path):
+    need("cargo")
+    package = tmp_path / "package"
+    (package / "benches").mkdir(parents=True)
+    (package / "src").mkdir()
+    (package / "src/lib.rs").write_text("")
+    (package / "benches/speed.rs").write_text(REAL)
+    (package / "Cargo.toml").write_text(
+        '[package]\nname = "tiny"\nversion = "0.1.0"\nedition = "2021"\n[dev-dependencies]\n'
+        'criterion = { version = "0.5", default-features = false }\n[[bench]]\nname = "speed"\nharness = false\n'
+    )
+    found = workloads.open([f"criterion:{package}"])
+    assert [each.name for each in found] == ["fold (.*) 10", "fold (.*) 1000"]
+    times = []
+    for index, each in enumerate(found):
+        done = said(each, tmp_path / f"run {index}")
+        assert done.returncode == 0, done.stderr
+        times.append(json.loads(done.stdout)["median"]["point_estimate"])
+        assert re.search(r"^Benchmarking fold \(\.\*\) \d+: Collecting 10 samples", done.stderr, re.MULTILINE)
+    assert 0 < times[0] < times[1]
