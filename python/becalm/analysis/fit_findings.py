@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from becalm.analysis.surface_places import Model
 from becalm.nouns.design_fit import ResponseFit
 from becalm.nouns.options.design import FitOptions
@@ -118,8 +116,6 @@ def _best(made: ResponseFit, model: Model) -> Iterator[Finding]:
                 "distance": distance(found.place, model.factors),
             }
             yield finding("stationary", numbers, made.name)
-    point = np.array(top.at.coded)
-    here = float(model.surface.leverage(point[None, :])[0])
     most = float(model.surface.fit.leverage.max())
-    if here > most:
-        yield finding("extrapolated", {"leverage": here, "largest": most}, made.name)
+    if top.leverage > most:
+        yield finding("extrapolated", {"leverage": top.leverage, "largest": most}, made.name)

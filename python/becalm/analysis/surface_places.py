@@ -86,6 +86,7 @@ def best_place(model: Model, rng: np.random.Generator, level: float) -> BestPlac
             ends,
             tuple(() for _ in model.factors),
             (),
+            _leverage(model, point),
         )
     made = optimum(model.surface, bounds, rng, largest=model.goal.kind == "max", level=level)
     made = moved(model.surface, made, model.settable(made.point), level)
@@ -97,7 +98,12 @@ def best_place(model: Model, rng: np.random.Generator, level: float) -> BestPlac
         place=_ends(model.factors, made.point, made.place_low, made.place_high),
         shares=made.shares,
         border=tuple(model.factors[index].name for index in made.border),
+        leverage=_leverage(model, made.point),
     )
+
+
+def _leverage(model: Model, point: Floats) -> float:
+    return float(model.surface.leverage(point[None, :])[0])
 
 
 def factor_curves(model: Model, at: SurfacePoint | None, level: float) -> tuple[FactorCurve, ...]:

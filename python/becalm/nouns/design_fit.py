@@ -6,6 +6,7 @@ null. Places are given both in coded units and as levels in the factors' own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from becalm.nouns.design import document
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.goal import Goal
 from becalm.nouns.verdict import Finding, Interval
+
+GUESSED = 4.0
+"""Leverage from which on a model only guesses: what it says there is twice as uncertain as a single run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class BestPlace:
     """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
     wherever it is (Scheffe), `next_run` that of one more run. `place`: of each range the interval of where the best
     point lies, NaN for choices; `shares`: of each factor's choices how likely each is the best. `border`: factors that
-    are held by an end of their range."""
+    are held by an end of their range. `leverage`: the variance of what the model says there over that of a run."""
 
     at: SurfacePoint
     value: Interval
@@ -169,6 +173,12 @@ class BestPlace:
     place: tuple[Interval, ...]
     shares: tuple[tuple[float, ...], ...]
     border: tuple[str, ...]
+    leverage: float = math.nan
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the model only guesses there: no run tells it what it says of the mean."""
+        return self.leverage > GUESSED
 
 
 @dataclass(frozen=True, slots=True)

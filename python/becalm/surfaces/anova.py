@@ -169,20 +169,27 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
 
     Of those whose terms can all be estimated with runs left for the error: the largest whose terms add something at
     this level; and when it lacks fit, the next larger that does not, or else the one that predicts best. One that
-    predicts runs worse than their mean does gives way to a smaller one that does better.
+    predicts each run from the others worse than their mean does gives way to the smaller one that does it best.
     """
     usable = [each for each in models if not each.aliased and each.tested]
     if not usable:
         return models[0]
     place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
-    if usable[place].predicted < 0 < (best := max(usable[: place + 1], key=lambda each: each.predicted)).predicted:
-        return best
+    if place and _misleads(usable[place], usable[0]):
+        best = max(usable[1 : place + 1], key=lambda each: each.predicted)
+        if best is not usable[place]:
+            return best
     if not _lacks(usable[place], level):
         return usable[place]
     for each in usable[place + 1 :]:
-        if not _lacks(each, level):
+        if not (_lacks(each, level) or _misleads(each, usable[0])):
             return each
     return max(usable[place:], key=lambda each: each.predicted)
+
+
+def _misleads(model: Compared, mean: Compared) -> bool:
+    """Whether a model predicts runs worse than no model at all."""
+    return model.predicted < mean.predicted
 
 
 def _lacks(model: Compared, level: float) -> bool:

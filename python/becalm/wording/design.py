@@ -158,6 +158,15 @@ def _lacks(found: ResponseFit, level: float) -> bool:
 
 def _best(found: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
     wanted = WANTED[found.goal.kind].capitalize()
+    if best.beyond and found.goal.kind != "target":
+        run = (max if found.goal.kind == "max" else min)(found.fitted, key=lambda each: each.fitted)
+        place = ", ".join(
+            f"{each.name} {each.worded(each.natural(at), 5)}" for each, at in zip(factors, run.coded, strict=True)
+        )
+        return (
+            f"Where the model has it {WANTED[found.goal.kind]} it only guesses: no run is near. {wanted} where runs "
+            f"were: {number(run.fitted, 4)} at {place}."
+        )
     return f"{wanted} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
 
 

@@ -277,3 +277,16 @@ def test_what_is_said_of_whole_numbers_is_said_of_one_that_can_be_set():
     assert isinstance(level, int)
     assert coded == pytest.approx((level - 3.5) / 2.5)
     assert made.best.value.value == pytest.approx(made.best.at.value)
+
+
+def test_a_model_that_only_guesses_names_the_place_where_runs_were():
+    rng = np.random.default_rng(5)
+    lines = [
+        f"{a:.4f},{b:.4f},{2 - a + b * b + 0.05 * rng.standard_normal():.4f}" for a, b in rng.uniform(0, 0.25, (14, 2))
+    ]
+    found = fitted("\n".join(["a=-1..1,b=-1..1,y", *lines]), model="quadratic", goals={"y": "min"})
+    (made,) = found.responses
+    assert made.best.beyond
+    assert "it only guesses: no run is near. Smallest where runs were: 1." in made.sentence
+    assert f"{made.best.value.value:.3f}" not in made.sentence
+    assert not fitted(CHEMREACT).responses[0].best.beyond

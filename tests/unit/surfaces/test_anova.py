@@ -113,6 +113,21 @@ def test_a_larger_model_is_taken_when_the_one_that_adds_something_lacks_fit():
     assert chosen(models, 0.05).model == "quadratic"
 
 
+def test_runs_of_a_search_give_no_model_that_predicts_worse_than_their_mean():
+    # Most runs of a search are near its best place; five far ones rule all other terms of a cubic.
+    rng = np.random.default_rng(149)
+    far = rng.uniform(-1, 1, (5, 3))
+    near = np.clip([0.7, 0.9, 0.1] + 0.15 * rng.standard_normal((22, 3)), -1, 1)
+    points = np.vstack([far, near])
+    y = 0.1 + 0.05 / (1 + np.exp(12 * (points[:, 0] + points[:, 1]))) + 0.001 * rng.standard_normal(27)
+    models = compared(Data(Frame((0, 0, 0)), points, np.ones(27, dtype=int), y))
+    found = by_name(models)
+    assert found["cubic"].added.p_value < 0.01
+    assert max(each.predicted for each in models[1:]) < 0
+    assert found["cubic"].predicted < -10
+    assert chosen(models, 0.05).model == "2fi"
+
+
 def test_without_replicates_there_is_no_test_of_fit():
     data = treb()
     own = np.r_[0:13]
