@@ -22,6 +22,7 @@ BENCHES = {
     **dict.fromkeys(("discriminate", "aa", "overhead", "scale", "steady", "startup"), "explanation/benchmarks.md"),
     **dict.fromkeys(("observe", "interference", "holding"), "explanation/benchmarks.md"),
     "explain": "how-to/explain.md",
+    "tuning_guest": "how-to/speed.md",
     "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",
     "place": "explanation/placement.md",

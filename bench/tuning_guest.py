@@ -1,18 +1,24 @@
 """What settings of the scheduler gain a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
 
-    python bench/tuning_guest.py                          # surface on 6.1: three factors, 20 places, then confirmed
-    python bench/tuning_guest.py --kernel 6.12 --method golden
-    python bench/tuning_guest.py --kernel local --load wakeups    # as root
+    python bench/tuning_guest.py                          # surface on 6.1: three factors, 32 runs, then confirmed
+    python bench/tuning_guest.py --method golden --budget 150s
+    python bench/tuning_guest.py --kernel 6.12 --load wakeups
+    python bench/tuning_guest.py --kernel local           # as root
+    python bench/tuning_guest.py --report                 # all that is kept
     python bench/tuning_guest.py --quick                  # shows that it works, in about a minute
 
 Everything is asked of `becalm tune` itself, as a person would: the factors of the published experiment (Anderson 2013,
 Operating System Scheduling Optimization: minimum granularity and latency from 0.1 ms to 1 s, wake-up granularity from
 0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of
 a migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
-policy, autogroup. The load is hackbench, or two messengers that wake four workers each (`wakeups`). The gain is that of
-fresh runs, interleaved with the defaults, with its interval; and what was chosen is then tried once more, by a becalm
-and on a boot of its own. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests). Times
-in a guest are emulated: ratios of one boot mean something, times do not.
+policy, autogroup. The load is hackbench with 20 groups of 40 processes, or two messengers that wake four workers each
+(`wakeups`). Processes, since between threads a switch costs little and there is little to gain (`--threads`). The gain
+is that of fresh runs, interleaved with the defaults, with its interval; and what was chosen is then tried once more, by
+a becalm and on a boot of its own.
+
+Each search is kept in bench/out/tuning_guest.json, beside those of other kernels, methods and loads; the same one again
+takes the place of the old. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests).
+Times in a guest are emulated: ratios of one boot mean something, times do not.
 """
 
 from __future__ import annotations
@@ -22,10 +28,11 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm.units import duration_ns
-from campaign import OUT, begun, describe, save
+from campaign import OUT, Record, begun, describe, save, saved, table
 
 FACTORS: dict[str, tuple[str, ...]] = {
     "6.1": (
@@ -48,15 +55,30 @@ PATHS = {"6.1": "diagonal", "6.12": "slice_ns", "local": "slice_ns"}
 """The lines of golden section. That of the source (`many-tasks`) leaves the wake-up granularity at 0 nearly everywhere,
 and it is what matters most to hackbench on 6.1."""
 
+KEPT = OUT / "tuning_guest.json"
+
+WANTED, PUBLISHED_GROUPS = 0.1648, 20
+"""The published gain, with so many groups of hackbench. Golden section is to reach half of what `surface` does."""
+
+MOST = {"surface": ("runs", 32), "golden": ("places", 8), "swarm": ("places", 60)}
+"""What a search may take on 6.1: runs, those of the defaults among them, or places."""
+
+
+def name_of(chosen: argparse.Namespace) -> str:
+    """What is searched: the load, with its size."""
+    if chosen.load == "wakeups":
+        return f"wakeups, {chosen.loops * 20} requests"
+    threads = " -T" if chosen.threads else ""
+    return f"hackbench{threads} -g {chosen.groups} -l {chosen.loops}"
+
 
 def program(chosen: argparse.Namespace) -> list[str]:
     """What is made small, where, and for which program."""
-    groups, loops = (1, 10) if chosen.quick else (chosen.groups, chosen.loops)
     host = () if chosen.kernel == "local" else ("--host", f"guest:{chosen.kernel}?cpus=2")
     if chosen.load == "wakeups":
-        requests = f"wakeups:messengers=2,workers=4,requests={loops * 20}"
+        requests = f"wakeups:messengers=2,workers=4,requests={chosen.loops * 20}"
         return ["--minimize", "metric", *host, "--program", requests]
-    return ["--minimize", "time", *host, "--", "hackbench", "-T", "-g", str(groups), "-l", str(loops)]
+    return ["--minimize", "time", *host, "--", *name_of(chosen).split()]
 
 
 def search(chosen: argparse.Namespace) -> list[str]:
@@ -69,7 +91,7 @@ def search(chosen: argparse.Namespace) -> list[str]:
         options += ["--path", PATHS[chosen.kernel]]
     elif chosen.quick:
         options += ["--most-runs", "20"]
-    return ["--method", chosen.method, "--seed", str(chosen.seed), *options]
+    return ["--method", chosen.method, "--seed", str(chosen.seed), "--no-single-out", *options]
 
 
 def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -80,53 +102,139 @@ def tune(options: list[str], budget: str, chosen: argparse.Namespace) -> dict[st
     if done.returncode not in (0, 1):
         raise SystemExit(done.returncode)
     found: dict[str, Any] = json.loads(done.stdout)
-    print(summary(found), f"{found['elapsed_ns'] / 1e9:.0f} s of {budget}\n", sep="\n", flush=True)
-    return {"asked": asked[2:], "verdict": found}
+    print(found["sentence"], f"{found['elapsed_ns'] / 1e9:.0f} s of {budget}\n", sep="\n", flush=True)
+    return found
 
 
-def summary(found: dict[str, Any]) -> str:
-    """The verdict's own numbers, in words."""
-    lines = [found["sentence"]]
-    for arm in found["comparisons"]:
-        ratio = arm["ratio"]
-        if ratio is not None:
-            gain = " to ".join(f"{100 * (1 - 1 / ratio[end]):.1f}" for end in ("low", "high"))
-            lines.append(f"{arm['arm']}: {100 * (1 - 1 / ratio['value']):.1f} % ({gain}) less than the defaults")
-        if arm["deviation"] is not None:
-            value, low, high = (arm["deviation"][each] for each in ("value", "low", "high"))
-            lines.append(f"standard deviation of the defaults over that: {value:.2f} ({low:.2f} to {high:.2f})")
-    lines.append(f"runs: {found['search_runs']} of the search, {found['confirm_runs']} of the confirmation")
-    lines.append(" ".join(f"{name}={value}" for name, value in found["settings"].items()) or "no settings")
-    return "\n".join(lines)
+def figures(found: Mapping[str, Any]) -> Record:
+    """The numbers of a verdict that are kept: of the arm that was chosen or tried, against the defaults."""
+    arm = next((each for each in found["comparisons"] if each["ratio"] is not None), None)
+    trials = [each["settings"] for each in found["trials"]]
+    gain = None if arm is None else [1 - 1 / arm["ratio"][end] for end in ("value", "low", "high")]
+    deviation = None if arm is None or arm["deviation"] is None else arm["deviation"]
+    return {
+        "sentence": found["sentence"],
+        "gain": gain,
+        "deviation": None if deviation is None else [deviation[end] for end in ("value", "low", "high")],
+        "settings": found["settings"] or found["chosen"],
+        "search_runs": found["search_runs"],
+        "places": len({json.dumps(each, sort_keys=True) for each in trials if each}),
+        "confirm_runs": found["confirm_runs"],
+        "seconds": round(found["elapsed_ns"] / 1e9),
+    }
+
+
+def keep(row: Record, said: Record) -> None:
+    """Put a search beside the others, in the place of the same one."""
+    result = saved(KEPT) if KEPT.exists() else {"rows": []}
+    same = ("kernel", "load", "method")
+    others = [each for each in result["rows"] if any(each[name] != row[name] for name in same)]
+    save(KEPT, {**said, "rows": [*others, row]})
+
+
+def _percent(found: Sequence[float] | None) -> str:
+    if found is None:
+        return "nothing chosen"
+    value, low, high = (100 * each for each in found)
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The searches as a table."""
+    rows = []
+    for each in result["rows"]:
+        first, again = each["first"], each["again"]
+        deviation = "" if again is None or again["deviation"] is None else "{:.2f} ({:.2f} to {:.2f})".format(
+            *again["deviation"]
+        )  # fmt: skip
+        rows.append(
+            [
+                each["kernel"], f"`{each['load']}`", each["method"], f"{first['search_runs']}", f"{first['places']}",
+                _percent(first["gain"]), "" if again is None else _percent(again["gain"]), deviation,
+                f"{each['machine']['load']}",
+            ]
+        )  # fmt: skip
+    head = ["Kernel", "program", "method", "runs", "places", "confirmed", "on its own boot", "deviation", "load"]
+    return (
+        table(head, rows) + "\n\n"
+        "Runs and places of the search, and the share of the default's time that is saved, with its 95 % interval: by "
+        "fresh runs after the search, and by those of another becalm on a boot of its own. Deviation: that of the "
+        "defaults over that of the settings there. Load: of the machine when the search began.\n\n"
+        f"Machine: {describe(result['machine'])}."
+    )
+
+
+def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is wanted of hackbench on CFS, and whether it is met."""
+    own = [each for each in rows if each["kernel"] == "6.1" and each["load"].startswith("hackbench")]
+    found = []
+    for each in own:
+        last = each["again"] or each["first"]
+        gain, (what, most) = last["gain"], MOST[each["method"]]
+        used = each["first"]["search_runs" if what == "runs" else "places"]
+        surface = next((e for e in own if (e["method"], e["load"]) == ("surface", each["load"])), None)
+        wanted = WANTED
+        if each["method"] != "surface":
+            best = (surface["again"] or surface["first"])["gain"] if surface else None
+            wanted = WANTED if best is None else best[0]
+            wanted = wanted / 2 if each["method"] == "golden" else wanted
+        met = gain is not None and each["again"] is not None and gain[0] >= wanted and gain[1] > 0 and used <= most
+        found.append(
+            f"6.1, {each['load']}, {each['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
+            f"in at most {most}: {'met' if met else 'not met'}"
+        )
+        if each["method"] == "surface" and gain is not None and last["deviation"] is not None:
+            ratio = last["deviation"][0]
+            found.append(
+                f"6.1, {each['load']}: the standard deviation of the defaults is {ratio:.2f} times that of the "
+                f"settings, wanted at least 1: {'met' if ratio >= 1 else 'not met'}"
+            )
+    return found
 
 
 def main() -> int:
-    """Search, and print what was found."""
+    """Search, keep and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", choices=tuple(FACTORS), default="6.1")
-    parser.add_argument("--method", choices=("surface", "golden", "swarm"), default="surface")
+    parser.add_argument("--method", choices=tuple(MOST), default="surface")
     parser.add_argument("--load", choices=("hackbench", "wakeups"), default="hackbench")
-    parser.add_argument("--groups", type=int, default=2, help="groups of hackbench, of 40 threads each")
-    parser.add_argument("--loops", type=int, default=100, help="messages of each pair")
+    parser.add_argument("--groups", type=int, default=PUBLISHED_GROUPS, help="groups of hackbench, of 40 tasks each")
+    parser.add_argument("--loops", type=int, default=10, help="messages of each pair")
+    parser.add_argument("--threads", action="store_true", help="threads instead of processes")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", default="30min")
-    parser.add_argument("--quick", action="store_true", help="show that it works")
+    parser.add_argument("--budget", default="5min", help="of the search; half of that to try its settings again")
+    parser.add_argument("--report", action="store_true", help="print what is kept")
+    parser.add_argument("--quick", action="store_true", help="show that it works; nothing is kept")
     chosen = parser.parse_args()
+    if chosen.report:
+        result = saved(KEPT)
+        print(report(result), *judged(result["rows"]), sep="\n")
+        return 0
     if chosen.load == "hackbench" and shutil.which("hackbench") is None:
         print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
         return 1
-    said, budget = begun(), "60s" if chosen.quick else chosen.budget
+    if chosen.quick:
+        chosen.groups, chosen.loops, chosen.budget = 1, 10, "60s"
+    said = begun()
     print(describe(said["machine"]), "\n", flush=True)
-    found = tune(search(chosen), budget, chosen)
-    verdict = found["verdict"]
+    verdict = tune(search(chosen), chosen.budget, chosen)
     again = None
     if verdict["settings"]:
         # Another process, so another boot of the guest.
-        half = f"{duration_ns(budget) / 2e9:.0f}s"
-        again = tune(["--try", str(verdict["study"]), "--seed", str(chosen.seed + 1)], half, chosen)
-    kept = OUT / f"tuning-guest-{chosen.kernel}-{chosen.load}-{chosen.method}.json"
-    save(kept, {**said, **found, "again": again})
-    print(f"kept in {kept}")
+        half = f"{duration_ns(chosen.budget) / 2e9:.0f}s"
+        again = figures(tune(["--try", str(verdict["study"]), "--seed", str(chosen.seed + 1)], half, chosen))
+    row = {
+        "kernel": chosen.kernel,
+        "load": name_of(chosen),
+        "method": chosen.method,
+        "seed": chosen.seed,
+        "machine": said["machine"],
+        "first": figures(verdict),
+        "again": again,
+    }
+    if not chosen.quick:
+        keep(row, said)
+    print(report({**said, "rows": [row]}), *judged([row]), sep="\n")
     return 0
 
 
