@@ -1,14 +1,17 @@
 """A campaign on the real machine: loads begin and end with their runs, and the plan is kept with the study."""
 
 import contextlib
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.needs import need
 
 from becalm import hosts
+from becalm.cli.main import becalm as group
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.load.design import Factor
 from becalm.plans import beside_loads
@@ -63,6 +66,20 @@ def test_what_this_machine_cannot_is_left_out_or_refused():
 def test_a_program_that_fails_ends_the_load_too(tmp_path):
     with pytest.raises(WorkloadError, match="exit code 3"):
         load_experiment(["sh", "-c", "exit 3"], steps=20, loads=["cpu"], store=str(tmp_path / "store.db"))
+    assert nobody_loads()
+
+
+def test_the_load_is_made_where_the_program_runs(far, monkeypatch):
+    """By the command itself: the plan travels over ssh, and the study is explained here."""
+    monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
+    words = ["explain", "--designed", "--steps", "20", "--loads", "cpu", "--host", "far", "--json", "--", "true"]
+    told = CliRunner().invoke(group, words)
+    assert told.exception is None, told.output
+    (number,) = json.loads(told.stdout)["studies"]
+    with Store.open() as store:
+        kept = store.study(number)
+        assert [run.round for run in store.runs(number)] == [-2, -1, *range(20)]
+    assert (kept.study.kind, kept.study.host) == ("explain", "far")
     assert nobody_loads()
 
 

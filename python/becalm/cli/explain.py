@@ -24,7 +24,7 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
     is_flag=True,
     help="First run a program under known loads, by plan: --designed -- COMMAND.",
 )
-@options.of(*PLAN, without=("host", "allow_reboot"))
+@options.of(*PLAN, without=("allow_reboot",))
 @output.options
 @click.option("--html", metavar="FILE", hidden=True)
 def command_explain(
@@ -37,6 +37,7 @@ def command_explain(
     becalm explain 12 13 --report report.html
     becalm explain --program gzip
     becalm explain --designed -- ./program
+    becalm explain --designed --host ssh://bench -- ./program
     """
     studies, reports = _older(studies, html, given)
     if last and studies:

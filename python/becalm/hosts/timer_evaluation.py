@@ -44,7 +44,11 @@ def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
-    """The same of the machine of a host. Raises what `evaluate` does."""
+    """The same of the machine of a host. Raises what `evaluate` does, and UsageError for a host that is no machine."""
+    if not host.facts().get("cpu"):
+        raise UsageError(
+            f"{host.name} has no processor whose timers could be evaluated. Name a machine: --host ssh://…"
+        )
     host.define([Workload.of([AGENT, "clock", json.dumps(request)], output=Output.INHERIT, expect=None)], [Settings()])
     events = host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), stop_on_failure=False))
     yield from _parsed(_lines(events))

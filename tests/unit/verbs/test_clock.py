@@ -209,3 +209,9 @@ def test_a_host_is_opened_and_asked(played, monkeypatch):
     monkeypatch.setattr(verb, "evaluate_on", evaluate_on)
     found = becalm.clock(host="null", timers=("barrier",))
     assert (asked, found.host) == ([("null", ["barrier"])], "null")
+
+
+@pytest.mark.parametrize("host", ["null", "sim:laptop-a", "sim:cfs"])
+def test_what_is_no_machine_has_no_timers(host):
+    with pytest.raises(UsageError, match=f"{host} has no processor whose timers"):
+        becalm.clock(host=host, timers=("barrier",))

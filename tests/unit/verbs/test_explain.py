@@ -325,6 +325,8 @@ def test_the_command(place, tmp_path):
         ((1, "--last"), "contradict"),
         (("--json", "--quiet"), "contradict"),
         (("--html", "/no/such/place/r.html"), "no directory"),
+        (("--host", "null"), "--host is for a plan of loads"),
+        (("--designed", "--host", "null", "--", "true"), "Not available on null: known load"),
     ],
 )
 def test_what_the_command_refuses(place, arguments, words):

@@ -36,7 +36,7 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
     if found.findings:
         yield findings(found.findings, plain)
     if found.studies:
-        yield Text(f"{tables.studies(found)} With pictures: --html FILE", "" if plain else "dim")
+        yield Text(f"{tables.studies(found)} With pictures: --report FILE.html", "" if plain else "dim")
 
 
 def _case(case: Case, plain: bool, title: str, on: Scale) -> Iterator[RenderableType]:
