@@ -106,7 +106,9 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 @click.option("--force", is_flag=True, help="Also by a profile of another machine, and what gains nothing.")
 @click.option("--host", default="local", show_default=True, help="Where the programs will run.")
 @output.as_json
+@output.markdown
 @output.plain
+@output.report
 def command_place(
     reference: str,
     explain: bool,
@@ -120,7 +122,9 @@ def command_place(
     every: str | None,
     sudo: bool,
     as_json: bool,
+    markdown: bool,
     plain: bool,
+    report: str | None,
     **given: Any,
 ) -> None:
     """Say which programs belong together on a chip; where all share one cache, which run at a time.
@@ -138,7 +142,8 @@ def command_place(
 
     `simulate` and `train` need no machine (docs/reference/placement.md).
     """
-    from becalm.report import placement as report
+    from becalm.report import drawn
+    from becalm.report import placement as placed
     from becalm.report.placement_export import lines
     from becalm.wording import placing
 
@@ -147,7 +152,10 @@ def command_place(
         belongs = watch if name == "every" else put_on or (watch and name == "for")
         if value and not belongs:
             raise UsageError(placing.needs("--watch" if name == "every" else "--apply", f"--{name}"))
+    path = None if report is None else output.checked(report)
     if put_on or watch:
+        if path is not None or markdown:
+            raise UsageError(placing.advice_alone("--markdown" if markdown else "--report"))
         running = {name: given[name] for name in ("chips", "force", "host")}
         if watch:
             running |= {} if every is None else {"every": every}
@@ -174,8 +182,12 @@ def command_place(
     elif as_json:
         value = found.to_json()
         output.print_json(value["kind"], value)
+    elif markdown:
+        echo(drawn.as_markdown(found), nl=False)
     else:
-        console(plain=plain).print(report.on_terminal(found, explain=explain, plain=plain))
+        console(plain=plain).print(placed.on_terminal(found, explain=explain, plain=plain))
+    if path is not None:
+        output.write(found, path)
 
 
 def _show(found: Any, as_json: bool, markdown: bool, plain: bool) -> None:

@@ -12,6 +12,7 @@ import html
 import io
 import math
 import re
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -149,7 +150,9 @@ def svg(drawn: Figure, name: str, told: str) -> str:
     # Two programs must not share ids, whatever their names have in common.
     key = f"{re.sub(r'[^a-z]+', '-', name.lower())}-{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
     text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
+        # The browser has the letters that matplotlib's own font lacks: text stays text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         # `savefig` would draw everything twice, first for nobody: a report of a thousand trials takes seconds.
         canvas: Any = FigureCanvasSVG(drawn)
         canvas.print_svg(text, metadata={"Date": None, "Creator": None})

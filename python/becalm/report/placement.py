@@ -1,4 +1,4 @@
-"""Advice on placement on the terminal."""
+"""Advice on placement on the terminal, in Markdown and as a page: who is where, what pairs cost, what is gained."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.nouns.placement_advice import PlacementAdvice, Shape
+from becalm.report import markdown, placement_figures
 from becalm.report.design.terminal import grid
+from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.wording import placement as wording
 from becalm.wording.placement import percent
@@ -18,8 +20,11 @@ MOST_PAIRS = 6
 """The costliest are shown."""
 
 
-def on_terminal(found: PlacementAdvice, *, explain: bool = False, plain: bool = False) -> RenderableType:
+def on_terminal(
+    found: PlacementAdvice, *, explain: bool = False, plain: bool = False, columns: int = 80
+) -> RenderableType:
     """The sentence, who is where, the costliest pairs, and what else must be known."""
+    del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     for table in tables(found):
         parts += [Text(), grid(table, plain)]
@@ -28,6 +33,34 @@ def on_terminal(found: PlacementAdvice, *, explain: bool = False, plain: bool = 
     if explain:
         parts += [Text(), *(Text(each) for each in wording.explained(found))]
     return Group(*parts)
+
+
+def as_markdown(found: PlacementAdvice) -> str:
+    """The same in Markdown, with why it is so."""
+    lines = [f"**{markdown.escaped(found.sentence)}**"]
+    for table in tables(found):
+        lines += ["", *markdown.grid(table)]
+    for each in (*wording.notes(found), *wording.explained(found)):
+        lines += ["", markdown.escaped(each)]
+    return markdown.written(lines)
+
+
+def as_html(found: PlacementAdvice) -> str:
+    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    sharing, *costly = tables(found)
+    pictures = tuple(placement_figures.pictures(found))
+    parts = [Part("Who runs when" if found.shape is Shape.ROUNDS else "Who shares which chip", (), sharing)]
+    if pictures or costly:
+        parts.append(Part("What pairs cost, and what is gained", pictures, costly[0] if costly else None))
+    return filled(
+        "parts.html",
+        "--report FILE.md",
+        title=found.sentence,
+        lines=(*wording.notes(found), *wording.explained(found)),
+        parts=parts,
+        findings=(),
+        facts="",
+    )
 
 
 def tables(found: PlacementAdvice) -> Iterator[Table]:

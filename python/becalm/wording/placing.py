@@ -16,6 +16,11 @@ def no_pair(text: str) -> str:
     return f"{printable(text)!r} is not of the form NAME=PID, as in web=1234."
 
 
+def advice_alone(option: str) -> str:
+    """A form of the advice, asked for where it is put on."""
+    return f"{option} is of the advice itself: say `becalm place {option} …` without --apply and --watch."
+
+
 def no_task(name: str, tasks: Sequence[str]) -> str:
     """A task that the profile does not have."""
     return f"The profile has no program {printable(name)!r}. It has: {', '.join(map(printable, tasks))}."

@@ -52,6 +52,22 @@ def test_a_profile_is_placed(tmp_path):
     assert value["sharing"]
 
 
+def test_a_placement_is_reported(tmp_path):
+    page, text = tmp_path / "placed.html", tmp_path / "placed.md"
+    assert f"Report: {page}" in placed(tmp_path, "--report", str(page)).stderr
+    shown = page.read_text()
+    # Each pair's loss stands in the square, and who shares is framed.
+    assert shown.count("<svg") == 2
+    assert "What each program loses beside each other one" in shown
+    assert ">t3<" in shown
+    assert "over the worst" in shown
+    placed(tmp_path, "--report", str(text))
+    assert text.read_text() == placed(tmp_path, "--markdown").stdout
+    assert "| t0, t1 |" in text.read_text()
+    done = CliRunner().invoke(shipped, ["--apply", "--pids", "--report", str(page)])
+    assert "--report is of the advice itself" in str(done.exception)
+
+
 def test_a_placement_is_exported(tmp_path):
     done = placed(tmp_path, "--export", "taskset")
     assert "taskset -c 0,1 t0 &" in done.stdout

@@ -44,14 +44,14 @@ def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
         )
     for row in table.rows:
         made.add_row(*(_ascii(cell, plain) for cell in row))
-    title = Text(table.title, "" if plain else "bold")
+    title = [Text(table.title, "" if plain else "bold")] if table.title else []
     names = () if 0 in table.numbers else (0,)
     drawn = Fitted(made, names, table.spare, least) if table.spare else made
     if not table.note:
-        return Group(title, drawn)
+        return Group(*title, drawn)
     if isinstance(drawn, Fitted) and table.legend:
-        return Group(title, drawn, Explained(drawn, table, style))
-    return Group(title, drawn, Text(_ascii(table.note, plain), style))
+        return Group(*title, drawn, Explained(drawn, table, style))
+    return Group(*title, drawn, Text(_ascii(table.note, plain), style))
 
 
 def _ascii(text: str, plain: bool) -> str:
