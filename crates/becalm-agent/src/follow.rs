@@ -40,7 +40,7 @@ pub struct Wish {
 }
 
 /// A process that is held: its number stays its own as long as this lives.
-struct Held {
+pub struct Held {
     pidfd: OwnedFd,
     /// `/proc/PID`, open.
     directory: File,
@@ -48,11 +48,16 @@ struct Held {
 
 impl Held {
     /// Its files, by a path that belongs to this process alone.
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.directory.as_raw_fd()).into()
     }
 
-    fn ended(&self) -> io::Result<bool> {
+    /// What can be read as soon as it has ended.
+    pub fn fd(&self) -> RawFd {
+        self.pidfd.as_raw_fd()
+    }
+
+    pub fn ended(&self) -> io::Result<bool> {
         readable(self.pidfd.as_raw_fd())
     }
 }
@@ -222,7 +227,7 @@ fn spent() -> i64 {
 }
 
 /// Take hold of a process by its number.
-fn hold(pid: i32) -> Result<Held, Failure> {
+pub fn hold(pid: i32) -> Result<Held, Failure> {
     if pid <= 0 {
         return Err(Failure::new("domain", format!("{pid} is not a process number. Numbers are above 0.")));
     }

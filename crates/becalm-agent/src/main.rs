@@ -6,7 +6,7 @@
 //! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
-//! themselves, `series`: over time), `follow` what a running process does, `load` makes the machine busy, `neighbours` are kept running
+//! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU, `load` makes the machine busy, `neighbours` are kept running
 //! beside programs (`beside`: what lives there), `clock`
 //! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
 //! `kernel` runs a program of known pressure on caches,
@@ -42,6 +42,7 @@ mod probe;
 mod read;
 mod ready;
 mod record;
+mod recording;
 mod restore;
 mod series;
 mod session;

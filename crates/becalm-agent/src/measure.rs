@@ -27,6 +27,7 @@ use crate::neighbours::{Neighbours, Tallies};
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
+use crate::recording::Recording;
 use crate::streams::Streams;
 
 /// Runs steps, one at a time.
@@ -34,6 +35,8 @@ pub struct Runner {
     spawner: Spawner,
     streams: Streams,
     pub gauges: Gauges,
+    /// Who runs when is recorded while a program runs.
+    pub recording: Option<Recording>,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
     /// What the neighbours of programs did in this block.
@@ -56,6 +59,7 @@ impl Runner {
     ) -> io::Result<Self> {
         Ok(Self {
             gauges: Gauges::new(spawner.pid()),
+            recording: None,
             spawner,
             streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
@@ -263,6 +267,9 @@ impl Runner {
             Ok(child) => child,
             Err(error) => return Ok(Err(error)),
         };
+        if let Some(recording) = &mut self.recording {
+            recording.started(seq, child.pid, talk)?;
+        }
         let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
         let (end_ns, cut, attention) = self.wait_for(&child, limit, talk, Some(&mut *observer))?;
         let begun_ns = match self.spawner.begun(settings) {

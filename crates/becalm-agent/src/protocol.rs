@@ -8,6 +8,7 @@ use becalm_core::exec::program::ProgramError;
 use becalm_core::exec::spawner::SpawnError;
 use becalm_core::knob::catalogue::find;
 use becalm_core::knob::settings::SettingError;
+use becalm_core::source::switches::events::EventSet;
 use becalm_core::stress::demand::Demand;
 use becalm_core::types::{Step, Text, TextError, Workload};
 use serde::Deserialize;
@@ -69,6 +70,15 @@ pub enum Action {
         #[serde(default)]
         consumers: u32,
     },
+    /// Who runs when with two counters per CPU, until the process ends or `stop` comes.
+    Record {
+        recording: Recording,
+        /// None: until `stop`.
+        #[serde(default)]
+        pid: Option<i32>,
+        #[serde(default)]
+        started: Option<u64>,
+    },
     Define {
         workloads: Vec<Workload>,
         /// None: settings of that index are not used before the next definition.
@@ -127,6 +137,9 @@ pub enum Action {
         stop_on_failure: bool,
         #[serde(default)]
         load: Wanted,
+        /// What is to be recorded while programs run.
+        #[serde(default)]
+        recording: Option<Recording>,
     },
     /// Known load beside programs, until `unload`.
     Load {
@@ -140,6 +153,21 @@ pub enum Action {
     /// Answered at once, also while a program runs: is anybody there?
     Alive {},
     Bye {},
+}
+
+/// What is to be recorded.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    pub events: EventSet,
+    /// T: tasks that go on for so long are read so often.
+    pub window_ns: u64,
+    /// How often records are sent; None: every two windows, within 10 to 100 ms.
+    #[serde(default)]
+    pub batch_ns: Option<u64>,
+    /// A list such as 0,2-3; None: all that are online.
+    #[serde(default)]
+    pub cpus: Option<String>,
 }
 
 /// What of the load a block wants to know.

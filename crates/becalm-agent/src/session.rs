@@ -34,6 +34,7 @@ use crate::measure::Runner;
 use crate::observe::Observer;
 use crate::protocol::{self, Action, Failure, Request};
 use crate::read::Reading;
+use crate::recording::record;
 
 /// One conversation with becalm.
 pub struct Session {
@@ -189,6 +190,10 @@ impl Session {
                 let wish = Wish { id: request.id, pid, started, period_ns, load, consumers };
                 return follow(&wish, &self.machine.tree.path("/"), &mut self.reading, &mut self.talk);
             }
+            Action::Record { recording, pid, started } => {
+                let root = self.machine.tree.path("/");
+                return record(request.id, &recording, (pid, started), &root, &mut self.talk);
+            }
             Action::Define { workloads, settings, dangerous } => self.define(workloads, &settings, dangerous),
             Action::Effects { settings, dangerous } => {
                 Settings::at_boot(&settings, &self.machine.tree, dangerous)
@@ -210,8 +215,8 @@ impl Session {
             Action::Healthy {} => self.machine.healthy(),
             Action::KeepBoot { parameters } => self.machine.keep_boot(&parameters),
             Action::Unboot { force } => self.machine.unboot(force),
-            Action::Measure { first, steps, stop_on_failure, load } => {
-                return self.measure(request.id, (first, &steps), stop_on_failure, load)
+            Action::Measure { first, steps, stop_on_failure, load, recording } => {
+                return self.measure(request.id, (first, &steps), stop_on_failure, (load, recording))
             }
             Action::Load { demand } => return self.load(&demand),
             Action::Unload {} => return self.unload(),

@@ -12,6 +12,7 @@ from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Parameters
+from becalm.hosts.recorded import RecordEvent, Recording
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
@@ -63,6 +64,12 @@ class NoMachine:
         self._refuse(Ability.READ_LOAD)
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
+        """Refused."""
+        self._refuse(Ability.FOLLOW)
+
+    def record(
+        self, recording: Recording, pid: int | None = None, *, started: int | None = None
+    ) -> Iterator[RecordEvent]:
         """Refused."""
         self._refuse(Ability.FOLLOW)
 

@@ -21,6 +21,7 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
+from becalm.hosts.recorded import RecordEvent, Recording, record_event
 from becalm.hosts.transport import Link, Patience
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
@@ -274,7 +275,10 @@ class AgentHost:
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Run the steps."""
-        about = {"first": request.first, "steps": request.block.steps, "stop_on_failure": request.stop_on_failure}
+        about: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
+        about["stop_on_failure"] = request.stop_on_failure
+        if request.recording is not None:
+            about["recording"] = request.recording.to_json()
         for event in self._events({"do": "measure", **about, "load": str(request.detail)}, Patience.PROGRAMS):
             match event["event"]:
                 case "runs":
@@ -287,7 +291,12 @@ class AgentHost:
                     yield Loads(series=[Series.from_json(event)])
                 case "output":
                     yield Written(event["stream"], event["text"])
+                case "recording" | "started" | "records":
+                    if (told := record_event(event)) is not None:
+                        yield told
                 case "done":
+                    if (told := record_event(event)) is not None:
+                        yield told
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
                     clamped = tuple(event.get("clamped", ()))
@@ -304,6 +313,16 @@ class AgentHost:
         for event in self._events({"do": "follow", **about}):
             if event["event"] == "followed":
                 yield event, _reading(self._load_columns, event)
+
+    def record(
+        self, recording: Recording, pid: int | None = None, *, started: int | None = None
+    ) -> Iterator[RecordEvent]:
+        """Who runs when, with two counters per CPU, until a process ends; `stop` ends it."""
+        about: dict[str, Any] = {"do": "record", "recording": recording.to_json()}
+        about |= {"pid": pid, "started": started}
+        for event in self._events(about):
+            if (told := record_event(event)) is not None:
+                yield told
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""

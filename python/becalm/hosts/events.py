@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from becalm.hosts.recorded import RecordEvent
+
 if TYPE_CHECKING:
     from becalm.load.record import Load, Series
     from becalm.nouns.demand import Made
@@ -73,7 +75,7 @@ class LoadMade:
     made: Made
 
 
-Event = Runs | RunText | Written | Loads | Noticed | LoadMade
+Event = Runs | RunText | Written | Loads | Noticed | LoadMade | RecordEvent
 
 
 def runs_of(events: Iterable[Event]) -> Iterator[Run]:

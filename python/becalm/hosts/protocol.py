@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from becalm.hosts.boot_entry import BootEntryHost
     from becalm.hosts.events import Event
     from becalm.hosts.held import Planned, PutOn
+    from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.load.live import Reading
     from becalm.nouns.demand import Demand
     from becalm.nouns.elsewhere import Place
@@ -81,6 +82,7 @@ class LoadDetail(StrEnum):
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
     """A block to measure, its runs numbered from `first`. `stop_on_failure`: it ends with a run that does not end well.
+    `recording`: who runs when is recorded meanwhile (`becalm.hosts.recorded`).
 
     `Block.fresh_boot` means nothing to a host that does not reboot.
     """
@@ -89,6 +91,7 @@ class MeasureRequest:
     block: Block
     detail: LoadDetail = LoadDetail.NONE
     stop_on_failure: bool = True
+    recording: Recording | None = None
 
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
         """What is left of it when so many steps are done; up to the step `end`, if one is given."""
@@ -179,6 +182,16 @@ class Host(AbstractContextManager["Host"], Protocol):
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """What a running process does, reading by reading, and what the machine did meanwhile, until `stop`."""
+        ...
+
+    def record(
+        self, recording: Recording, pid: int | None = None, *, started: int | None = None
+    ) -> Iterator[RecordEvent]:
+        """Who runs when, with two counters per CPU, until the process `pid` ends or `stop` (`becalm.hosts.recorded`).
+
+        `started`: when it began, ticks since boot, so that another one with its number is not taken for it. Raises
+        RefusedError where nothing can be recorded, with what can be; WorkloadError when there is no such process.
+        """
         ...
 
     def reboot(self, parameters: Parameters) -> None:

@@ -18,6 +18,7 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
+from becalm.hosts.recorded import RecordEvent, Recording
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
@@ -114,6 +115,12 @@ class Wrapper(Generic[Inner]):
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """What a running process does."""
         return self.inner.follow(pid, period_ns, consumers=consumers)
+
+    def record(
+        self, recording: Recording, pid: int | None = None, *, started: int | None = None
+    ) -> Iterator[RecordEvent]:
+        """Who runs when, with two counters per CPU."""
+        return self.inner.record(recording, pid, started=started)
 
     def reboot(self, parameters: Parameters) -> None:
         """Start the machine again."""

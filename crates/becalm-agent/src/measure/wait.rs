@@ -18,6 +18,7 @@ use super::Runner;
 use crate::conversation::{Attention, Conversation};
 use crate::observe::{Observer, LOOK_NS};
 use crate::protocol::{start_failure, Failure};
+use crate::recording::Recording;
 use crate::streams::Streams;
 
 /// How long a killed process may take to go before it is given up.
@@ -61,7 +62,8 @@ impl Runner {
             let others = talk.interests();
             let watched = if cut.is_some() { &[][..] } else { &others };
             let gauge_ns = self.gauges.due_ns().filter(|_| program);
-            let until = deadline.into_iter().chain(look_ns).chain(gauge_ns).min();
+            let record_ns = self.recording.as_ref().filter(|_| program).map(Recording::due_ns);
+            let until = deadline.into_iter().chain(look_ns).chain(gauge_ns).chain(record_ns).min();
             let forwards = self.streams.forwards();
             // A program that writes more than is read waits, as it would in a pipe.
             self.streams.pause(talk.output.outlet.is_full());
@@ -77,6 +79,9 @@ impl Runner {
                 Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {
                     if program {
                         self.gauges.look();
+                        if let Some(recording) = &mut self.recording {
+                            recording.look(talk)?;
+                        }
                     }
                     if look_ns.is_some_and(|look_ns| now_ns() >= look_ns) {
                         if let Some(observer) = &mut observer {

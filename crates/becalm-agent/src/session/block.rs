@@ -13,10 +13,44 @@ use super::{opened, Answer, Session};
 use crate::conversation::Attention;
 use crate::measure::system;
 use crate::overhead::overhead;
-use crate::protocol::{Failure, Wanted};
+use crate::protocol::{self, Failure, Wanted};
+use crate::recording::Recording;
 
 impl Session {
     pub(super) fn measure(
+        &mut self,
+        id: u64,
+        (first, steps): (u64, &[Step]),
+        stop_on_failure: bool,
+        (load, recording): (Wanted, Option<protocol::Recording>),
+    ) -> io::Result<Answer> {
+        if let Err(failure) = opened(self.base.as_ref()) {
+            return Ok(Err(failure));
+        }
+        if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
+            return Ok(Err(failure));
+        }
+        if let Some(wish) = recording {
+            let root = self.machine.tree.path("/");
+            match Recording::open(id, &wish, &root) {
+                Ok(recording) => {
+                    recording.tell(&mut self.talk)?;
+                    self.runner.recording = Some(recording);
+                }
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        let answer = self.steps(id, (first, steps), stop_on_failure, load);
+        match (self.runner.recording.take(), answer?) {
+            (Some(mut recording), Ok(mut results)) => {
+                results["recorded"] = recording.end(&mut self.talk)?;
+                Ok(Ok(results))
+            }
+            (_, answer) => Ok(answer),
+        }
+    }
+
+    fn steps(
         &mut self,
         id: u64,
         (first, steps): (u64, &[Step]),
@@ -27,9 +61,6 @@ impl Session {
             Ok(base) => base,
             Err(failure) => return Ok(Err(failure)),
         };
-        if let Err(failure) = self.defined.check(steps).and_then(|()| numbered(first, steps.len())) {
-            return Ok(Err(failure));
-        }
         self.talk.output.begin(id);
         self.observer.begin(load);
         self.observer.make_group(|tasks| {

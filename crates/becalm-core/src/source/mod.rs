@@ -6,7 +6,7 @@
 //! process's control groups; `process` sums one process's threads into an `account`; `processes` looks at all of them; `pid_stat`
 //! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
 //! the processor did for them and `run_counters` any of it for one run; `resident` sums the memory of programs, of which a
-//! `course` over time is kept; `energy` reads what the processor's packages used; `beside` remembers what
+//! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `beside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
 pub mod abandoned;
@@ -45,6 +45,7 @@ mod schedstat;
 mod series;
 pub mod snapshot;
 mod stat;
+pub mod switches;
 pub mod table;
 pub mod taskstats;
 #[cfg(test)]

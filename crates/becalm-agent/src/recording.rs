@@ -1,0 +1,300 @@
+//! Recording who runs when with two counters per CPU, as a stream of events: the request `record`, and runs of `measure`
+//! that are recorded.
+//!
+//! The kernel writes into its buffers; every `batch_ns` this thread takes what is there and sends it as one event. While
+//! nobody reads the events nothing is taken: the buffers fill up, and the kernel says how many records it had no room for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use becalm_core::cpus::{list, parse};
+use becalm_core::exec::poll::{reading, ready_within};
+use becalm_core::exec::{clock_ns, now_ns};
+use becalm_core::source::pid_stat::PidStat;
+use becalm_core::source::switches::events::EventSet;
+use becalm_core::source::switches::recorder::RecordError;
+use becalm_core::source::switches::turnover::Turnover;
+use becalm_core::source::switches::{llc, Recorder};
+use serde_json::{json, Value};
+
+use crate::conversation::{Attention, Conversation};
+use crate::follow::{hold, Held};
+use crate::protocol::{Failure, Recording as Wish};
+
+/// Windows as the detector takes them, ns.
+const WINDOWS_NS: std::ops::RangeInclusive<u64> = 100_000..=50_000_000;
+
+/// Batches, ns: the shortest leaves time for other things, the longest fits into the buffers at 10,000 switches a second.
+const BATCHES_NS: std::ops::RangeInclusive<u64> = 1_000_000..=200_000_000;
+
+/// When a process began, in proc_pid_stat(5).
+const STARTED: usize = 22;
+
+/// Where records come from.
+enum Source {
+    Cpus(Box<Recorder>),
+    /// Of a process that has not begun: it is named later.
+    Nobody,
+    Pages(Turnover),
+}
+
+/// A recording that goes on.
+pub struct Recording {
+    id: u64,
+    wish: Wish,
+    root: PathBuf,
+    source: Source,
+    batch_ns: i64,
+    due_ns: i64,
+    begun_ns: i64,
+    rows: Vec<u8>,
+    records: u64,
+}
+
+impl Recording {
+    /// Begin; CPUs are those below `root`. A failure says why nothing can be recorded here.
+    pub fn open(id: u64, wish: &Wish, root: &Path) -> Result<Self, Failure> {
+        let begun_ns = spent();
+        if !WINDOWS_NS.contains(&wish.window_ns) {
+            let message = format!("A window has 0.1 to 50 ms, not {} ns.", wish.window_ns);
+            return Err(Failure::new("domain", message));
+        }
+        let batch_ns = wish.batch_ns.unwrap_or((2 * wish.window_ns).clamp(10_000_000, 100_000_000));
+        if !BATCHES_NS.contains(&batch_ns) {
+            let message = format!("Records are sent every 1 to 200 ms, not every {batch_ns} ns.");
+            return Err(Failure::new("domain", message));
+        }
+        let cpus = match &wish.cpus {
+            Some(text) => match parse(text) {
+                Some(cpus) => Some(cpus),
+                None => {
+                    let message = format!("{text:?} is no list of CPUs such as 0,2-3.");
+                    return Err(Failure::new("domain", message));
+                }
+            },
+            None => None,
+        };
+        let source = match wish.events {
+            EventSet::WsTurnover => Source::Nobody,
+            set => {
+                let opened = Recorder::open(set, cpus, wish.window_ns, root).map_err(failure)?;
+                Source::Cpus(Box::new(opened))
+            }
+        };
+        Ok(Self {
+            id,
+            wish: wish.clone(),
+            root: root.to_owned(),
+            source,
+            batch_ns: batch_ns as i64,
+            due_ns: now_ns() + batch_ns as i64,
+            begun_ns,
+            rows: Vec::new(),
+            records: 0,
+        })
+    }
+
+    /// Say what is counted, and where.
+    pub fn tell(&self, talk: &mut Conversation) -> io::Result<()> {
+        let mut event = json!({
+            "id": self.id, "event": "recording", "events": self.wish.events,
+            "miss_ratio": self.wish.events == EventSet::Llc, "window_ns": self.wish.window_ns,
+            "batch_ns": self.batch_ns, "clock": "CLOCK_MONOTONIC_RAW", "counted": [], "cpus": null, "absent": {}, "llc": [],
+        });
+        if let Source::Cpus(recorder) = &self.source {
+            let choices = recorder.events().iter().map(
+                |choice| json!({"cpus": choice.cpus.as_ref().map(list), "references": choice.pair[0], "misses": choice.pair[1]}),
+            );
+            event["counted"] = choices.collect();
+            event["cpus"] = list(&recorder.cpus()).into();
+            event["absent"] = json!(recorder.absent);
+            event["llc"] = json!(llc::of(&recorder.cpus(), &self.root));
+        }
+        talk.output.send(&event)
+    }
+
+    /// The program that is measured has started.
+    pub fn started(&mut self, seq: u64, pid: i32, talk: &mut Conversation) -> io::Result<()> {
+        talk.output.send(&json!({"id": self.id, "event": "started", "seq": seq, "pid": pid}))?;
+        if self.wish.events == EventSet::WsTurnover {
+            let directory = PathBuf::from(format!("/proc/{pid}"));
+            if let Ok(pages) = Turnover::begin(&directory, pid as u32, self.wish.window_ns) {
+                self.pages(pages);
+            }
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self, pages: Turnover) {
+        self.records += pages.first(&mut self.rows);
+        self.due_ns = pages.due_ns();
+        self.source = Source::Pages(pages);
+    }
+
+    /// When to look next, ns.
+    pub fn due_ns(&self) -> i64 {
+        self.due_ns
+    }
+
+    /// Take what was recorded, if it is time and somebody reads.
+    pub fn look(&mut self, talk: &mut Conversation) -> io::Result<()> {
+        let now = now_ns();
+        if now < self.due_ns {
+            return Ok(());
+        }
+        self.due_ns = now + self.batch_ns;
+        if talk.output.outlet.is_full() {
+            return Ok(());
+        }
+        self.take(false);
+        self.send(talk)
+    }
+
+    fn take(&mut self, end: bool) {
+        match &mut self.source {
+            Source::Cpus(recorder) => self.records += recorder.look(&mut self.rows, end),
+            Source::Pages(pages) => {
+                match pages.look(&mut self.rows) {
+                    Ok(count) => self.records += count,
+                    // It has ended, or begins another program that may not be looked at.
+                    Err(_) => {
+                        self.records += pages.end(&mut self.rows);
+                        self.source = Source::Nobody;
+                        return;
+                    }
+                }
+                self.due_ns = pages.due_ns();
+            }
+            Source::Nobody => {}
+        }
+    }
+
+    fn send(&mut self, talk: &mut Conversation) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let head = format!(
+            "{{\"id\":{},\"event\":\"records\",\"at_ns\":{},\"cost_ns\":{},\"rows\":[",
+            self.id,
+            now_ns(),
+            spent() - self.begun_ns
+        );
+        let mut line = head.into_bytes();
+        line.append(&mut self.rows);
+        line.extend_from_slice(b"]}\n");
+        talk.output.outlet.put(&line)
+    }
+
+    /// Send the rest; what is to be said in the end.
+    pub fn end(&mut self, talk: &mut Conversation) -> io::Result<Value> {
+        self.due_ns = 0;
+        self.take(true);
+        if let Source::Pages(pages) = &self.source {
+            self.records += pages.end(&mut self.rows);
+            self.source = Source::Nobody;
+        }
+        self.send(talk)?;
+        let (trouble, absent) = match &self.source {
+            Source::Cpus(recorder) => (json!(recorder.trouble()), json!(recorder.absent)),
+            _ => (json!({}), json!({})),
+        };
+        let cost_ns = spent() - self.begun_ns;
+        Ok(json!({"records": self.records, "trouble": trouble, "absent": absent, "cost_ns": cost_ns}))
+    }
+}
+
+/// Record until a process ends or `stop` comes; without a process until `stop`.
+pub fn record(
+    id: u64,
+    wish: &Wish,
+    (pid, started): (Option<i32>, Option<u64>),
+    root: &Path,
+    talk: &mut Conversation,
+) -> io::Result<Result<Value, Failure>> {
+    let opened = || -> Result<(Option<Held>, Recording), Failure> {
+        let held = pid.map(|pid| checked(pid, started)).transpose()?;
+        let mut recording = Recording::open(id, wish, root)?;
+        match (&held, pid, wish.events) {
+            (Some(held), Some(pid), EventSet::WsTurnover) => {
+                let pages = Turnover::begin(&held.path(), pid as u32, wish.window_ns);
+                recording.pages(pages.map_err(|error| unreadable(pid, &error))?);
+            }
+            (None, _, EventSet::WsTurnover) => {
+                let message = "ws_turnover is of one process. Name it: --pid, or a command.";
+                return Err(Failure::new("usage", message));
+            }
+            _ => {}
+        }
+        Ok((held, recording))
+    };
+    let (held, mut recording) = match opened() {
+        Ok(opened) => opened,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    recording.tell(talk)?;
+    let mut ended = false;
+    // A stop may have come in the same read as the request: polling would not see it any more.
+    let mut over = talk.attend()? != Attention::Nothing;
+    while !over {
+        let [input, signals, output] = talk.interests();
+        let process = held.as_ref().map_or(becalm_core::exec::poll::NOTHING, |held| reading(held.fd()));
+        if ready_within(&[input, signals, output, process], recording.due_ns() - now_ns())? {
+            over = talk.attend()? != Attention::Nothing;
+            ended = held.as_ref().map_or(Ok(false), Held::ended)?;
+            over |= ended;
+        }
+        recording.look(talk)?;
+    }
+    let mut said = recording.end(talk)?;
+    said["ended"] = ended.into();
+    Ok(Ok(said))
+}
+
+/// A process that is there, and the one that is meant.
+fn checked(pid: i32, started: Option<u64>) -> Result<Held, Failure> {
+    let held = hold(pid)?;
+    let stat = std::fs::read(held.path().join("stat")).ok().and_then(|text| PidStat::parse(&text));
+    match (stat, started) {
+        (Some(stat), Some(started)) if stat.at(STARTED) != Some(started) => Err(Failure::new(
+            "not_found",
+            format!(
+                "Process {pid} is another one now: it began at tick {} of this boot, not at {started}. The one that was \
+                 meant has ended.",
+                stat.at(STARTED).unwrap_or(0)
+            ),
+        )),
+        (Some(stat), _) if stat.state != "Z" => Ok(held),
+        _ => Err(Failure::new("not_found", format!("Process {pid} has ended already."))),
+    }
+}
+
+fn unreadable(pid: i32, error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Failure::new(
+            "permission",
+            format!("The pages of process {pid} may not be looked at by this user. Use --sudo."),
+        ),
+        Some(libc::ESRCH) => {
+            Failure::new("not_found", format!("Process {pid} has ended, or has no memory of its own."))
+        }
+        Some(libc::ENOENT) => Failure::new(
+            "unsupported",
+            "This kernel does not tell which pages are referenced (CONFIG_PROC_PAGE_MONITOR), so ws_turnover is not known.",
+        ),
+        _ => Failure::new("system", format!("The pages of process {pid} cannot be read: {error}.")),
+    }
+}
+
+fn failure(error: RecordError) -> Failure {
+    let kind = match error {
+        RecordError::Refused(_) => "permission",
+        RecordError::Unsupported(_) => "unsupported",
+        RecordError::Domain(_) => "domain",
+    };
+    Failure::new(kind, error.to_string())
+}
+
+/// CPU time of this thread, ns.
+fn spent() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}

@@ -1,0 +1,165 @@
+//! The group of one CPU: a switch of tasks, a clock, references and misses, all counted together or not at all.
+//!
+//! The leader is the kernel's count of context switches with a period of 1: each switch out writes a sample with all counts
+//! and the task that leaves. A clock in the same group writes one every window, so that long runners are read by their own CPU
+//! without waking anybody. Both write into one ring. The leader must not leave out the kernel: a switch happens there, and
+//! nothing would be counted. It is pinned: a group that the processor has no counters for is an error, never scaled.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+
+use super::buffer::Buffer;
+use super::events::Pair;
+use super::parse::{Members, READ_FORMAT, SAMPLE_TYPE};
+
+/// struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid is of 4.1).
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_watermark: u32,
+    breakpoint_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+}
+
+const DISABLED: u64 = 1;
+const PINNED: u64 = 1 << 2;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const EXCLUDE_IDLE: u64 = 1 << 7;
+const COMM: u64 = 1 << 9;
+const TASK: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const COMM_EXEC: u64 = 1 << 24;
+const USE_CLOCKID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
+
+const SOFTWARE: u32 = 1;
+const CONTEXT_SWITCHES: u64 = 3;
+const CPU_CLOCK: u64 = 0;
+
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+const IOC_ENABLE: libc::c_ulong = 0x2400;
+const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+const IOC_ID: libc::c_ulong = 0x8008_2407;
+const IOC_FLAG_GROUP: libc::c_ulong = 1;
+
+/// An open group that counts.
+pub struct Group {
+    pub cpu: u32,
+    pub pair: Pair,
+    pub members: Members,
+    /// Whose samples are switches; all others are of the clock.
+    pub leader: u64,
+    pub buffer: Buffer,
+    /// The leader first; closing it ends the group.
+    files: [File; 4],
+}
+
+/// Why a group could not be opened, and for which event.
+pub struct Refused {
+    pub event: String,
+    pub hardware: bool,
+    pub error: io::Error,
+}
+
+impl Group {
+    /// Open and enable the group of a CPU; `window_ns`: so often long runners are read.
+    pub fn open(cpu: u32, pair: &Pair, window_ns: u64) -> Result<Self, Refused> {
+        let refused = |event: &str, hardware| {
+            let event = event.to_owned();
+            move |error| Refused { event, hardware, error }
+        };
+        let switches = Attributes {
+            kind: SOFTWARE,
+            config: CONTEXT_SWITCHES,
+            sample_period: 1,
+            flags: DISABLED | PINNED | COMM | TASK | WATERMARK | SAMPLE_ID_ALL | COMM_EXEC | CONTEXT_SWITCH,
+            wakeup_watermark: (super::buffer::RING_BYTES / 2) as u32,
+            ..Attributes::default()
+        };
+        let leader = open(switches, cpu, -1).map_err(refused("context-switches", false))?;
+        let group = leader.as_raw_fd();
+        let clock = Attributes {
+            kind: SOFTWARE,
+            config: CPU_CLOCK,
+            sample_period: window_ns,
+            flags: EXCLUDE_IDLE | SAMPLE_ID_ALL | WATERMARK,
+            wakeup_watermark: (super::buffer::RING_BYTES / 2) as u32,
+            ..Attributes::default()
+        };
+        let clock = open(clock, cpu, group).map_err(refused("cpu-clock", false))?;
+        let counter = |number: usize| {
+            let event = &pair[number];
+            let attributes = Attributes {
+                kind: event.kind,
+                config: event.config,
+                flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+                ..Attributes::default()
+            };
+            open(attributes, cpu, group).map_err(refused(&event.name, event.is_hardware()))
+        };
+        let files = [leader, clock, counter(0)?, counter(1)?];
+        let wrong = || refused("context-switches", false);
+        let buffer = Buffer::map(group).map_err(wrong())?;
+        control(&files[1], IOC_SET_OUTPUT, group as libc::c_ulong).map_err(wrong())?;
+        let members =
+            Members { references: id(&files[2]).map_err(wrong())?, misses: id(&files[3]).map_err(wrong())? };
+        let leader = id(&files[0]).map_err(wrong())?;
+        control(&files[0], IOC_ENABLE, IOC_FLAG_GROUP).map_err(wrong())?;
+        Ok(Self { cpu, pair: pair.clone(), members, leader, buffer, files })
+    }
+
+    /// Whether the processor counts it now. A pinned group that found no counters says end of file.
+    pub fn counts(&self) -> io::Result<bool> {
+        // nr, both times, and four values with ids.
+        let mut bytes = [0; 8 * (3 + 2 * 4)];
+        Ok((&self.files[0]).read(&mut bytes)? > 0)
+    }
+}
+
+fn open(mut attributes: Attributes, cpu: u32, group: RawFd) -> io::Result<File> {
+    attributes.size = mem::size_of::<Attributes>() as u32;
+    attributes.sample_type = SAMPLE_TYPE;
+    attributes.read_format = READ_FORMAT;
+    attributes.flags |= USE_CLOCKID;
+    attributes.clockid = libc::CLOCK_MONOTONIC_RAW;
+    // SAFETY: the attributes are live and their size is in them; all tasks of one CPU.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, -1, cpu, group, CLOSE_ON_EXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, owned by nobody else.
+    Ok(unsafe { File::from_raw_fd(fd as RawFd) })
+}
+
+fn control(file: &File, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
+    // SAFETY: these requests take a number.
+    match unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn id(file: &File) -> io::Result<u64> {
+    let mut id = 0_u64;
+    // SAFETY: the request writes eight bytes to a live place.
+    match unsafe { libc::ioctl(file.as_raw_fd(), IOC_ID as _, &mut id) } {
+        0 => Ok(id),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,21 @@
+//! Switches of tasks with two counters per CPU, from perf_event_open(2): what the detector of sweet spots reads.
+//!
+//! `events` has the sets of counters that can be asked for and which raw events they are on this processor. On each CPU
+//! `group` opens one group of them, `buffer` is the memory that the kernel writes it to, `parse` reads that. A
+//! `Recorder` puts the CPUs together into one stream of `Record`s in order of time; it is asked to `look` again and again,
+//! and its memory is bounded by the buffers, into which the kernel writes nothing more, and says so, when they are full.
+//! `lane` translates what one CPU says, `turnover` is the page-level proxy for machines without counters.
+//! The form of a record is that of `becalm-sim spots` (crates/becalm-sim/src/spots/record.rs).
+
+pub mod buffer;
+pub mod events;
+pub mod group;
+pub mod lane;
+pub mod llc;
+pub mod parse;
+mod record;
+pub mod recorder;
+pub mod turnover;
+
+pub use record::{Record, What};
+pub use recorder::{Recorder, Trouble};

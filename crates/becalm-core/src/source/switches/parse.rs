@@ -1,0 +1,193 @@
+//! Records as the kernel writes them (linux/perf_event.h, enum perf_event_type), of the attributes of `group`.
+//!
+//! `sample_type` is IDENTIFIER, TID, TIME, READ; `read_format` both times, ID, GROUP; other records end with TID, TIME,
+//! IDENTIFIER (sample_id_all). What is not understood, or too short, is left out: the kernel may add types.
+
+/// PERF_SAMPLE_TID, TIME, READ, IDENTIFIER.
+pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 16;
+
+/// PERF_FORMAT_TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, ID, GROUP.
+pub const READ_FORMAT: u64 = 1 | 2 | 4 | 8;
+
+/// Size of the end of records that are no samples.
+const TRAILER: usize = 24;
+
+/// A thread and its process. Minus one: it is no more.
+pub type Thread = (i32, i32);
+
+/// What was read of a group at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub enabled_ns: u64,
+    pub running_ns: u64,
+    pub references: u64,
+    pub misses: u64,
+}
+
+/// One record of the kernel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// By the switch of tasks or the clock, whichever `id` says.
+    Sample {
+        time_ns: u64,
+        id: u64,
+        thread: Thread,
+        counts: Counts,
+    },
+    /// The current task leaves; who is next, and whether it could have gone on.
+    Out {
+        time_ns: u64,
+        next: Thread,
+        preempted: bool,
+    },
+    Fork {
+        time_ns: u64,
+        child: Thread,
+        parent: i32,
+    },
+    Exec {
+        time_ns: u64,
+        task: i32,
+    },
+    Exit {
+        time_ns: u64,
+        task: i32,
+    },
+    Lost {
+        time_ns: u64,
+        count: u64,
+    },
+}
+
+/// Where references and misses are in a group: ids of its members.
+#[derive(Debug, Clone, Copy)]
+pub struct Members {
+    pub references: u64,
+    pub misses: u64,
+}
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const SWITCH_CPU_WIDE: u32 = 15;
+
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+const MISC_COMM_EXEC: u16 = 1 << 13;
+
+fn u32_at(body: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(body: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(body.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn thread_at(body: &[u8], at: usize) -> Option<Thread> {
+    Some((u32_at(body, at)? as i32, u32_at(body, at + 4)? as i32))
+}
+
+/// The record of one header (type, misc) and the bytes behind it; None: nothing of interest.
+pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said> {
+    if kind == SAMPLE {
+        return sample(body, members);
+    }
+    let time_ns = u64_at(body, body.len().checked_sub(TRAILER)? + 8)?;
+    Some(match kind {
+        LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
+        COMM if misc & MISC_COMM_EXEC != 0 => Said::Exec { time_ns, task: thread_at(body, 0)?.1 },
+        // pid, ppid, tid, ptid
+        FORK => Said::Fork {
+            time_ns,
+            child: (u32_at(body, 0)? as i32, u32_at(body, 8)? as i32),
+            parent: u32_at(body, 12)? as i32,
+        },
+        EXIT => Said::Exit { time_ns, task: u32_at(body, 8)? as i32 },
+        SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => {
+            Said::Out { time_ns, next: thread_at(body, 0)?, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
+        }
+        _ => return None,
+    })
+}
+
+/// identifier, pid, tid, time, then nr, enabled, running, (value, id) each.
+fn sample(body: &[u8], members: Members) -> Option<Said> {
+    let (id, thread, time_ns) = (u64_at(body, 0)?, thread_at(body, 8)?, u64_at(body, 16)?);
+    let count = usize::try_from(u64_at(body, 24)?).ok()?;
+    let mut counts =
+        Counts { enabled_ns: u64_at(body, 32)?, running_ns: u64_at(body, 40)?, ..Counts::default() };
+    // More members than there are bytes for end the search.
+    for member in 0..count.min(body.len() / 16) {
+        let (value, of) = (u64_at(body, 48 + 16 * member)?, u64_at(body, 56 + 16 * member)?);
+        if of == members.references {
+            counts.references = value;
+        } else if of == members.misses {
+            counts.misses = value;
+        }
+    }
+    Some(Said::Sample { time_ns, id, thread, counts })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MEMBERS: Members = Members { references: 12, misses: 13 };
+
+    fn words(values: &[u64]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
+    fn pair(low: u32, high: u32) -> u64 {
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    #[test]
+    fn a_sample_has_thread_time_and_both_counts() {
+        let body = words(&[11, pair(40, 41), 1_000, 4, 90, 80, 7, 11, 500, 12, 50, 13, 3, 14]);
+        let counts = Counts { enabled_ns: 90, running_ns: 80, references: 500, misses: 50 };
+        assert_eq!(
+            said(SAMPLE, 0, &body, MEMBERS),
+            Some(Said::Sample { time_ns: 1_000, id: 11, thread: (40, 41), counts })
+        );
+        assert_eq!(said(SAMPLE, 0, &body[..body.len() - 40], MEMBERS), None, "cut");
+    }
+
+    #[test]
+    fn switches_tell_who_is_next_and_whether_it_was_preempted() {
+        let body = words(&[pair(7, 8), pair(5, 6), 2_000, 11]);
+        let out = |preempted| Some(Said::Out { time_ns: 2_000, next: (7, 8), preempted });
+        assert_eq!(said(SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &body, MEMBERS), out(false));
+        assert_eq!(
+            said(SWITCH_CPU_WIDE, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &body, MEMBERS),
+            out(true)
+        );
+        assert_eq!(said(SWITCH_CPU_WIDE, 0, &body, MEMBERS), None, "who comes was told by who left");
+    }
+
+    #[test]
+    fn forks_execs_exits_and_losses_are_told() {
+        let trailer = [pair(1, 1), 3_000, 11];
+        let task = words(&[&[pair(20, 10), pair(21, 11), 2_999][..], &trailer].concat());
+        assert_eq!(
+            said(FORK, 0, &task, MEMBERS),
+            Some(Said::Fork { time_ns: 3_000, child: (20, 21), parent: 11 })
+        );
+        assert_eq!(said(EXIT, 0, &task, MEMBERS), Some(Said::Exit { time_ns: 3_000, task: 21 }));
+        let comm = words(&[&[pair(20, 21), 0x6873][..], &trailer].concat());
+        assert_eq!(said(COMM, MISC_COMM_EXEC, &comm, MEMBERS), Some(Said::Exec { time_ns: 3_000, task: 21 }));
+        assert_eq!(said(COMM, 0, &comm, MEMBERS), None, "a thread that names itself executes nothing");
+        let lost = words(&[&[11, 5][..], &trailer].concat());
+        assert_eq!(said(LOST, 0, &lost, MEMBERS), Some(Said::Lost { time_ns: 3_000, count: 5 }));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(kind in 0_u32..20, misc in any::<u16>(), body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = said(kind, misc, &body, MEMBERS);
+        }
+    }
+}

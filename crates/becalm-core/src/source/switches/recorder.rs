@@ -1,0 +1,384 @@
+//! `Recorder`, all CPUs together: one stream of records in order of time, with everything that is missing said.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::events::{choices, Choice, EventSet};
+use super::group::{Group, Refused};
+use super::lane::{Lane, Named};
+use super::parse;
+use super::record::{Record, Task, What};
+use crate::cpus::{list, parse as parse_cpus, Cpus};
+use crate::exec::now_ns;
+
+/// How often it is looked whether CPUs came, went, or lost their counters.
+const LOOK_NS: i64 = 1_000_000_000;
+
+/// A record may be under way for so long after its time was taken: newer ones wait for the next look.
+const UNDER_WAY_NS: u64 = 100_000;
+
+/// More threads than this are forgotten and introduced again.
+const MOST_THREADS: usize = 1 << 18;
+
+/// How often what went wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// Records that the kernel had no room for.
+    pub lost: u64,
+    /// Times that others had the counters between two records.
+    pub shared: u64,
+    /// Times that a CPU stopped counting.
+    pub offline: u64,
+}
+
+/// Why nothing can be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Unsupported(String),
+    #[error("{0}")]
+    Domain(String),
+}
+
+/// CPUs that are being recorded.
+pub struct Recorder {
+    root: PathBuf,
+    choices: Vec<Choice>,
+    wanted: Option<Cpus>,
+    window_ns: u64,
+    open: BTreeMap<u32, (Group, Lane)>,
+    /// CPUs that are not recorded, and why.
+    pub absent: BTreeMap<u32, String>,
+    waiting: Vec<(Record, [Named; 2])>,
+    threads: HashMap<Task, Task>,
+    ended: HashSet<Task>,
+    before: Trouble,
+    offline: u64,
+    looked_ns: i64,
+    pub records: u64,
+}
+
+impl Recorder {
+    /// Record a set of events on these CPUs, or all that are there; long runners are read every `window_ns`. An error when
+    /// no CPU can be recorded: a sentence with the reason and what can be done.
+    pub fn open(
+        set: EventSet,
+        wanted: Option<Cpus>,
+        window_ns: u64,
+        root: &Path,
+    ) -> Result<Self, RecordError> {
+        let there = online(root);
+        if let Some(missing) = wanted.as_ref().and_then(|wanted| wanted.difference(&there).next()) {
+            let message = format!("CPU {missing} is not there: this machine has CPUs {}.", list(&there));
+            return Err(RecordError::Domain(message));
+        }
+        let mut made = Self {
+            root: root.to_owned(),
+            choices: choices(set, root),
+            wanted,
+            window_ns,
+            open: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            waiting: Vec::new(),
+            threads: HashMap::new(),
+            ended: HashSet::new(),
+            before: Trouble::default(),
+            offline: 0,
+            looked_ns: now_ns(),
+            records: 0,
+        };
+        let mut first = None;
+        for cpu in made.wished(&there) {
+            match made.begin(cpu) {
+                Ok(()) => {}
+                Err(refused) => {
+                    let why = words(&refused);
+                    made.absent.insert(cpu, why);
+                    first.get_or_insert(refused);
+                }
+            }
+        }
+        match first {
+            Some(refused) if made.open.is_empty() => Err(error(&refused, set)),
+            _ => Ok(made),
+        }
+    }
+
+    /// CPUs that are recorded.
+    pub fn cpus(&self) -> Cpus {
+        self.open.keys().copied().collect()
+    }
+
+    /// The events that are counted, of each kind of core.
+    pub fn events(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    /// What went wrong until now.
+    pub fn trouble(&self) -> Trouble {
+        let mut sum = Trouble { offline: self.offline, ..self.before };
+        for (_, lane) in self.open.values() {
+            sum.lost += lane.noticed.lost;
+            sum.shared += lane.noticed.shared;
+        }
+        sum
+    }
+
+    /// Append what has happened since the last look, as JSON with commas between; how many records. At the `end` all of it,
+    /// otherwise all that nothing earlier can come before.
+    pub fn look(&mut self, out: &mut Vec<u8>, end: bool) -> u64 {
+        let now = now_ns();
+        for (group, lane) in self.open.values_mut() {
+            let waiting = &mut self.waiting;
+            let members = group.members;
+            group.buffer.take(|kind, misc, body| {
+                if let Some(said) = parse::said(kind, misc, body, members) {
+                    lane.translate(said, |record, named| waiting.push((record, named)));
+                }
+            });
+        }
+        if now - self.looked_ns >= LOOK_NS {
+            self.looked_ns = now;
+            self.come_and_go(now as u64);
+        }
+        // Stable: of one CPU they are in order already.
+        self.waiting.sort_by_key(|(record, _)| record.time_ns);
+        let until = if end { u64::MAX } else { (now as u64).saturating_sub(UNDER_WAY_NS) };
+        let ready = self.waiting.partition_point(|(record, _)| record.time_ns <= until);
+        let before = self.records;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (record, named) in waiting.drain(..ready) {
+            self.introduce(&record, named, out);
+            self.put(&record, out);
+        }
+        self.waiting = waiting;
+        self.records - before
+    }
+
+    fn put(&mut self, record: &Record, out: &mut Vec<u8>) {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        record.write(out);
+        self.records += 1;
+    }
+
+    /// Say of which process threads are that were there before.
+    fn introduce(&mut self, record: &Record, named: [Named; 2], out: &mut Vec<u8>) {
+        if self.threads.len() > MOST_THREADS || self.ended.len() > MOST_THREADS {
+            self.threads.clear();
+            self.ended.clear();
+        }
+        match record.what {
+            What::Fork { child, process, .. } => {
+                self.threads.insert(child, process);
+                self.ended.remove(&child);
+            }
+            What::Exit(task) => {
+                self.threads.remove(&task);
+                // It goes on for a while, and is nobody new then.
+                self.ended.insert(task);
+            }
+            _ => {}
+        }
+        for (process, task) in named.into_iter().flatten() {
+            if task <= 0 || process <= 0 {
+                continue;
+            }
+            let (task, process) = (task as Task, process as Task);
+            if self.ended.contains(&task) || self.threads.insert(task, process) == Some(process) {
+                continue;
+            }
+            let what = What::Fork { parent: 0, child: task, process };
+            self.put(&Record { what, ..*record }, out);
+        }
+    }
+
+    fn wished(&self, there: &Cpus) -> Vec<u32> {
+        let wanted = |cpu: &&u32| self.wanted.as_ref().is_none_or(|wanted| wanted.contains(*cpu));
+        there.iter().filter(wanted).copied().collect()
+    }
+
+    fn begin(&mut self, cpu: u32) -> Result<(), Refused> {
+        let choice =
+            self.choices.iter().find(|each| each.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu)));
+        let Some(choice) = choice else {
+            let error = io::Error::from_raw_os_error(libc::ENOENT);
+            return Err(Refused { event: "cache-references".to_owned(), hardware: true, error });
+        };
+        let group = Group::open(cpu, &choice.pair, self.window_ns)?;
+        let lane = Lane::new(cpu, group.leader);
+        if !group.counts().unwrap_or(false) {
+            let event = choice.pair[0].name.clone();
+            return Err(Refused { event, hardware: true, error: io::Error::from_raw_os_error(libc::EBUSY) });
+        }
+        self.open.insert(cpu, (group, lane));
+        Ok(())
+    }
+
+    /// See which CPUs have come, gone, or lost their counters.
+    fn come_and_go(&mut self, now: u64) {
+        let there = online(&self.root);
+        let gone: Vec<u32> = self
+            .open
+            .iter()
+            .filter(|(cpu, (group, _))| !there.contains(cpu) || !group.counts().unwrap_or(false))
+            .map(|(cpu, _)| *cpu)
+            .collect();
+        for cpu in gone {
+            let Some((_, lane)) = self.open.remove(&cpu) else { continue };
+            self.before.lost += lane.noticed.lost;
+            self.before.shared += lane.noticed.shared;
+            self.offline += 1;
+            self.waiting.push((lane.end(now), [None; 2]));
+            let why = match there.contains(&cpu) {
+                true => "its counters were taken by others (perf, the NMI watchdog)",
+                false => "it was taken offline",
+            };
+            self.absent.insert(cpu, why.to_owned());
+        }
+        for cpu in self.wished(&there) {
+            if !self.open.contains_key(&cpu) && self.begin(cpu).is_ok() {
+                self.absent.remove(&cpu);
+            }
+        }
+    }
+}
+
+/// The CPUs that are online below a root; without the file, one.
+fn online(root: &Path) -> Cpus {
+    let text = fs::read_to_string(root.join("sys/devices/system/cpu/online")).ok();
+    text.and_then(|text| parse_cpus(&text)).unwrap_or_else(|| Cpus::from([0]))
+}
+
+/// Why one CPU is not recorded.
+fn words(refused: &Refused) -> String {
+    let Refused { event, error, .. } = refused;
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP) => format!("the kernel sees no counter for {event} on it"),
+        Some(libc::ENODEV) => "it was taken offline".to_owned(),
+        Some(libc::EACCES | libc::EPERM) => "the kernel refuses it to this user".to_owned(),
+        Some(libc::EBUSY) => "its counters are taken by others (perf, the NMI watchdog)".to_owned(),
+        Some(libc::EINVAL) => format!("the processor cannot count {event} beside the others"),
+        _ => format!("{event} cannot be counted: {error}"),
+    }
+}
+
+const INSTEAD: &str =
+    "What can be seen here: page faults (--events faults), and how far the pages that one process uses \
+                       change (--events ws_turnover); neither is a miss ratio";
+
+/// Why nothing is recorded, with the way out.
+fn error(refused: &Refused, set: EventSet) -> RecordError {
+    let Refused { event, hardware, error } = refused;
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) if *hardware => RecordError::Unsupported(format!(
+            "Miss ratios cannot be seen on this machine: the kernel sees no counter for {event}, as on most rented virtual \
+             machines. They can be seen on hardware of one's own, on rented machines without a hypervisor, and on those \
+             virtual ones whose host lends its counters (vPMU). {INSTEAD}."
+        )),
+        Some(libc::EBUSY) => RecordError::Unsupported(format!(
+            "The processor has no counter free for {event}: others count already (perf, or the NMI watchdog, which \
+             `sysctl kernel.nmi_watchdog=0` ends). {}",
+            if set == EventSet::Llc { format!("{INSTEAD}.") } else { String::new() }
+        )),
+        Some(libc::EACCES | libc::EPERM) => RecordError::Refused(format!(
+            "The kernel does not let this user count what a whole CPU does: kernel.perf_event_paranoid is {}. Use --sudo, or as \
+             root: sysctl kernel.perf_event_paranoid=0",
+            paranoid.trim()
+        )),
+        Some(libc::ENOSYS) => RecordError::Unsupported(
+            "This kernel was built without performance events (CONFIG_PERF_EVENTS), so switches cannot be recorded. What can \
+             be seen: --events ws_turnover."
+                .to_owned(),
+        ),
+        Some(libc::EMFILE | libc::ENFILE) => RecordError::Refused(
+            "There are too many open files: a recording needs four for each CPU. Raise the limit (ulimit -n), or record \
+             fewer CPUs (--cpus)."
+                .to_owned(),
+        ),
+        _ => RecordError::Unsupported(format!("Switches of tasks cannot be recorded here: {}.", words(refused))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is recorded while something is done; None where this machine lets nobody count.
+    fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
+        let mut recorder = match Recorder::open(EventSet::Faults, None, 1_000_000, Path::new("/")) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                assert!(error.to_string().len() > 40, "{error}");
+                return None;
+            }
+        };
+        let mut out = Vec::new();
+        work();
+        recorder.look(&mut out, false);
+        recorder.look(&mut out, true);
+        let text = format!("[{}]", String::from_utf8(out).unwrap());
+        Some((serde_json::from_str(&text).unwrap(), recorder))
+    }
+
+    #[test]
+    fn a_program_that_is_started_forks_executes_switches_faults_and_ends() {
+        let mut child = 0;
+        let Some((records, recorder)) = recorded(|| {
+            let mut started = std::process::Command::new("sleep").arg("0.02").spawn().unwrap();
+            child = started.id();
+            started.wait().unwrap();
+        }) else {
+            return;
+        };
+        assert_eq!(recorder.trouble(), Trouble::default());
+        assert_eq!(recorder.records, records.len() as u64);
+        let of = |kind: &str, field: &str| {
+            records.iter().filter(|each| each["what"][kind][field] == child).count()
+        };
+        assert_eq!((of("fork", "child"), of("exec", "task"), of("exit", "task")), (1, 1, 1));
+        assert!(of("switch", "out") >= 2 && of("switch", "to") >= 2, "it slept once");
+        let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
+        assert!(times.is_sorted());
+        // Cumulative on each CPU, and execution faults.
+        for cpu in recorder.cpus() {
+            let faults = records.iter().filter(|each| each["cpu"] == cpu);
+            assert!(faults.map(|each| each["references"].as_u64().unwrap()).is_sorted(), "CPU {cpu}");
+        }
+        assert!(records.iter().any(|each| each["references"].as_u64() > Some(20)));
+    }
+
+    #[test]
+    fn a_task_that_never_leaves_is_read_by_its_own_cpu() {
+        let begun = now_ns();
+        let Some((records, _)) = recorded(|| while now_ns() - begun < 50_000_000 {}) else { return };
+        assert!(records.iter().filter(|each| each["what"] == "tick").count() >= 10, "{}", records.len());
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_has_a_reason_and_a_way_out() {
+        let code = |code, hardware| Refused {
+            event: "cache-misses".to_owned(),
+            hardware,
+            error: io::Error::from_raw_os_error(code),
+        };
+        let said = |refused: &Refused| error(refused, EventSet::Llc).to_string();
+        let none = said(&code(libc::ENOENT, true));
+        assert!(
+            none.contains("Miss ratios cannot be seen on this machine") && none.contains("--events faults")
+        );
+        assert!(said(&code(libc::EACCES, false)).contains("perf_event_paranoid"));
+        assert!(said(&code(libc::EBUSY, true)).contains("watchdog"));
+        assert!(said(&code(libc::ENOSYS, false)).contains("CONFIG_PERF_EVENTS"));
+        let missing = Recorder::open(EventSet::Faults, parse_cpus("0,60000"), 1_000_000, Path::new("/"));
+        assert!(matches!(missing, Err(RecordError::Domain(_))));
+    }
+}

@@ -1,0 +1,110 @@
+"""Recording who runs when on each CPU, with two counters: what is asked for, and what a host tells meanwhile.
+
+    host.record(Recording("llc"), pid)                  a running process, until it ends or `stop`; no pid: until `stop`
+    host.measure(MeasureRequest(…, recording=Recording("llc")))   the same while programs run
+
+Both tell `Counting` first, then `Records` again and again (and `Started` as a program starts), `Recorded` at the end.
+Records are of the JSON form that the detector reads (crates/becalm-sim/src/spots/record.rs), in order of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SETS = ("llc", "faults", "ws_turnover")
+"""What can be counted: the last-level cache; page faults; pages that one process newly references. Only the first is a
+miss ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is recorded.
+
+    `window_ns`: T, so often long runners are read; `batch_ns`: so often records are sent, None: every two windows,
+    within 10 to 100 ms; `cpus`: a list such as "0,2-3", None: all.
+    """
+
+    events: str = "llc"
+    window_ns: int = 5_000_000
+    batch_ns: int | None = None
+    cpus: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the agent takes it (docs/reference/protocol.md)."""
+        return {"events": self.events, "window_ns": self.window_ns, "batch_ns": self.batch_ns, "cpus": self.cpus}
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What is counted.
+
+    `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: that are
+    recorded, a list as text; `absent`: why others are not; `llc`: the CPUs of each last-level cache. `miss_ratio`:
+    whether misses and references are of a cache. Times of records are of CLOCK_MONOTONIC_RAW.
+    """
+
+    events: str
+    miss_ratio: bool
+    window_ns: int
+    batch_ns: int
+    counted: Sequence[Mapping[str, Any]] = ()
+    cpus: str | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+    llc: Sequence[Sequence[int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The program of the run `seq` has started as process `pid`; its exec may follow."""
+
+    seq: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The next records. `cost_ns`: CPU time of recording until now, without the kernel's; `at_ns`: when sent."""
+
+    rows: Sequence[Mapping[str, Any]]
+    at_ns: int
+    cost_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The end. `trouble`: records `lost`, times that others `shared` the counters, CPUs that went `offline`.
+
+    `ended`: the process has ended; None where none was followed.
+    """
+
+    records: int
+    trouble: Mapping[str, int]
+    absent: Mapping[str, str]
+    cost_ns: int
+    ended: bool | None = None
+
+
+RecordEvent = Counting | Started | Records | Recorded
+
+
+def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
+    """An event of the agent's; None for one that is not of a recording."""
+    match event["event"]:
+        case "recording":
+            return Counting(
+                event["events"], event["miss_ratio"], event["window_ns"], event["batch_ns"], event["counted"],
+                event["cpus"], event["absent"], event["llc"],
+            )  # fmt: skip
+        case "started":
+            return Started(event["seq"], event["pid"])
+        case "records":
+            return Records(event["rows"], event["at_ns"], event["cost_ns"])
+        case "done":
+            found = event.get("recorded", event)
+            if "trouble" in found:
+                return Recorded(
+                    found["records"], found["trouble"], found["absent"], found["cost_ns"], found.get("ended")
+                )
+    return None

@@ -1,0 +1,151 @@
+"""The agent's request `record`, and `recording` of `measure`: who runs when, on real processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.machine.conversation import Agent
+
+from becalm import hosts
+from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.hosts.protocol import MeasureRequest
+from becalm.hosts.recorded import Counting, Recorded, Recording, Records, Started
+from becalm.nouns.run import Block
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+pytestmark = pytest.mark.machine
+
+SLEEPS = "import time\nfor _ in range(20): time.sleep(.01)"
+GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
+
+
+@pytest.fixture
+def host():
+    with hosts.open("local") as opened:
+        yield opened
+
+
+def refusal(host, recording):
+    """Why something cannot be recorded here; empty where it can."""
+    try:
+        events = host.record(recording, os.getpid())
+        next(events)
+    except RefusedError as error:
+        return str(error)
+    host.stop()
+    list(events)
+    return ""
+
+
+def told(events):
+    """The first event, all records, the last event; skipped where this user may not record."""
+    try:
+        found = list(events)
+    except RefusedError as error:
+        if "perf_event_paranoid" in str(error):
+            pytest.skip(str(error))
+        raise
+    rows = [row for each in found if isinstance(each, Records) for row in each.rows]
+    recorded = [each for each in found if isinstance(each, Recorded)]
+    assert len(recorded) == 1
+    return found, rows, recorded[0]
+
+
+def test_a_process_is_recorded_to_its_end(host):
+    child = subprocess.Popen([sys.executable, "-c", SLEEPS])
+    found, rows, end = told(host.record(Recording("faults"), child.pid))
+    child.wait()
+    assert isinstance(found[0], Counting)
+    assert not found[0].miss_ratio
+    assert found[0].counted[0]["references"]["name"] == "page-faults"
+    assert end.ended
+    assert end.records == len(rows)
+    assert end.cost_ns > 0
+    switches = [each["what"]["switch"] for each in rows if "switch" in each["what"]]
+    assert sum(each["out"] == child.pid for each in switches) >= 15
+    assert {"exit": {"task": child.pid}} in [each["what"] for each in rows]
+    times = [each["time_ns"] for each in rows]
+    assert times == sorted(times)
+
+
+def test_a_program_is_recorded_from_its_first_instruction_on(host):
+    host.define([Workload((sys.executable, "-c", GROWS))], [Settings()])
+    request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000))
+    found, rows, end = told(host.measure(request))
+    (started,) = [each for each in found if isinstance(each, Started)]
+    whats = [each["what"] for each in rows]
+    assert {"exec": {"task": started.pid}} in whats
+    assert {"exit": {"task": started.pid}} in whats
+    # 30 MiB were touched, 256 pages each, on whichever CPUs.
+    first, last = ({each["cpu"]: each["references"] for each in order} for order in (reversed(rows), rows))
+    assert sum(last[cpu] - first[cpu] for cpu in last) > 30 * 200
+    assert end.trouble == {"lost": 0, "shared": 0, "offline": 0}
+
+
+def test_new_pages_are_told_of_one_process(host):
+    child = subprocess.Popen([sys.executable, "-c", GROWS])
+    found, rows, end = told(host.record(Recording("ws_turnover"), child.pid))
+    child.wait()
+    assert not found[0].miss_ratio
+    assert end.ended
+    assert rows[0]["what"] == {"fork": {"parent": 0, "child": child.pid, "process": child.pid}}
+    assert rows[-1]["misses"] > 200
+    assert rows[-1]["misses"] <= rows[-1]["references"]
+
+
+def test_what_cannot_be_recorded_has_a_reason(host):
+    with pytest.raises(WorkloadError, match="no process"):
+        list(host.record(Recording("faults"), 4_000_000))
+    with pytest.raises(WorkloadError, match="another one now"):
+        list(host.record(Recording("faults"), os.getpid(), started=1))
+    for wrong, why in (
+        (Recording("faults", window_ns=1), "0.1 to 50 ms"),
+        (Recording("faults", batch_ns=1), "every 1 to 200 ms"),
+        (Recording("faults", cpus="x"), "list of CPUs"),
+        (Recording("ws_turnover"), "of one process"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            list(host.record(wrong))
+    if why := refusal(host, Recording("llc")):
+        assert "Miss ratios cannot be seen" in why or "perf_event_paranoid" in why
+
+
+def test_another_users_pages_need_root():
+    if os.geteuid() != 0:
+        pytest.skip("another user is needed, which root alone can be")
+    agent = Agent(user=65534, group=65534, extra_groups=())
+    try:
+        recording = {"events": "ws_turnover", "window_ns": 5_000_000}
+        answer = agent.answer(agent.send("record", recording=recording, pid=os.getpid()))[-1]
+        assert (answer["event"], answer["kind"]) == ("error", "permission")
+        recording["events"] = "faults"
+        answer = agent.answer(agent.send("record", recording=recording))[-1]
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+        if paranoid > 0:
+            assert (answer["event"], answer["kind"]) == ("error", "permission")
+            assert "perf_event_paranoid" in answer["message"]
+    finally:
+        agent.close()
+
+
+def test_nobody_who_reads_costs_no_memory_and_is_told(host):
+    # What is not taken stays in the kernel's buffers, which are full at last.
+    with subprocess.Popen([sys.executable, "-c", "while True: __import__('time').sleep(0)"]) as child:
+        try:
+            events = host.record(Recording("faults", window_ns=100_000, batch_ns=1_000_000), child.pid)
+            try:
+                next(events)
+            except RefusedError as error:
+                pytest.skip(str(error))
+            time.sleep(1)
+        finally:
+            child.kill()
+        left = list(events)
+    lost = left[-1].trouble["lost"]
+    rows = [json.dumps(row["what"]) for each in left if isinstance(each, Records) for row in each.rows]
+    assert bool(lost) == ('"lost"' in rows)
