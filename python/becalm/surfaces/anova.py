@@ -160,6 +160,9 @@ def summary(model: str, surface: Surface, before: Surface | None = None) -> Comp
 
 def _precision(surface: Surface) -> float:
     fit = surface.fit
+    if not surface.terms and not surface.block_count:
+        # A constant says the same everywhere.
+        return math.nan
     error = math.sqrt(len(fit.kept) * fit.mse / len(fit.fitted)) if fit.freedom else math.nan
     return float(np.ptp(fit.fitted)) / error if error > 0 else math.nan
 

@@ -71,6 +71,7 @@ def test_models_of_the_trebuchet_as_r_compares_them():
     assert (best.r_squared, best.adjusted) == pytest.approx((0.9974690525, 0.9929133469), abs=1e-9)
     assert best.predicted == pytest.approx(0.96969036, **SIX)
     assert best.precision == pytest.approx(47.783812, **SIX)
+    assert math.isnan(found["mean"].precision), "a constant has no range"
     assert best.fit.lack.p_value == pytest.approx(0.4051312, abs=1e-7)
     assert found["cubic"].aliased, "a Box-Behnken design has no cubic terms"
 

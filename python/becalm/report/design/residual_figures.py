@@ -96,7 +96,7 @@ def in_order(found: ResponseFit) -> str:
         _residuals(axes, numbers, values)
         for place in _between_blocks(runs):
             axes.axvline(place, color=INK, linewidth=0.8, linestyle=DASHES)
-        axes.set_xlabel("number of the run")
+        _run_numbers(axes)
         axes.set_ylabel("studentised residual")
         return svg(drawn, f"order-{found.name}", f"Residuals of {found.name} in the order of {len(runs)} runs.")
 
@@ -144,6 +144,14 @@ def cook(found: ResponseFit) -> str:
         return svg(drawn, f"cook-{found.name}", f"Cook's distance of {len(runs)} runs of {found.name}: {told}.")
 
 
+def _run_numbers(axes: Axes) -> None:
+    """The axis of the runs, by whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("number of the run")
+
+
 def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit: float) -> None:
     """A line for each run, and a point on those above a limit."""
     numbers = [each.run for each in runs]
@@ -151,7 +159,7 @@ def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit:
     high = [(at, value) for at, value in zip(numbers, values, strict=True) if value > limit]
     if high:
         axes.plot([at for at, _ in high], [value for _, value in high], "o", color=ALARM, markersize=5)
-    axes.set_xlabel("number of the run")
+    _run_numbers(axes)
     grid(axes)
 
 

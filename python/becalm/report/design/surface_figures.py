@@ -37,6 +37,9 @@ CURVES = 12
 FINE, COARSE = 51, 21
 """Places along a factor of a contour plot, and of a surface."""
 
+SHORT = 18
+"""Characters of a name on one line beside a surface in perspective."""
+
 EDGE = (0.42, 0.3)
 """Where the back of the cube stands, in edges."""
 
@@ -194,9 +197,14 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
             # Both axes begin in one corner, and two labels there would stand on each other.
             axis.set_ticks([-1, 0, 1], ["" if ends[0] == corner else ends[0], *ends[1:]])
             corner = ends[0]
-            axis.set_label_text(labelled(factor))
-            axis.labelpad = 1
+            name = folded(labelled(factor), SHORT)
+            axis.set_label_text(name)
+            axis.labelpad = 6 + 6 * name.count("\n")
             axis.set_tick_params(pad=-1, labelsize=8.5)
+            # Away from the corner, on the side where each axis goes.
+            side_of = "left" if (axis is axes.xaxis) == (response.goal.kind == "min") else "right"
+            for written in axis.get_ticklabels():
+                written.set_horizontalalignment(side_of)
         axes.zaxis.set_rotate_label(False)
         axes.zaxis.set_label_text(response.name, rotation=90)
         axes.zaxis.set_major_locator(MaxNLocator(5))
@@ -208,7 +216,7 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
         axes.set_box_aspect((1.25, 1.25, 0.85), zoom=0.9)
         # matplotlib leaves room for what is not there.
         drawn.set_layout_engine("none")
-        axes.set_position((0.03, 0.0, 0.93, 1.08))
+        axes.set_position((0.04, 0.03, 0.93, 1.05))
         names = f"{found.factors[one].name} and {found.factors[other].name}"
         told = f"from {number(float(fitted.min()))} to {number(float(fitted.max()))}"
         return svg(drawn, f"surface-{response.name}", f"{response.name} as a surface over {names}: {told}.")

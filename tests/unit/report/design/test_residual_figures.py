@@ -32,6 +32,14 @@ def test_blocks_are_told_apart_where_their_runs_follow_each_other(chem):
     assert list(figures._between_blocks(mixed)) == []
 
 
+def test_runs_are_numbered_by_whole_numbers(chem):
+    for draw in (figures.in_order, figures.leverage, figures.cook):
+        written = re.findall(r"text-anchor: middle[^>]*>([^<]*)<", draw(chem))
+        ticks = written[: written.index("number of the run")]
+        assert len(ticks) > 3
+        assert all(each.isdecimal() for each in ticks)
+
+
 def test_a_run_far_from_the_others_is_an_alarm(chem):
     odd = replace(chem, fitted=(replace(chem.fitted[0], studentised=4.2), *chem.fitted[1:]))
     assert "var(--alarm)" in figures.over_fitted(odd)
