@@ -109,9 +109,10 @@ def rarely(one_in: float) -> str:
 
 def other_machine(program: str, n: Numbers) -> str:
     """Sittings that are not comparable with those before."""
+    which = f"{n['machine']}, Linux {n['kernel']}" if n["kernel"] else n["machine"]
     return (
         f"From commit {short(n['commit'])} on there are sittings of another machine, kernel or settings "
-        f"({n['machine']}, Linux {n['kernel']}), which are not compared with the others: no commits were measured on "
+        f"({which}), which are not compared with the others: no commits were measured on "
         f"both, {n['needed']} sittings each at least."
     )
 

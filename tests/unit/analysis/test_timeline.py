@@ -196,6 +196,8 @@ def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
     assert data["benchmarks"][1]["name"] == hostile
     assert data["sittings"][0]["link"] == f"https://example.org/{1:040x}"
     assert [each["at"] for each in data["benchmarks"][1]["changes"]] == [40]
+    notes = re.findall(r'<p class="note">(.*?)</p>', page)
+    assert len(notes) == len(set(notes)), "each note once"
     assert len(data["benchmarks"][0]["points"]) == 60
 
 

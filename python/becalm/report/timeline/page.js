@@ -111,8 +111,8 @@
     return found;
   }
 
-  function tell(graph, point) {
-    hush(graph);
+  function tell(graph, point, touched) {
+    for (const each of graphs) hush(each);
     if (!point || !graph.pick) return;
     const sitting = data.sittings[point[0]];
     graph.pick.setAttribute("cx", graph.x(point[0]));
@@ -120,7 +120,14 @@
     graph.pick.setAttribute("visibility", "visible");
     const tip = graph.tip = element(graph.figure, "div", undefined, "tip");
     tip.setAttribute("role", "status");
-    element(tip, "b", `${point[6]} · ${sitting.commit}`);
+    const title = element(tip, "b", `${point[6]} · `);
+    // A finger cannot click the sitting without covering it: what it opens is a link in what is told.
+    const commit = element(title, touched && sitting.link ? "a" : "span", sitting.commit);
+    if (commit.tagName === "A") {
+      commit.href = sitting.link;
+      commit.target = "_blank";
+      commit.rel = "noopener noreferrer";
+    }
     if (sitting.subject) element(tip, "span", sitting.subject);
     element(tip, "div", `${sitting.when} · ${data.machines[sitting.machine]} · ${point[4]} runs` +
       (point[5] ? `, ${point[5]} failed` : "") + (sitting.changed ? " · with changes in no commit" : ""));
@@ -178,14 +185,15 @@
       if (dragged(event)) zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
       else {
         const point = nearest(graph, here);
-        tell(graph, point);
+        tell(graph, point, event.pointerType !== "mouse");
         // A second click may follow, which shows all commits and opens none.
         clearTimeout(opening);
         if (point && event.pointerType === "mouse") opening = setTimeout(() => open(data.sittings[point[0]]), 250);
       }
       begun = null;
     });
-    svg.addEventListener("pointerleave", leave);
+    // A finger leaves when it is lifted; what it pointed at stays told until it points elsewhere.
+    svg.addEventListener("pointerleave", event => { if (event.pointerType === "mouse") leave(); else begun = null; });
     svg.addEventListener("pointercancel", leave);
     svg.addEventListener("dblclick", () => { clearTimeout(opening); zoom(0, total - 1); });
     svg.addEventListener("keydown", event => {
