@@ -1,6 +1,6 @@
 //! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
 //! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead,
-//! `becalm-sim spots` of `spots`, and `becalm-sim cache` of `cache`.
+//! `becalm-sim spots` of `spots`, and `becalm-sim cache` of `cache`; `becalm-sim live` follows a stream, line by line (`spots::live`).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -24,6 +24,10 @@ fn main() -> ExitCode {
     unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
     let family = std::env::args().nth(1).unwrap_or_default();
     let mut out = io::stdout().lock();
+    if family == "live" {
+        return spots::live::converse(io::stdin().lock(), out)
+            .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { return ExitCode::FAILURE };
         if line.trim().is_empty() {

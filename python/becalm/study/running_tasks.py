@@ -81,6 +81,11 @@ def look(pid: int, root: Root = "/") -> Process | None:
     return Process(pid, int(fields[19]), cpu_list(allowed))
 
 
+def name_of(pid: int, root: Root = "/") -> str:
+    """What the kernel calls a process; empty where there is none."""
+    return _text(root, pid, "comm").strip()
+
+
 def bound(name: str, process: Process, cpus: Sequence[int], root: Root = "/") -> tuple[int, ...]:
     """The CPUs of a chip that are online and that the process may use. Raises RefusedError where there are none."""
     online = _online(root)

@@ -201,6 +201,24 @@ impl Detection {
         self.newest
     }
 
+    /// Windows and spots since the last time, which are forgotten by that: for streams that last.
+    pub fn ready(&mut self) -> (Vec<Marked>, Vec<Spot>) {
+        self.states.clear();
+        self.marks.clear();
+        self.moves.clear();
+        (std::mem::take(&mut self.windows), std::mem::take(&mut self.spots))
+    }
+
+    /// Who was seen, as windows and spots number them.
+    pub fn programs(&self) -> &[super::program::Program] {
+        self.accounting.programs()
+    }
+
+    /// The newest record's time.
+    pub fn now_ns(&self) -> u64 {
+        self.accounting.span().2
+    }
+
     /// What is decided of a wanted move by what is known until now: `Why::Ended` is "not yet" while the stream goes on.
     /// None for a task that was not seen before it was wanted.
     pub fn decision(&self, wanted: Wanted) -> Option<Decision> {

@@ -3,7 +3,7 @@
 //! `record` has the noun that every source makes: the cache simulator, synthetic streams, and whatever reads a machine.
 //! `account` and `tasks` make logical counters per `program` of them, `window` is one such count, `rules` all thresholds,
 //! `change` and `judge` decide, `detect` puts it together, `cost` and `wait` say what moving cost and how long to wait for
-//! it. `synthetic` makes streams whose truth is known. `answer` answers a line of `becalm-sim spots`.
+//! it, `watch` and `live` decide the same of a process while its stream goes on. `synthetic` makes streams whose truth is known. `answer` answers a line of `becalm-sim spots`.
 //! Source: K. Tabere, Migration Sweetspots, diploma thesis, TU Dresden 2013.
 
 pub mod account;
@@ -11,12 +11,14 @@ pub mod change;
 pub mod cost;
 pub mod detect;
 pub mod judge;
+pub mod live;
 pub mod program;
 pub mod record;
 pub mod rules;
 pub mod synthetic;
 pub mod tasks;
 pub mod wait;
+pub mod watch;
 pub mod window;
 
 use serde::{Deserialize, Serialize};

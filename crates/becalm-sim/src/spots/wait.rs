@@ -115,6 +115,12 @@ impl Waiting {
         counted as f64 * (1.0 - self.reuse) * self.miss_ns
     }
 
+    /// Whether waiting for so long, ns, has cost as much as it could save. It begins where a short time pays, and lasts that
+    /// long at least: the few counts of less are chance.
+    pub(super) fn enough(&self, waited_ns: f64, longest_ns: f64) -> bool {
+        waited_ns >= longest_ns.max(self.short_ns as f64)
+    }
+
     /// When a move wanted at a moment is made, by the windows and spots of its program in order.
     pub fn decide(&self, wanted: Wanted, windows: &[Window], spots: &[Spot]) -> Decision {
         let Wanted { task, at_ns } = wanted;
@@ -149,13 +155,14 @@ impl Waiting {
             if known_ns >= limit_ns && next.is_none_or(|spot| spot > limit_ns) {
                 return Decision { moved_ns: limit_ns, why: Why::HardLimit, ..decision };
             }
-            if next == Some(known_ns) {
-                return Decision { moved_ns: known_ns, why: Why::Spot, ..decision };
+            // Of types 1 and 2 it is the end of a window, of type 0 any moment.
+            if let Some(spot) = next.filter(|&spot| spot <= known_ns) {
+                return Decision { moved_ns: spot, why: Why::Spot, ..decision };
             }
             if window.last {
                 return Decision { moved_ns: known_ns, why: Why::Ended, ..decision };
             }
-            if (known_ns - at_ns) as f64 >= decision.longest_ns {
+            if self.enough((known_ns - at_ns) as f64, decision.longest_ns) {
                 return Decision { moved_ns: known_ns, why: Why::WaitedEnough, ..decision };
             }
         }
@@ -165,7 +172,7 @@ impl Waiting {
 }
 
 /// The own counts of a window from a moment on, as if they were evenly spread over it.
-fn share(window: &Window, from_ns: u64) -> Counts {
+pub(super) fn share(window: &Window, from_ns: u64) -> Counts {
     let length = window.end_ns.saturating_sub(window.start_ns);
     if from_ns <= window.start_ns || length == 0 {
         return window.own;
@@ -212,6 +219,9 @@ mod tests {
         let wanted = Wanted { task: 7, at_ns: 12 * MS };
         let found = waiting.decide(wanted, &rich, &[spot(5 * MS), spot(45 * MS)]);
         assert_eq!((found.why, found.moved_ns), (Why::Spot, 45 * MS));
+        let begins = Spot { kind: 0, ..spot(31 * MS + 7) };
+        let found = waiting.decide(wanted, &rich, &[begins, spot(45 * MS)]);
+        assert_eq!((found.why, found.moved_ns), (Why::Spot, 31 * MS + 7), "within a window");
         let found = waiting.decide(wanted, &rich, &[]);
         assert_eq!((found.why, found.moved_ns), (Why::HardLimit, 112 * MS));
         let found = waiting.decide(wanted, &windows(&[(100, 0); 40]), &[spot(45 * MS)]);

@@ -1,0 +1,135 @@
+"""Where a running process may be moved to: which CPUs those are, and which of them is asked for or least loaded.
+
+    candidates(process, llc, root) -> CPUs that are online, allowed, and in the same or another last-level cache
+    asked(process, cpus, root)     -> the CPUs that were named, if it may be moved there
+    least_loaded(cpus, load)       -> the one that was idle longest between two readings of `busy(root)`
+
+CPUs are read from sysfs, affinity and cpuset from `Cpus_allowed_list` (`running_tasks`), load from /proc/stat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from becalm.errors import RefusedError, UsageError
+from becalm.study.running_tasks import Process, Root
+from becalm.units import cpu_list
+from becalm.wording import migrating as wording
+
+LLC = ("same", "other")
+"""Which last-level caches a process may be moved to, by the one where it runs."""
+
+PF_KTHREAD = 0x0020_0000
+"""Flag of a thread of the kernel (include/linux/sched.h)."""
+
+
+def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
+    """CPUs other than the one where it ran last, that it may be moved to. Raises RefusedError where there is none."""
+    runs = runs_on(process.pid, root)
+    there = tuple(each for each in _online(root, process.allowed) if each in process.allowed)
+    others = tuple(each for each in there if each != runs)
+    if not others:
+        raise RefusedError(wording.nowhere(process.pid, process.allowed, there))
+    if llc is None:
+        return others
+    if runs is None or not (near := shares_llc(runs, root)):
+        raise RefusedError(wording.no_llc(process.pid))
+    found = tuple(each for each in others if (each in near) == (llc == "same"))
+    if not found:
+        raise RefusedError(wording.no_such_llc(process.pid, runs, llc, others))
+    return found
+
+
+def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
+    """The CPUs that were named. Raises RefusedError where one is offline, not allowed, or of another cache."""
+    online = _online(root, cpus)
+    if offline := [each for each in cpus if each not in online]:
+        raise RefusedError(wording.offline(process.pid, offline, online))
+    if not set(cpus) <= set(process.allowed):
+        raise RefusedError(wording.not_allowed(process.pid, cpus, process.allowed))
+    if llc is not None:
+        found = candidates(process, llc, root)
+        if not set(cpus) <= set(found):
+            raise RefusedError(wording.wrong_llc(process.pid, cpus, llc, found))
+    return tuple(cpus)
+
+
+def typed(text: str) -> tuple[int, ...] | None:
+    """CPUs as they are typed; None for the least loaded. Raises UsageError."""
+    return None if text == "least-loaded" else cpu_list(text)
+
+
+def runs_on(pid: int, root: Root = "/") -> int | None:
+    """The CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
+    fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
+    return int(fields[36]) if len(fields) > 36 and fields[36].isdecimal() else None
+
+
+def is_kernel_thread(pid: int, root: Root = "/") -> bool:
+    """Whether it is a thread of the kernel."""
+    fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
+    return len(fields) > 6 and fields[6].isdecimal() and bool(int(fields[6]) & PF_KTHREAD)
+
+
+def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
+    """Its threads."""
+    try:
+        found = [int(each.name) for each in (Path(root) / "proc" / str(pid) / "task").iterdir()]
+    except OSError:
+        return ()
+    return tuple(sorted(found))
+
+
+def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
+    """CPUs that share the last-level cache of one; none where the kernel does not tell."""
+    found: tuple[int, tuple[int, ...]] = (0, ())
+    for each in (Path(root) / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
+        level, kind, shared = (_text(each / name).strip() for name in ("level", "type", "shared_cpu_list"))
+        if level.isdecimal() and shared and kind != "Instruction" and int(level) > found[0]:
+            found = (int(level), cpu_list(shared))
+    return found[1]
+
+
+def llcs(root: Root = "/") -> list[list[int]]:
+    """The CPUs of each last-level cache, of those that are online; none where the kernel does not tell."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for cpu in _online(root, ()):
+        if not (shared := shares_llc(cpu, root)):
+            return []
+        found.setdefault(shared, []).append(cpu)
+    return list(found.values())
+
+
+def busy(root: Root = "/") -> dict[int, int]:
+    """Clock ticks that each CPU has worked since the boot: all but idle and iowait of /proc/stat (proc_stat(5))."""
+    found = {}
+    for line in _text(Path(root) / "proc/stat").splitlines():
+        name, *counts = line.split()
+        if name.startswith("cpu") and name[3:].isdecimal() and len(counts) > 4:
+            ticks = [int(each) for each in counts[:8]]
+            found[int(name[3:])] = sum(ticks) - ticks[3] - ticks[4]
+    return found
+
+
+def least_loaded(cpus: Sequence[int], before: Mapping[int, int], after: Mapping[int, int]) -> int:
+    """The CPU that worked least between two readings of `busy`; of equals the first. One that is not in both works."""
+
+    def worked(cpu: int) -> float:
+        return after[cpu] - before[cpu] if cpu in before and cpu in after else float("inf")
+
+    return min(cpus, key=lambda cpu: (worked(cpu), cpu))
+
+
+def _online(root: Root, otherwise: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return cpu_list(_text(Path(root) / "sys/devices/system/cpu/online").strip())
+    except UsageError:
+        return tuple(otherwise)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="surrogateescape")
+    except OSError:
+        return ""

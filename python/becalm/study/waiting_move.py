@@ -1,0 +1,93 @@
+"""Waiting for the moment at which a running process moves cheaply, by a stream of what is counted.
+
+`Counting` is such a stream. It is learnt from first, since the rules need windows of before; then the move is wanted,
+and `wait` returns with the batch of records that decides it, at the hard limit at the latest, whatever comes or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from becalm.errors import RefusedError
+from becalm.migration.live import Decided, Going, Live
+from becalm.migration.migrated import Waited
+from becalm.wording import migrating as wording
+
+LEARN_WINDOWS = 9
+"""Windows of the process before a change can be told: rules of a level of its own need eight before (change.rs)."""
+
+MOST_WINDOWS = 30
+"""A process that runs so seldom that there are fewer by then is moved by what is known."""
+
+Clock = Callable[[], int]
+
+
+class Counting(Protocol):
+    """Records of a running process as they come. `events`: what was counted, in words.
+
+    `bounded`: whether they say what misses cost, so that waiting can be weighed; `kinds`: types of spots they can show.
+    """
+
+    events: str
+    bounded: bool
+    kinds: tuple[int, ...]
+    remarks: tuple[str, ...]
+
+    def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
+        """The next records, none when none came in time; None when the stream is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """By what is decided: the rules' name and `question` of becalm-sim, the window and the hard limit, ns."""
+
+    name: str
+    question: Mapping[str, Any]
+    window_ns: int
+    limit_ns: int
+
+
+def wait(process: int, counting: Counting, rules: Rules, clock: Clock = time.monotonic_ns) -> Waited:
+    """Wait until the process is to be moved. Raises RefusedError when it ends before, UsageError, MachineError."""
+    with Live(process, rules.question) as live:
+        said = _learnt(process, live, counting, rules, clock)
+        wanted = clock()
+        at_ns = said.now_ns
+        answer = live.want(
+            {"process": process, "at_ns": at_ns, "bounded": counting.bounded, "kinds": list(counting.kinds)}
+        )
+        while not isinstance(answer, Decided):
+            said = answer
+            left = rules.limit_ns - (clock() - wanted)
+            if left <= 0:
+                answer = Decided("hard_limit", at_ns, at_ns + rules.limit_ns, said.longest_ns)
+                break
+            answer = _fed(process, live, counting, min(left, rules.window_ns))
+        waited = clock() - wanted
+    if answer.why == "ended":
+        raise RefusedError(wording.ended(process))
+    return Waited(
+        answer.why, waited, rules.limit_ns, rules.name, counting.events, counting.bounded, counting.kinds, answer,
+        counting.remarks,
+    )  # fmt: skip
+
+
+def _learnt(process: int, live: Live, counting: Counting, rules: Rules, clock: Clock) -> Going:
+    begun, windows = clock(), 0
+    said = Going(0, 0, 0, 0.0, ())
+    while windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns:
+        answer = _fed(process, live, counting, rules.window_ns)
+        assert isinstance(answer, Going), "nothing is wanted yet"
+        said = answer
+        windows += said.windows
+    return said
+
+
+def _fed(process: int, live: Live, counting: Counting, timeout_ns: int) -> Going | Decided:
+    batch = counting.batch(timeout_ns / 1e9)
+    if batch is None:
+        raise RefusedError(wording.ended(process))
+    return live.feed(batch)

@@ -1,0 +1,158 @@
+"""Sentences about moving a running process: where it cannot go, when it was moved, and why then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from becalm.migration.migrated import Migrated, Waited
+from becalm.wording.measurement import counted
+from becalm.wording.numbers import duration
+from becalm.wording.printable import printable
+from becalm.wording.sweetspots import KINDS
+
+NOTHING = "Nothing was set."
+
+
+def no_process(pid: int) -> str:
+    """A process that is not there."""
+    return f"There is no process {pid}, or it has ended. {NOTHING}"
+
+
+def of_kernel(pid: int, name: str) -> str:
+    """A thread of the kernel."""
+    return f"Process {pid} ({printable(name)}) is a thread of the kernel, which binds it by itself. {NOTHING}"
+
+
+def no_number(text: str) -> str:
+    """What is no number of a process."""
+    return f"{printable(text)!r} is no number of a process."
+
+
+def offline(pid: int, cpus: Sequence[int], online: Sequence[int]) -> str:
+    """CPUs that are not there."""
+    return (
+        f"Process {pid} cannot be moved to {_cpus(cpus)}, which {_are(cpus)} not online; there are {_list(online)}. "
+        f"{NOTHING}"
+    )
+
+
+def not_allowed(pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
+    """CPUs that it may not use."""
+    return (
+        f"Process {pid} may use the CPUs {_list(allowed)} only, by its affinity and its cpuset, and not "
+        f"{_list([each for each in cpus if each not in allowed])}. {NOTHING}"
+    )
+
+
+def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
+    """No CPU to move to."""
+    away = "" if set(there) == set(allowed) else f", of which {_list(there) or 'none'} are online"
+    return (
+        f"Process {pid} may use the CPUs {_list(allowed)}{away}: there is no other one to move it to. Its affinity or "
+        f"its cpuset would have to be wider. {NOTHING}"
+    )
+
+
+def no_llc(pid: int) -> str:
+    """Nobody says who shares a cache."""
+    return f"The kernel does not say which CPUs share a cache with process {pid}. Name a CPU instead. {NOTHING}"
+
+
+def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
+    """No CPU of that cache."""
+    words = "shares the last-level cache with" if llc == "same" else "has another last-level cache than"
+    return (
+        f"Process {pid} runs on CPU {runs}, and none of the CPUs {_list(others)} that it may be moved to {words} it. "
+        f"{NOTHING}"
+    )
+
+
+def wrong_llc(pid: int, cpus: Sequence[int], llc: str, found: Sequence[int]) -> str:
+    """A CPU that is named, and is of the other cache."""
+    return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} there are {_list(found)}. {NOTHING}"
+
+
+def other_llc(llc: str, known: Sequence[str]) -> str:
+    """A word that is none."""
+    return f"There is no --llc {printable(llc)!r}. There are: {', '.join(known)}."
+
+
+def belongs(option: str) -> str:
+    """An option of --at-sweetspot."""
+    return f"{option} is about waiting for a sweet spot: give --at-sweetspot, too."
+
+
+def ended(pid: int) -> str:
+    """It ended while it waited."""
+    return f"Process {pid} ended before it was moved. {NOTHING}"
+
+
+def sentence(found: Migrated) -> str:
+    """What was moved, when, and why then."""
+    who = f"Process {found.pid} ({printable(found.name)}, {counted(found.threads, 'thread')})"
+    if found.waited is None and found.cpus == (found.came,):
+        return f"{who} is bound to CPU {found.came}, where it ran already."
+    came = "" if found.came is None else f" from CPU {found.came}"
+    when = "" if found.waited is None else f" {_after(found.waited)}"
+    return f"{who} was moved{came} to {_cpus(found.cpus)}{when}."
+
+
+def _after(waited: Waited) -> str:
+    decided = waited.decided
+    time = duration(waited.waited_ns)
+    if waited.why == "spot" and decided is not None and decided.kind is not None:
+        whose = "" if decided.task is None else f", seen of thread {decided.task}"
+        return f"after {time}, at a sweet spot of type {decided.kind}: {KINDS[decided.kind]}{whose}"
+    if waited.why == "waited_enough" and decided is not None:
+        return (
+            f"after {time}: no sweet spot came, and waiting for longer would have cost more than moving "
+            f"({_worth(waited)})"
+        )
+    if waited.why == "not_worth_waiting" and decided is not None:
+        return (
+            "at once: by what it counts, moving costs less than waiting for a sweet spot could save (d_min is "
+            f"{duration(decided.least_ns)} for 1 ms)"
+        )
+    if waited.why == "hard_limit":
+        return f"after {time}, the limit: no sweet spot came ({_worth(waited)})"
+    if waited.why == "not_counted":
+        return "at once: nothing of it could be counted here, so no sweet spot could be seen"
+    return f"after {time}: its counts were not known, so nothing said that waiting pays"
+
+
+def _worth(waited: Waited) -> str:
+    """What it would have waited for."""
+    kinds = ", ".join(f"type {kind}, {KINDS[kind]}" for kind in waited.kinds)
+    if not waited.bounded or waited.decided is None:
+        return f"waited for {kinds}"
+    return f"d_max was {duration(waited.decided.longest_ns)}; waited for {kinds}"
+
+
+def counting(waited: Waited) -> str:
+    """What was counted, and what that cannot see."""
+    said = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
+    if waited.bounded:
+        return said
+    return f"{said} These say nothing about what misses cost, so only the limit bounded the wait."
+
+
+def undone(pid: int) -> str:
+    """The end."""
+    return f"Process {pid} has its CPUs back."
+
+
+def gone(pid: int) -> str:
+    """It ended while it was bound."""
+    return f"Process {pid} has ended."
+
+
+def _cpus(cpus: Sequence[int]) -> str:
+    return f"CPU{'s' if len(cpus) != 1 else ''} {_list(cpus)}"
+
+
+def _are(cpus: Sequence[int]) -> str:
+    return "are" if len(cpus) != 1 else "is"
+
+
+def _list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))
