@@ -13,9 +13,10 @@ class TuneCost:
     """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it.
 
     `run_ns`: one run of all programs. `duration_ns`: of the whole study, None where that is not known; `budget_ns`: its
-    limit. `noise`: standard deviation of single runs, a share of their mean, from `pilots` runs; NaN where it is not
-    known. `smallest`: what the confirmation would see with a probability of 80 %: of a time a saved share, of a spread
-    how many times smaller it must be. `factors`: names of what is varied; for a search for little variation `count`.
+    limit, which is kept where a run takes at most `longest_ns`. `noise`: standard deviation of single runs, a share of
+    their mean, from `pilots` runs; NaN where it is not known. `smallest`: what the confirmation would see with a
+    probability of 80 %: of a time a saved share, of a spread how many times smaller it must be. `factors`: names of
+    what is varied; for a search for little variation `count`.
     """
 
     method: str
@@ -31,6 +32,7 @@ class TuneCost:
     smallest: float
     count: int
     factors: tuple[str, ...] = ()
+    longest_ns: int | None = None
     sentence: str = ""
 
     def to_json(self) -> dict[str, Json]:

@@ -85,8 +85,8 @@ def _strongest(here: ConfirmationRun) -> Confirming:
     arms, shape = here.affordable(distinct(wanted | dict(space.profiles)))
     strongest = LISTED if union.values else EVERYTHING
     left = here.loops_left(arms, shape)
-    if shape.boots and left is not None and left < FEWEST_LOOPS:
-        # Boots take minutes; that none help is then not said, only that none was found.
+    if left is not None and left < FEWEST_LOOPS:
+        # That none help is then not said, only that none was found.
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
         return
     found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")

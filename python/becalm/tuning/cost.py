@@ -21,6 +21,7 @@ from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_cost import TuneCost
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
+from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS
 from becalm.tuning.phases import affordable, first_look
 from becalm.wording.tune_cost import cost as sentence
 
@@ -59,6 +60,7 @@ def cost(
     whole = None if searched is None else (look + searched + confirm) * run_ns
     if options.budget_ns is not None:
         whole = float(options.budget_ns) if whole is None else min(whole, float(options.budget_ns))
+        whole = max(whole, _least(options) * run_ns)
     smallest = _gain(noise, options, searched, controls) if timed else _ratio(options)
     found = TuneCost(
         method="try" if options.tried else options.method,
@@ -74,8 +76,18 @@ def cost(
         smallest=smallest,
         count=knobs,
         factors=tuple(one.spelled for one in allowed.space.factors),
+        longest_ns=None if options.budget_ns is None else round(options.budget_ns / _least(options)),
     )
     return replace(found, sentence=sentence(found))
+
+
+def _least(options: TuneOptions) -> int:
+    """Runs that are made however small the budget: a loop of the look, and with a least of the search all after it."""
+    loops, runs = first_look(options)
+    if options.least_runs <= 1:
+        return runs + 1
+    shortest = FEWEST_RUNS if options.minimize == "time" else options.confirm_runs
+    return loops * runs + 1 + options.least_runs + 2 * FEWEST_LOOPS * shortest
 
 
 def _noise(pilots: Sequence[Floats]) -> float:

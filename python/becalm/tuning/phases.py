@@ -25,6 +25,7 @@ from becalm.nouns.tune_verdict import Trial
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
+from becalm.tuning.confirming import FEWEST_LOOPS
 from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, counted
 from becalm.tuning.search_fit import search_fit
 from becalm.wording.findings import finding
@@ -34,6 +35,9 @@ LOOK_LOOPS, LOOK_RUNS = 2, 12
 
 TIMED_LOOK = (2, 3)
 """The same where it is the mean time that counts: what the first runs cost, and about how much they differ."""
+
+LOOK_SHARE = 0.4
+"""Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises."""
 
 SEARCH_SHARE = 0.55
 """Share of a budget for the search; the rest confirms, which is what is reported."""
@@ -60,10 +64,14 @@ def tune_phases(
     space, rule = options.allowed.space, trial_design(options)
     loops, runs = first_look(options)
     look = yield PhaseRequest(
-        Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"), "look", options.minimize != "time"
+        Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"),
+        "look",
+        options.minimize != "time",
+        None if options.budget_ns is None else LOOK_SHARE * options.budget_ns,
     )
     tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
     tuned.findings += _parallel(look, programs, space)
+    loops = max((len(each.loops) for each in look.samples[0]), default=loops) or loops
     run_ns = look.took_ns / max(1, loops * runs + 1)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
@@ -167,8 +175,13 @@ def first_look(options: TuneOptions) -> tuple[int, int]:
 
 
 def affordable(rule: TrialDesign, options: TuneOptions, left_ns: float, run_ns: float) -> TrialDesign:
-    """A rule with no more runs than the search's share of the time that is left allows."""
+    """A rule with no more runs than the search's share of the time that is left allows.
+
+    The least that confirms what it chooses is kept for that: what was not confirmed is not reported.
+    """
     share_ns = SEARCH_SHARE * left_ns
+    if options.minimize != "time":
+        share_ns = max(0.0, min(share_ns, left_ns - FEWEST_LOOPS * 2 * options.confirm_runs * run_ns))
     boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(options.allowed.space) else 0.0
     runs = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
     return replace(rule, most_runs=min(runs, rule.most_runs or runs))

@@ -210,6 +210,8 @@ def verdict(found: TuneVerdict) -> str:
         bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
         now = "" if bare is None else f", whose spread is about {share(bare)}"
         lines = [f"Nothing that was tried clearly reduces the run-to-run variation of {who}{now}: {tried}."]
+        if not found.search_runs:
+            lines = [f"No settings were tried for {who}: after the first look there was no time for a search."]
     if not lines:
         lines = ["Nothing is known: no loop has good runs of both the baseline and the chosen settings."]
     if not found.settings:

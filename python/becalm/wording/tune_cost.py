@@ -26,8 +26,14 @@ def cost(found: TuneCost) -> str:
     if found.run_ns:
         head += f"; a run takes {duration(found.run_ns)}"
     if found.duration_ns is not None:
-        most = found.budget_ns is not None and found.duration_ns >= found.budget_ns
-        head += f", all of it {'at most' if most else 'about'} {spent(found.duration_ns)}"
+        over = found.budget_ns is not None and found.duration_ns > found.budget_ns
+        head += (
+            f", all of it {'at most' if found.duration_ns == found.budget_ns else 'about'} {spent(found.duration_ns)}"
+        )
+        if over and found.budget_ns is not None:
+            head += f", more than the budget of {spent(found.budget_ns)}"
+        elif not found.run_ns and found.longest_ns is not None:
+            head += f" if a run takes no longer than {duration(found.longest_ns)}"
     # Without a search there is nothing that could be found.
     return f"{head}. {_smallest(found)}" if found.search_runs != 0 or found.method == "try" else f"{head}."
 

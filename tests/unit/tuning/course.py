@@ -68,8 +68,9 @@ class World:
     def answer(self, wish, rng):
         ask = wish.ask
         samples = tuple(tuple(self.sample(each, ask, rng) for each in ask.arms) for _ in range(self.programs))
-        if wish.phase == "confirm":
-            samples = tuple(tuple(in_time(one, self.later, wish)) for one in samples)
+        if wish.within_ns is not None or wish.phase == "confirm":
+            later = self.later if wish.phase == "confirm" else 1.0
+            samples = tuple(tuple(in_time(one, later, wish)) for one in samples)
         took_ns = sum(float(loop.sum()) for one in samples for sample in one for loop in sample.loops)
         together = tuple(
             Sample(each, tuple(loop for one in samples for loop in one[i].loops), max(one[i].failed for one in samples))

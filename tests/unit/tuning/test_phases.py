@@ -101,6 +101,18 @@ def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_t
     assert [wish.phase for wish in wishes] == ["look", "confirm"], "without a budget they are"
 
 
+@pytest.mark.parametrize("run_s", [5, 10, 20, 38])
+def test_a_budget_that_is_too_short_for_a_search_is_kept_and_said(run_s):
+    tuned, wishes, spent = conduct(World(GOOD, run_ns=run_s * 1e9), space("a", "b"), budget_ns=600_000_000_000)
+    assert spent <= 1.1 * 600
+    if run_s == 38:
+        assert [wish.phase for wish in wishes] == ["look"]
+        assert tuned.search_runs == 0
+        (said,) = findings(tuned, "budget")
+        assert "--budget" in said.sentence
+        assert findings(tuned, "strongest") == [], "what was not measured is not said to help nothing"
+
+
 def test_what_helps_of_the_strongest_settings_is_chosen_and_confirmed():
     world = World({"a": 0.2, "c": 3.0}, floor=0.02)
     tuned, wishes, _ = conduct(world, space("a", "b", "c", profiles=[("pyperf", Settings.of({"a": 1}))]), chooses())

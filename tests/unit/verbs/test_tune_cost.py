@@ -14,6 +14,7 @@ from becalm.nouns.progress import Quiet
 from becalm.nouns.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.verbs.tune import tune, tune_cost
+from becalm.wording.tune_cost import cost as sentence
 
 TIMED = {"host": "sim:fast", "seed": 7, "minimize": "time", "factors": RANGES}
 
@@ -60,6 +61,21 @@ def test_more_noise_more_runs_less_to_be_seen(trouble):
     short = tune_cost(["p"], **TIMED, budget="2s")
     assert short.duration_ns == 2_000_000_000
     assert "at most 2.0 s" in short.sentence
+
+
+def test_a_budget_is_not_promised_that_long_runs_cannot_keep(trouble):
+    """Where it is not known how long a run takes, it is said up to which length; else what the least takes."""
+    usual = tune_cost(["p"], host="sim:laptop-a", seed=7)
+    assert usual.longest_ns == pytest.approx(usual.budget_ns / (25 + 60 + 40), rel=1e-6)
+    assert usual.duration_ns == pytest.approx((25 + 60 + 40) * usual.run_ns, rel=1e-6)
+    assert "more than the budget of 30.0 min" in usual.sentence
+    unknown = sentence(dataclasses.replace(usual, run_ns=0, duration_ns=usual.budget_ns))
+    assert "at most 30.0 min if a run takes no longer than 14.40 s" in unknown
+    given = tune_cost(["p"], host="sim:laptop-a", seed=7, budget="10min")
+    assert given.longest_ns == pytest.approx(600e9 / 13, rel=1e-6)
+    long = tune_cost(["p"], **TIMED, budget="10ms")
+    assert long.duration_ns > long.budget_ns
+    assert "more than the budget of 10 ms" in long.sentence
 
 
 def test_a_limit_too_short_for_any_search_is_said_before_it_starts(trouble):
