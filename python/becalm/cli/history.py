@@ -22,6 +22,9 @@ from becalm.errors import UsageError
 @click.option(
     "--rate", type=float, help="False alarms that a commit may bring, over all benchmarks.  [default: 0.0005]"
 )
+@click.option(
+    "--fail-on-change", is_flag=True, help="Exit code 1 when the newest sitting shows a change for the worse."
+)
 @options.one(becalm.SittingOptions, "repository")
 @STORE
 @output.options

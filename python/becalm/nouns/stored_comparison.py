@@ -1,11 +1,13 @@
 """The noun StoredComparison: what runs of two times say of each other, benchmark by benchmark.
 
-Public: Sitting (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it).
+Public: Sitting (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
+GeometricMean (of all benchmarks of a unit).
 `becalm.study.sittings` reads sittings, `becalm.analysis.stored_comparison` makes the comparison.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -65,6 +67,19 @@ class BenchmarkDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class GeometricMean:
+    """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1; of more than one.
+
+    It has no interval: what shifts between sittings shifts all benchmarks together.
+    """
+
+    metric: str
+    unit: str
+    benchmarks: int
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
 class StoredComparison(InNotebook):
     """Runs of two times compared. `old`, `new`: the sittings of each side, by title.
 
@@ -93,6 +108,20 @@ class StoredComparison(InNotebook):
     sentence: str = ""
 
     @property
+    def geometric_means(self) -> tuple[GeometricMean, ...]:
+        """Of each metric and unit that several benchmarks have, in their order."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for each in self.benchmarks:
+            if math.isfinite(each.difference.estimate) and each.difference.estimate > -1:
+                ratios = found.setdefault((each.difference.metric, each.unit), [])
+                ratios.append(math.log1p(each.difference.estimate))
+        return tuple(
+            GeometricMean(metric, unit, len(logs), math.expm1(math.fsum(logs) / len(logs)))
+            for (metric, unit), logs in found.items()
+            if len(logs) > 1
+        )
+
+    @property
     def bounded(self) -> bool:
         """Whether every interval takes the shift between sittings into account."""
         return self.shift is not None or all(each.shift is not None for each in self.benchmarks)
@@ -104,6 +133,8 @@ class StoredComparison(InNotebook):
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)})
+        means = [asdict(each) for each in self.geometric_means]
+        known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
+        value = finite({**known, "geometric_means": means})
         assert isinstance(value, dict)
         return value

@@ -121,7 +121,8 @@ class Against:
 class Timeline:
     """The whole. `order`: what the order of the sittings rests on. `rate`: false alarms per commit aimed at.
 
-    `baseline`: the sitting that `against` compares with, None without one.
+    `baseline`: the sitting that `against` compares with, None without one. `fail_on_change`: whether a change for the
+    worse that the newest sitting has shown is a failure.
     """
 
     project: str
@@ -135,7 +136,18 @@ class Timeline:
     baseline: int | None = None
     against: tuple[Against, ...] = ()
     links: str = ""
+    fail_on_change: bool = False
     sentence: str = ""
+
+    @property
+    def newest(self) -> tuple[BenchmarkChange, ...]:
+        """Changes for the worse that were seen with the newest sitting, and with none before."""
+        return tuple(each for each in self.changes if each.worse and each.found == len(self.sittings) - 1)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a change for the worse that the newest sitting has shown is a failure; else 0."""
+        return int(self.fail_on_change and bool(self.newest))
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

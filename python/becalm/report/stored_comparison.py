@@ -14,7 +14,7 @@ from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import apart
 from becalm.wording.measurement import percent
-from becalm.wording.stored_comparison import ends, value
+from becalm.wording.stored_comparison import ends, mean_of, value
 
 
 def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -33,6 +33,10 @@ def tables(found: StoredComparison) -> Iterator[Table]:
     head = ("benchmark", "old", "new", "difference", level, "answer", *(("shift",) if repeated else ()), "runs")
     order = sorted(found.benchmarks, key=lambda each: -each.difference.harm[1])
     rows = tuple(_row(each, repeated, found.shift is None) for each in order)
+    rows += tuple(
+        (mean_of(each), "", "", f"{percent(each.difference, sign=True)} %", *[""] * (len(head) - 4))
+        for each in found.geometric_means
+    )
     numbers = tuple(index for index in range(1, len(head)) if head[index] != "answer")
     note = "shift: standard deviation between sittings of the same program." if repeated else ""
     # Of a narrow terminal runs and old values go first.

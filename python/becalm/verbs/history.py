@@ -21,6 +21,7 @@ from becalm.store import Store, recover
 from becalm.study.repository import Repository
 from becalm.study.stored import document_of
 from becalm.verbs.record import conclude
+from becalm.wording import history as words
 from becalm.wording.measurement import short
 
 
@@ -33,6 +34,7 @@ def history(
     renamed: Mapping[str, str] | None = None,
     links: str = "",
     rate: float = RATE,
+    fail_on_change: bool = False,
     repository: str | None = None,
     store: str | None = None,
 ) -> Timeline:
@@ -46,6 +48,7 @@ def history(
         renamed: old names of benchmarks to new ones.
         links: URL of a commit, with {commit} in it.
         rate: false alarms per commit that are allowed for, over all benchmarks.
+        fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
         repository: the git repository that knows the order of commits [default: that of the working directory].
         store: as everywhere.
 
@@ -73,7 +76,8 @@ def history(
         known = f"Known: {', '.join(names)}." if names else "Name one: becalm record --name-baseline NAME …"
         raise UsageError(f"No sitting of {project!r} is a baseline called {baseline!r}. {known}")
     order = {} if here is None else here.order(each.sitting.commit for each in sittings)
-    return timeline(project, sittings, order=order, renamed=renamed, rate=rate, baseline=baseline or "", links=links)
+    found = timeline(project, sittings, order=order, renamed=renamed, rate=rate, baseline=baseline or "", links=links)
+    return words.alarmed(found) if fail_on_change else found
 
 
 def _repository(given: str | None) -> Repository | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from becalm.nouns.options.record import RecordOptions
@@ -77,6 +78,13 @@ def history(found: Timeline) -> str:
             f"{counted(max(learning), 'more sitting')} at most."
         )
     return "\n".join(lines)
+
+
+def alarmed(found: Timeline) -> Timeline:
+    """The same, where a change that the newest sitting has shown is a failure, with a sentence that says so."""
+    lines = [f"Seen with the newest sitting: {change(found, each)}" for each in found.newest]
+    said = "\n".join((found.sentence, *(lines or ["The newest sitting has shown no change for the worse."])))
+    return replace(found, fail_on_change=True, sentence=said)
 
 
 def change(found: Timeline, each: BenchmarkChange) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
+from becalm.nouns.stored_comparison import BenchmarkDifference, GeometricMean, StoredComparison
 from becalm.nouns.verdict import Difference, Gate
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent
@@ -42,6 +42,12 @@ def difference(found: BenchmarkDifference) -> str:
         bound = percent(max(abs(d.low), abs(d.high)), half)
         return f"{found.name}: no difference above {bound} % ({level}: {span}); {change}."
     return f"{found.name}: {percent(abs(d.estimate), half)} % {d.answer} ({level}: {span}); {change}."
+
+
+def mean_of(found: GeometricMean) -> str:
+    """What a geometric mean is of."""
+    of = found.metric or "time"
+    return f"geometric mean of {found.benchmarks}{'' if of == 'time' else f', {of}'}"
 
 
 def ends(d: Difference) -> str:

@@ -127,8 +127,10 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
         return Workload.of(command, **program)
     found = gather([command], Asked.of(None, None, program))
     if len(found) > 1:
-        first = f"{command}:{found[0].name}"
-        way_out = "" if str(command).startswith("suite:") else f" Name one of them, for example {first!r}, or"
+        # A pattern at the end of a text is a name already.
+        pattern = any(each in str(command) for each in "*?[")
+        first = f"{found[0].name!r} in its place" if pattern else repr(f"{command}:{found[0].name}")
+        way_out = "" if str(command).startswith("suite:") else f" Name one of them, for example {first}, or"
         raise UsageError(
             f"{command!r} names {len(found)} programs, and here one is asked for.{way_out or ' Write its command, or'} "
             "measure all of them by becalm record or becalm tune."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import fnmatch
 import os
 import pwd
 import shutil
@@ -81,11 +82,14 @@ def parts(
 
 
 def chosen(benchmarks: Mapping[str, Named], name: str | None, path: Path) -> tuple[Named, ...]:
-    """All benchmarks of a file, or the one of that name. Raises UsageError where there is none."""
+    """All benchmarks of a file, the one of that name, or those that match a pattern of it such as `sort/*`, as a shell
+    matches files (`*`, `?`, `[ab]`). Raises UsageError where there is none."""
     if name is None:
         return tuple(benchmarks.values())
     if name in benchmarks:
         return (benchmarks[name],)
+    if matching := [each for title, each in benchmarks.items() if fnmatch.fnmatchcase(title, name)]:
+        return tuple(matching)
     near = difflib.get_close_matches(name, list(benchmarks), n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(f"{path.name} has no benchmark {name!r}.{hint} It has: {', '.join(benchmarks)}.")

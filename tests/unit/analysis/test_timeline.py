@@ -82,6 +82,21 @@ def test_a_change_names_its_commit_its_size_and_the_commits_that_were_not_measur
     assert "or one of 2 commits before it that were not measured" in text
 
 
+def test_a_change_that_the_newest_sitting_shows_is_a_failure_once_and_where_it_is_for_the_worse():
+    rows = slower(recorded(), "render", 41, 1.04)
+    (change,) = timeline("app", rows).changes
+    ends = {}
+    for count in range(change.found - 2, change.found + 4):
+        found = timeline("app", rows[:count])
+        assert found.exit_code == 0
+        ends[count] = words.alarmed(found)
+    assert [count for count, each in ends.items() if each.exit_code] == [change.found + 1]
+    assert "Seen with the newest sitting: render became worse" in ends[change.found + 1].sentence
+    assert "shown no change for the worse" in ends[change.found + 2].sentence
+    better = words.alarmed(timeline("app", slower(recorded(), "render", 41, 0.96)[: change.found + 1]))
+    assert better.exit_code == 0
+
+
 def test_more_is_better_where_the_metric_says_so():
     given = [
         replace(row, measured=(measured("rate", m.value, unit="1/s", higher=True),))

@@ -180,6 +180,21 @@ def test_one_program_a_side_is_compared_whatever_it_is_called():
     assert not found.added
 
 
+def test_the_geometric_mean_is_of_each_unit_that_several_have():
+    def half(noise_seed, factor, **given):
+        return sitting("s", **{name: runs(mean * factor, 0.001, seed=noise_seed) for name, mean in given.items()})
+
+    one = compared([half(1, 1.0, a=100, b=7)], [half(1, 1.1, a=100, b=7)])
+    (mean,) = one.geometric_means
+    assert (mean.benchmarks, mean.unit) == (2, "ns")
+    assert mean.difference == pytest.approx(0.1, abs=1e-6)
+    assert one.to_json()["geometric_means"] == [
+        {"metric": "", "unit": "ns", "benchmarks": 2, "difference": mean.difference}
+    ]
+    assert "geometric mean of 2" in drawn.as_markdown(one)
+    assert compared([half(1, 1.0, a=100)], [half(1, 1.1, a=100)]).geometric_means == ()
+
+
 def test_more_is_better_where_the_metric_says_so():
     old, new = (
         [sitting(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]

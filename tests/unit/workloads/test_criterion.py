@@ -72,6 +72,16 @@ def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_pa
     assert "--sample-size 10" in last
 
 
+def test_a_pattern_names_all_that_match_and_an_exact_name_comes_first(bench):
+    assert [each.name for each in workloads.open([f"criterion:{bench}:*[01]"])] == ["fold 100", "sizes/10"]
+    # A name that is a pattern, too, is that benchmark.
+    assert [each.name for each in workloads.open([f"criterion:{bench}:{HOSTILE}"])] == [HOSTILE]
+    with pytest.raises(UsageError, match="no benchmark 'nothing/\\*'"):
+        workloads.open([f"criterion:{bench}:nothing/*"])
+    with pytest.raises(UsageError, match=r"names 2 programs.*for example 'fold 100' in its place"):
+        workloads.single(f"criterion:{bench}:*[01]")
+
+
 def test_names_are_arguments_and_a_failure_is_one(bench, tmp_path):
     (one,) = workloads.open([f"criterion:{bench}:{HOSTILE}"])
     assert HOSTILE not in one.argv[2]
