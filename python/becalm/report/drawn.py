@@ -46,6 +46,7 @@ HOMES = {
     "CheckResult": "check",
     "StoredComparison": "stored_comparison",
     "Spotted": "sweetspots",
+    "Accounted": "migration_account",
     "PlacementAdvice": "placement",
 }
 """Where the report of a value stands whose module is not called like its class."""

@@ -81,6 +81,15 @@ def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
+    """CPUs that each of its threads may use."""
+    found = []
+    for tid in threads_of(pid, root):
+        rows = _text(Path(root) / "proc" / str(pid) / "task" / str(tid) / "status").splitlines()
+        found += [cpu_list(line.partition(":")[2].strip()) for line in rows if line.startswith("Cpus_allowed_list:")]
+    return found
+
+
 def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
     """CPUs that share the last-level cache of one; none where the kernel does not tell."""
     found: tuple[int, tuple[int, ...]] = (0, ())

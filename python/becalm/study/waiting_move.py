@@ -1,7 +1,7 @@
 """Waiting for the moment at which a running process moves cheaply, by a stream of what is counted.
 
-`Counting` is such a stream. It is learnt from first, since the rules need windows of before; then the move is wanted,
-and `wait` returns with the batch of records that decides it, at the hard limit at the latest, whatever comes or not.
+`Stream` is what it comes from. It is learnt from first, since the rules need windows of before; then the move is
+wanted, and `wait` returns with the batch of records that decides it, at the hard limit at the latest, whatever comes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,26 @@ MOST_WINDOWS = 30
 Clock = Callable[[], int]
 
 
-class Counting(Protocol):
+class Stream(Protocol):
     """Records of a running process as they come. `events`: what was counted, in words.
 
     `bounded`: whether they say what misses cost, so that waiting can be weighed; `kinds`: types of spots they can show.
     """
 
-    events: str
-    bounded: bool
-    kinds: tuple[int, ...]
-    remarks: tuple[str, ...]
+    @property
+    def events(self) -> str: ...
+
+    @property
+    def bounded(self) -> bool: ...
+
+    @property
+    def kinds(self) -> tuple[int, ...]: ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
+
+    def now_ns(self) -> int:
+        """What its clock says now, the one of the records' times."""
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
         """The next records, none when none came in time; None when the stream is over."""
@@ -50,12 +60,11 @@ class Rules:
     limit_ns: int
 
 
-def wait(process: int, counting: Counting, rules: Rules, clock: Clock = time.monotonic_ns) -> Waited:
+def wait(process: int, counting: Stream, rules: Rules, clock: Clock = time.monotonic_ns) -> Waited:
     """Wait until the process is to be moved. Raises RefusedError when it ends before, UsageError, MachineError."""
     with Live(process, rules.question) as live:
         said = _learnt(process, live, counting, rules, clock)
-        wanted = clock()
-        at_ns = said.now_ns
+        wanted, at_ns = clock(), counting.now_ns()
         answer = live.want(
             {"process": process, "at_ns": at_ns, "bounded": counting.bounded, "kinds": list(counting.kinds)}
         )
@@ -75,7 +84,7 @@ def wait(process: int, counting: Counting, rules: Rules, clock: Clock = time.mon
     )  # fmt: skip
 
 
-def _learnt(process: int, live: Live, counting: Counting, rules: Rules, clock: Clock) -> Going:
+def _learnt(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock) -> Going:
     begun, windows = clock(), 0
     said = Going(0, 0, 0, 0.0, ())
     while windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns:
@@ -86,7 +95,7 @@ def _learnt(process: int, live: Live, counting: Counting, rules: Rules, clock: C
     return said
 
 
-def _fed(process: int, live: Live, counting: Counting, timeout_ns: int) -> Going | Decided:
+def _fed(process: int, live: Live, counting: Stream, timeout_ns: int) -> Going | Decided:
     batch = counting.batch(timeout_ns / 1e9)
     if batch is None:
         raise RefusedError(wording.ended(process))

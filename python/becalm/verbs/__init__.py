@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from becalm.verbs.load import make_load as make_load
     from becalm.verbs.load_experiment import load_experiment as load_experiment
     from becalm.verbs.migrate import migrate as migrate
+    from becalm.verbs.migrate_account import account_migration as account_migration
     from becalm.verbs.place import export_placement as export_placement
     from becalm.verbs.place import place as place
     from becalm.verbs.place_running import apply_placement as apply_placement
@@ -225,7 +226,11 @@ TABLE = (
         "Say when a running program moves cheaply, by what its caches missed.",
         "sweetspots sweetspots.simulate_sweetspots",
     ),
-    Verb("migrate", "Move a running program to another CPU, and put it back exactly."),
+    Verb(
+        "migrate",
+        "Move a running program to another CPU, and put it back exactly.",
+        "migrate migrate_account.account_migration",
+    ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(
         "host",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from becalm.hosts.recorded import Counting
 from becalm.migration.migrated import Migrated, Waited
 from becalm.wording.measurement import counted
 from becalm.wording.numbers import duration
@@ -82,6 +83,13 @@ def belongs(option: str) -> str:
     return f"{option} is about waiting for a sweet spot: give --at-sweetspot, too."
 
 
+def not_both(option: str, account: bool) -> str:
+    """An option of the other form."""
+    if account:
+        return f"{option} is about a running process: `account` is about a simulated one."
+    return f"{option} is about simulated programs: becalm migrate account WORKLOAD {option} …"
+
+
 def ended(pid: int) -> str:
     """It ended while it waited."""
     return f"Process {pid} ended before it was moved. {NOTHING}"
@@ -90,10 +98,10 @@ def ended(pid: int) -> str:
 def sentence(found: Migrated) -> str:
     """What was moved, when, and why then."""
     who = f"Process {found.pid} ({printable(found.name)}, {counted(found.threads, 'thread')})"
-    if found.waited is None and found.cpus == (found.came,):
-        return f"{who} is bound to CPU {found.came}, where it ran already."
-    came = "" if found.came is None else f" from CPU {found.came}"
     when = "" if found.waited is None else f" {_after(found.waited)}"
+    if found.cpus == (found.came,):
+        return f"{who} was bound to CPU {found.came}, where it ran already,{when}.".replace(",.", ".")
+    came = "" if found.came is None else f" from CPU {found.came}"
     return f"{who} was moved{came} to {_cpus(found.cpus)}{when}."
 
 
@@ -126,6 +134,21 @@ def _worth(waited: Waited) -> str:
     if not waited.bounded or waited.decided is None:
         return f"waited for {kinds}"
     return f"d_max was {duration(waited.decided.longest_ns)}; waited for {kinds}"
+
+
+def no_limit(limit_ns: int) -> str:
+    """A hard limit that is none."""
+    return f"The limit of waiting is above 0 and at most 100 ms, not {duration(limit_ns)}."
+
+
+def events(counting: Counting) -> str:
+    """What was counted."""
+    if counting.events == "ws_turnover":
+        return "pages that it newly uses, among those that it uses (ws_turnover, no miss ratio)"
+    if counting.events == "faults":
+        return "page faults, of which only the beginning of a program is taken"
+    names = {(each["references"]["name"], each["misses"]["name"], each["misses"]["level"]) for each in counting.counted}
+    return ", ".join(f"{references} and {misses} ({level})" for references, misses, level in sorted(names))
 
 
 def counting(waited: Waited) -> str:

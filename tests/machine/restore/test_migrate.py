@@ -104,6 +104,35 @@ def test_a_process_of_one_cpu_stays_there(program: Program) -> None:
     assert not JOURNAL.exists()
 
 
+AGAIN = """exec sh -c 'sleep 0.01; eval "$AGAIN"'"""
+"""A shell that begins itself again for ever."""
+
+
+def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count() -> None:
+    if JOURNAL.exists():
+        pytest.skip(f"settings are on: {JOURNAL} is there")
+    with subprocess.Popen(["sh", "-c", AGAIN], env={**os.environ, "AGAIN": AGAIN}) as child:
+        try:
+            done = becalm.migrate(child.pid, CPUS[0], at_sweetspot=True, events="faults", duration="1ms")
+            assert os.sched_getaffinity(child.pid) == set(CPUS)
+        finally:
+            child.kill()
+    assert (done.waited.why, done.waited.decided.kind) == ("spot", 0)
+    assert "at a sweet spot of type 0: a program begins" in done.sentence
+
+
+def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(program: Program) -> None:
+    before = program.masks()
+    seen = []
+    given = {"at_sweetspot": True, "events": "ws_turnover", "limit": "20ms", "duration": "1ms"}
+    done = becalm.migrate(program.pid, CPUS[0], **given, say=lambda _: seen.append(program.masks()))
+    assert set(seen[0].values()) == {(CPUS[0],)}
+    assert done.waited.why in ("spot", "hard_limit")
+    assert not done.waited.bounded
+    assert program.masks() == before
+    assert not JOURNAL.exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
 def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, number: signal.Signals) -> None:
     before = program.masks()

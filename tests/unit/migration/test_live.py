@@ -47,6 +47,9 @@ class Stream:
         self.batches.append(self.now)
         return self.records[first : self.at]
 
+    def now_ns(self):
+        return self.records[self.at - 1]["time_ns"] if self.at else 0
+
     def clock(self):
         return self.now
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::hierarchy::{Found, Geometry, Hierarchy};
 use super::memory::{Memory, Space};
 use super::program::{Program, Step};
-use super::request::{Cache, Every, How, Move, Played, When};
+use super::request::{Cache, Every, How, Move, Once, Played, When};
 use crate::random::Random;
 use crate::spots::wait::{Wanted, Why};
 use crate::spots::{Detection, Record, What, IDLE};
@@ -53,6 +53,8 @@ struct Wish {
     random: Random,
     at: u64,
     next: usize,
+    /// It is wanted no second time.
+    once: bool,
 }
 
 /// Why a task stops for now.
@@ -118,9 +120,13 @@ impl Play {
         for (number, each) in asked.every.iter().enumerate() {
             let random =
                 Random::new(asked.seed.wrapping_add(number as u64 + 1).wrapping_mul(0x5851_f42d_4c95_7f2d));
-            let mut wish = Wish { of: each.clone(), task: each.task, random, at: 0, next: 0 };
+            let mut wish = Wish { of: each.clone(), task: each.task, random, at: 0, next: 0, once: false };
             wish.again(0, geometry.mhz);
             wishes.push(wish);
+        }
+        for &Once { task, at_ns, to, how } in &asked.once {
+            let of = Every { task, mean_ns: 1, cpus: vec![to], how };
+            wishes.push(Wish { of, task, random: Random::new(0), at: cycles(at_ns), next: 0, once: true });
         }
         Ok(Self {
             caches: Hierarchy::new(&geometry, asked.seed),
@@ -345,11 +351,16 @@ impl Play {
         let Some(why) = due else { return };
         let mhz = self.geometry.mhz;
         let wish = &mut self.wishes[at];
-        let to = wish.of.cpus.iter().cycle().skip(wish.next).find(|&&to| to != cpu).copied();
+        let count = wish.of.cpus.len();
+        let to = wish.of.cpus.iter().cycle().skip(wish.next).take(count).find(|&&to| to != cpu).copied();
         let to = to.unwrap_or(cpu);
         wish.next =
             wish.of.cpus.iter().position(|&each| each == to).map_or(0, |each| each + 1) % wish.of.cpus.len();
-        wish.again(now, mhz);
+        if wish.once {
+            self.wishes.remove(at);
+        } else {
+            wish.again(now, mhz);
+        }
         let at_ns = self.ns(now);
         self.tasks[number].of.moved.push((at_ns, why));
         self.migrate(cpu, number, to);

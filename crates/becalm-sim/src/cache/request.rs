@@ -24,6 +24,9 @@ pub struct Cache {
     /// Moves at times that are drawn.
     #[serde(default)]
     pub every: Vec<Every>,
+    /// Moves that are wanted once.
+    #[serde(default)]
+    pub once: Vec<Once>,
     /// For how long one of several tasks of a CPU runs.
     #[serde(default = "slice")]
     pub slice_ns: u64,
@@ -89,6 +92,16 @@ pub struct Every {
     pub how: How,
 }
 
+/// A move of a task (its place in `tasks`) that is wanted at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Once {
+    pub task: usize,
+    pub at_ns: u64,
+    pub to: usize,
+    pub how: How,
+}
+
 /// Whether a wanted move is made at once or waits for a spot, as `spots::wait` decides by what the detector has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,6 +151,15 @@ impl Cache {
                 );
             }
             each.cpus.iter().try_for_each(|&cpu| known(cpu))?;
+            if each.how == How::AtSpot && self.question.is_none() {
+                return Err("Moves at spots need a question for the detector.".to_owned());
+            }
+        }
+        for each in &self.once {
+            if each.task >= self.tasks.len() {
+                return Err("A move is of a task that there is.".to_owned());
+            }
+            known(each.to)?;
             if each.how == How::AtSpot && self.question.is_none() {
                 return Err("Moves at spots need a question for the detector.".to_owned());
             }

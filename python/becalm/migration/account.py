@@ -1,0 +1,162 @@
+"""What moves cost a simulated program: at sweet spots, at random moments, and not moved, in pairs of equal pages.
+
+    account(request, trials) -> Accounted
+
+In each trial a moment is drawn, and the program is played from its beginning with the same places of pages: never
+moved, moved at that moment, and moved at the next sweet spot after it, as the waiting rule says. All else is equal, so
+what one has more of than the first is what its move has cost, until nothing of it is left. The three are played in
+random order, which changes nothing in a simulation, and is what a machine would need.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from becalm._version import SCHEMA, VERSION
+from becalm.errors import UsageError
+from becalm.migration.engine import ask
+from becalm.stats.student import stdtrit
+
+ARMS = ("not moved", "at a random moment", "at a sweet spot")
+QUANTITIES = ("references", "misses", "time_ns")
+CONFIDENCE = 0.95
+LEAST_TRIALS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over trials, and half of its 95 % interval (Student's t)."""
+
+    value: float
+    half: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is not 0 by its interval."""
+        return abs(self.value) > self.half
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Mean:
+        """Of one value a trial."""
+        half = stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2) * statistics.stdev(values) / math.sqrt(len(values))
+        return cls(statistics.fmean(values), half)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A drawn moment, and what each way of moving has more than not moving, by quantity. `why`: of the one that waited;
+    `waited_ns`: for so long; `alone`: what the unmoved program had."""
+
+    at_ns: int
+    seed: int
+    alone: Mapping[str, float]
+    random: Mapping[str, float]
+    spot: Mapping[str, float]
+    why: str
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """`words`: the program as it was typed; `to`: "same" or "other" last-level cache; `trials`: one by one."""
+
+    words: str
+    to: str
+    rules: str
+    reuse: float
+    window_ns: int
+    trials: tuple[Trial, ...]
+    sentence: str = ""
+
+    def cost(self, arm: str, quantity: str) -> Mean:
+        """What a move at `random` moments or at a `spot` costs."""
+        return Mean.of([getattr(each, arm)[quantity] for each in self.trials])
+
+    def gain(self, quantity: str) -> Mean:
+        """What a move costs less at spots, pair by pair."""
+        return Mean.of([each.random[quantity] - each.spot[quantity] for each in self.trials])
+
+    @property
+    def at_spots(self) -> int:
+        """Moves that had a spot, of those that waited."""
+        return sum(each.why == "spot" for each in self.trials)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        means = {
+            name: {
+                "random": _mean(self.cost("random", name)), "spot": _mean(self.cost("spot", name)),
+                "gain": _mean(self.gain(name)),
+            }
+            for name in QUANTITIES
+        }  # fmt: skip
+        trials = [
+            {"at_ns": each.at_ns, "seed": each.seed, "alone": dict(each.alone), "random": dict(each.random),
+             "spot": dict(each.spot), "why": each.why, "waited_ns": each.waited_ns}
+            for each in self.trials
+        ]  # fmt: skip
+        return {
+            "becalm": VERSION, "schema": SCHEMA, "kind": "migration-account", "sentence": self.sentence,
+            "program": self.words, "to": self.to, "rules": self.rules, "reuse": self.reuse,
+            "window_ns": self.window_ns, "costs": means, "trials": trials,
+        }  # fmt: skip
+
+
+def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list[Trial]:
+    """Trials of the first task of a request of `becalm-sim cache`, which has a question, moved to a CPU.
+
+    Raises UsageError for a program that does not end or has no time to be moved in.
+    """
+    if trials < LEAST_TRIALS:
+        raise UsageError(f"{LEAST_TRIALS} moves or more are needed for an interval, not {trials}.")
+    drawn = random.Random(seed)
+    found = []
+    for number in range(trials):
+        about = {**request, "seed": seed * 10_000 + number}
+        length = _played(about, None)["ended_ns"]
+        at = round(length * drawn.uniform(0.1, 0.9))
+        arms: list[str | None] = [None, "at_once", "at_spot"]
+        drawn.shuffle(arms)
+        played = {how: _played(about, None if how is None else {"at_ns": at, "to": to, "how": how}) for how in arms}
+        alone = played[None]
+        moved, why = played["at_spot"]["moved"]
+        found.append(
+            Trial(
+                at, about["seed"], _quantities(alone), _more(played["at_once"], alone),
+                _more(played["at_spot"], alone), why, max(0, moved - at),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _played(request: Mapping[str, Any], once: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The first task: what it counted, its time, and when and why it was moved."""
+    found = ask("cache", {**request, "once": [] if once is None else [{"task": 0, **once}]})
+    task = found["tasks"][0]
+    if task["ended_ns"] is None:
+        raise UsageError(
+            "What a move costs is told of a program that ends: matrixmult, phases with a number, or trace."
+        )
+    mhz = request.get("machine", {}).get("mhz", 3_100)
+    own = next(each["own"] for each in found["found"]["programs"] if each["task"] == 1)
+    return {
+        "references": own[0], "misses": own[1], "time_ns": task["cycles"] * 1e3 / mhz, "ended_ns": task["ended_ns"],
+        "moved": task["moved"][0] if task["moved"] else (0, "ended"),
+    }  # fmt: skip
+
+
+def _quantities(played: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(played[name]) for name in QUANTITIES}
+
+
+def _more(moved: Mapping[str, Any], alone: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(moved[name] - alone[name]) for name in QUANTITIES}
+
+
+def _mean(mean: Mean) -> dict[str, float]:
+    return {"mean": mean.value, "half": mean.half}

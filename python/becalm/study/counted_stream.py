@@ -1,0 +1,107 @@
+"""What is counted of a running process as a stream that goes on: a host's recording, read beside whoever waits for it.
+
+`begin` counts the best that the host can: the last-level cache, which says what misses cost; else which pages the
+process newly uses, which says where its working set changes; else page faults, of which only an exec is taken.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.errors import BecalmError, RefusedError
+from becalm.hosts import Host
+from becalm.hosts.recorded import Counting, RecordEvent, Recording, Records
+from becalm.study.running_tasks import Process
+from becalm.wording import migrating as wording
+
+KINDS: Mapping[str, tuple[int, ...]] = {"llc": (0, 1, 2), "ws_turnover": (1,), "faults": (0,)}
+"""Types of sweet spots that each can show."""
+
+ORDER = tuple(KINDS)
+LEAST_BATCH_NS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The stream: what is counted, and its batches (`waiting_move.Stream`)."""
+
+    counting: Counting
+    remarks: tuple[str, ...]
+    _events: queue.Queue[RecordEvent | BaseException | None]
+
+    @property
+    def events(self) -> str:
+        """What was counted, in words."""
+        return wording.events(self.counting)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it says what misses cost."""
+        return self.counting.miss_ratio
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """Types of spots that it can show."""
+        return KINDS[self.counting.events]
+
+    def now_ns(self) -> int:
+        """The clock of the agent's records."""
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+    def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
+        """The next records, none when none came in time; None at the end. Raises what ended the recording."""
+        try:
+            event = self._events.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return ()
+        if isinstance(event, BaseException):
+            raise event
+        if event is None:
+            return None
+        return event.rows if isinstance(event, Records) else ()
+
+
+@contextmanager
+def begin(host: Host, process: Process, events: str, window_ns: int) -> Iterator[Counted | tuple[str, ...]]:
+    """Count a process on a host that does nothing else meanwhile; `events`: one of ORDER, or "auto".
+
+    Gives why nothing can be counted, in sentences, where nothing can. Raises what one that was named is refused by.
+    """
+    why: list[str] = []
+    for name in ORDER if events == "auto" else (events,):
+        told: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
+        recording = Recording(name, window_ns, batch_ns=max(LEAST_BATCH_NS, window_ns // 2))
+        reader = threading.Thread(target=_read, args=(host, recording, process, told), daemon=True)
+        reader.start()
+        first = told.get()
+        if isinstance(first, RefusedError) and events == "auto":
+            reader.join()
+            why.append(str(first))
+            continue
+        if isinstance(first, BaseException):
+            raise first
+        assert isinstance(first, Counting), "a recording says first what it counts"
+        try:
+            yield Counted(first, tuple(why), told)
+        finally:
+            host.stop()
+            reader.join()
+        return
+    yield tuple(why)
+
+
+def _read(
+    host: Host, recording: Recording, process: Process, told: queue.Queue[RecordEvent | BaseException | None]
+) -> None:
+    try:
+        for event in host.record(recording, process.pid, started=process.start):
+            told.put(event)
+        told.put(None)
+    except BecalmError as error:
+        told.put(error)

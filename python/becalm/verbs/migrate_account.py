@@ -1,0 +1,63 @@
+"""`becalm migrate account`: what moves cost at sweet spots, at random moments, and not moved, on simulated caches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.migration import simulated
+from becalm.migration.account import Accounted, account
+from becalm.migration.rules import rules_named
+from becalm.units import duration_ns, size_bytes
+from becalm.wording.migration_account import sentence
+
+TO = {"same": 1, "other": 2}
+"""The CPU that CPU 0 is left for: CPUs 0 and 1 share a last-level cache, 2 and 3 another one."""
+
+TICKS = 20
+"""Readings of a counter in a window."""
+
+
+def account_migration(
+    workload: str,
+    *,
+    to: str = "other",
+    moves: int = 20,
+    rules: str = "rise",
+    window: float | str = "5ms",
+    reuse: float = 0.8,
+    seed: int = 0,
+    cache: str | None = None,
+) -> Accounted:
+    """Say what moving a program costs at sweet spots and at random moments, and whether waiting gains anything.
+
+    Each move is one of a pair: the same program, with its pages at the same places, is moved once at a moment that is
+    drawn, once at the next sweet spot after that, and once not at all, from which both are reckoned.
+
+    Arguments:
+        workload: matrixmult:N,REPEATS, phases:SIZE,SWEEPS,PHASES or trace:FILE: one that ends.
+        to: the "same" or another ("other") last-level cache.
+        moves: how many moments are drawn.
+        rules: rise (ours), published, adaptive or cusum.
+        window: T, seconds or text ("5ms").
+        reuse: p, how likely a line is used again: waiting lasts as long as (1 - p) of what was counted is worth. 0.8 as
+            published; 0 waits longest.
+        seed: of moments and places of pages.
+        cache: bytes of each last-level cache, of 12 ways ("384K"); 6 MiB without it.
+
+    Raises UsageError for what cannot be simulated, MachineError without the engine.
+    """
+    if to not in TO:
+        raise UsageError(f"A program is moved to the {' or the '.join(map(repr, TO))} last-level cache, not to {to!r}.")
+    window_ns = duration_ns(window)
+    machine: dict[str, Any] = {"cpus": 4, "llcs": 2}
+    if cache is not None:
+        machine["llc"] = {"bytes": size_bytes(cache), "ways": 12}
+    cost = {"reuse": reuse, **({"counted": "references", "miss_ns": 12.9} if to == "same" else {"miss_ns": 96.8})}
+    request = {
+        "machine": machine, "tick_ns": max(1_000, window_ns // TICKS), "tasks": [simulated.task(workload)],
+        "question": {"rules": rules_named(rules).within(window_ns), "waiting": cost},
+    }  # fmt: skip
+    found = Accounted(workload, to, rules, reuse, window_ns, tuple(account(request, TO[to], moves, seed)))
+    return replace(found, sentence=sentence(found))

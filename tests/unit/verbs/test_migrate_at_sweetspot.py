@@ -1,0 +1,155 @@
+"""A running process that is moved at a sweet spot: what it waits for, what is counted, and what ends the wait."""
+
+import json
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+from tests.unit.study.fake_processes import Processes
+from tests.unit.verbs.test_migrate import Agent, starts
+
+import becalm
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts.recorded import Counting, Recorded, Records
+from becalm.study import counted_stream, waiting_move
+from becalm.verbs import migrate as verb
+
+PAIR = {"name": "cache-references", "level": "LLC"}
+COUNTED = ({"cpus": None, "references": PAIR, "misses": {"name": "cache-misses", "level": "LLC"}},)
+
+
+class Recorder(Agent):
+    """A host that tells recorded batches, or refuses."""
+
+    def __init__(self, rows, refuses=()):
+        super().__init__()
+        self.rows, self.refuses, self.asked, self.started, self.stopped = rows, refuses, [], None, 0
+
+    def record(self, recording, pid=None, *, started=None):
+        self.asked.append(recording.events)
+        self.started = started
+        if recording.events in self.refuses:
+            raise RefusedError(f"{recording.events} cannot be counted here.")
+        llc = recording.events == "llc"
+        yield Counting(recording.events, llc, recording.window_ns, recording.batch_ns, COUNTED, llc=[[0, 1], [2, 3]])
+        for first in range(0, len(self.rows), 40):
+            yield Records(self.rows[first : first + 40], 0, 0)
+        yield Recorded(len(self.rows), {}, {}, 0, True)
+
+    def stop(self):
+        self.stopped += 1
+
+    @contextmanager
+    def hold(self, settings, *, dangerous=False):
+        with super().hold(settings, dangerous=dangerous) as on:
+            yield on
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Records of a program in phases as if process 10 were it."""
+    path = tmp_path_factory.mktemp("rows") / "rows.json"
+    becalm.simulate_sweetspots(["phases:512K,200,3"], save=path, llc="1536K", window="1ms")
+    text = path.read_text().replace('"out": 1,', '"out": 10,').replace('"to": 1,', '"to": 10,')
+    for name in ("task", "child", "process"):
+        text = text.replace(f'"{name}": 1,', f'"{name}": 10,').replace(f'"{name}": 1}}', f'"{name}": 10}}')
+    return json.loads(text)["records"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "root").mkdir()
+    made = Processes(tmp_path / "root")
+    starts(made, 10)
+    cache = made.root / "sys/devices/system/cpu/cpu1/cache/index3"
+    cache.mkdir(parents=True)
+    for name, text in (("type", "Unified"), ("level", "3"), ("shared_cpu_list", "0-1")):
+        (cache / name).write_text(text)
+    for tid in (10, 11):
+        at = made.root / f"proc/10/task/{tid}"
+        at.mkdir(parents=True)
+        (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
+    return made.root
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The stream alone says what time it is."""
+    monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
+    monkeypatch.setattr(verb, "wait", partial(waiting_move.wait, clock=lambda: 0))
+
+
+def move(host, root, **given):
+    given = {"at_sweetspot": True, "duration": "1ms", "window": "1ms", "rules": "published"} | given
+    return becalm.migrate(10, 2, host=host, root=root, **given)
+
+
+def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):
+    host = Recorder(rows)
+    done = move(host, root)
+    assert host.asked == ["llc"]
+    assert (host.started, host.stopped) == (1010, 1)
+    # What it has is in the journal before: nothing is changed by that.
+    assert host.held == ["10@1010:0,1,2,3", "10@1010:2"]
+    assert host.on == []
+    assert (done.waited.why, done.waited.kinds, done.waited.bounded) == ("spot", (0, 1, 2), True)
+    assert "at a sweet spot of type 1: its working set changes, seen of thread 10" in done.sentence
+    counted = "Counted: cache-references and cache-misses (LLC); rules: published"
+    assert any(each.startswith(counted) for each in done.remarks)
+    found = done.to_json()["waited"]
+    assert (found["why"], found["spot"], found["task"]) == ("spot", 1, 10)
+    assert found["longest_ns"] > 0
+
+
+def test_without_counters_pages_are_looked_at_and_that_is_said(rows, root):
+    host = Recorder(rows, refuses=("llc",))
+    done = move(host, root)
+    assert host.asked == ["llc", "ws_turnover"]
+    assert done.waited.kinds == (1,)
+    assert "llc cannot be counted here." in done.remarks
+    assert any("ws_turnover, no miss ratio" in each and "only the limit bounded" in each for each in done.remarks)
+
+
+def test_faults_are_the_last_that_is_tried_and_one_that_ends_meanwhile_is_not_moved(root):
+    host = Recorder([], refuses=("llc", "ws_turnover"))
+    with pytest.raises(RefusedError, match="Process 10 ended before it was moved"):
+        move(host, root)
+    assert host.asked == ["llc", "ws_turnover", "faults"]
+    assert host.held == ["10@1010:0,1,2,3"]
+    assert host.on == []
+
+
+def test_where_nothing_is_counted_it_is_moved_at_once(root):
+    host = Recorder([], refuses=("llc", "ws_turnover", "faults"))
+    done = move(host, root)
+    assert host.held[-1] == "10@1010:2"
+    assert "at once: nothing of it could be counted here" in done.sentence
+    assert [each for each in done.remarks if each.endswith("cannot be counted here.")] == [
+        "llc cannot be counted here.", "ws_turnover cannot be counted here.", "faults cannot be counted here.",
+    ]  # fmt: skip
+
+
+def test_what_was_named_and_cannot_be_counted_is_refused(root):
+    host = Recorder([], refuses=("llc",))
+    with pytest.raises(RefusedError, match="llc cannot be counted here"):
+        move(host, root, events="llc")
+    assert host.on == []
+
+
+def test_threads_with_cpus_of_their_own_are_not_changed_before_it_is_moved(rows, root):
+    (root / "proc/10/task/11/status").write_text("Cpus_allowed_list:\t1\n")
+    host = Recorder(rows)
+    move(host, root)
+    assert host.held == ["10@1010:2"]
+
+
+@pytest.mark.parametrize("option", ["rules", "window", "limit", "events"])
+def test_what_is_about_waiting_needs_waiting(root, option):
+    with pytest.raises(UsageError, match=f"--{option} is about waiting for a sweet spot"):
+        becalm.migrate(10, 2, root=root, **{option: "1ms"})
+
+
+@pytest.mark.parametrize("limit", ["0ms", "101ms"])
+def test_a_limit_is_a_tenth_of_a_second_at_most(rows, root, limit):
+    with pytest.raises(UsageError, match=r"at most 100 ms|more than zero"):
+        move(Recorder(rows), root, limit=limit)
