@@ -82,7 +82,7 @@ TABLE = (
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),
     Bench("spread", 3, ("--series", "1000"), "docs/reference/tune-report.md"),
     Bench("search", 8, ("--seeds", "200", "--random", "300"), "docs/explanation/methods.md"),
-    Bench("tuning", 6, ("--seeds", "60", "--jobs", "2")),
+    Bench("tuning", 6, ("--jobs", "2")),
 )
 """In the order in which they are run."""
 

@@ -29,7 +29,8 @@ def lost(failed: int, slow: int = 0) -> str:
 
 def too_short(runs: int | None) -> str:
     """That a search has no room for its first step."""
-    return f"The limit of {runs} runs is too short for a search: its first step takes more. Allow more, or vary less."
+    limit = f"{runs} run" if runs == 1 else f"{runs} runs"
+    return f"The limit of {limit} is too short for a search: its first step takes more. Allow more, or vary less."
 
 
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:

@@ -52,7 +52,12 @@ def factors(
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(f"--factor {twice[0]} is there twice. Name each once.")
         for each in named:
-            if reason := excluded_by_limits(find(knobs, each.name), wanted) or refused.get(each.name):
+            knob = find(knobs, each.name)
+            # What an ordinary user may set is no danger: policy=other,batch is none, policy=fifo:50 is.
+            mild = not any(knob.needs_rights(value) for value in ends(each))
+            if reason := excluded_by_limits(knob, replace(wanted, consent=wanted.consent or mild)):
+                raise UsageError(f"--factor {each.name}: {reason.removesuffix('.')}.")
+            if reason := refused.get(each.name):
                 raise UsageError(f"--factor {each.name}: {reason.removesuffix('.')}.")
         return tuple(_within_rights(find(knobs, each.name), each, wanted, told=True) for each in named), ()
     found: list[Factor] = []

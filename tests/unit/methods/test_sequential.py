@@ -7,6 +7,7 @@ from becalm.hosts.simulated.responses import model
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import MOST, sequential
+from becalm.methods.surface_end import too_short
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -127,6 +128,7 @@ def test_a_limit_below_the_first_design_is_said():
     choice, asks = conduct(ranges(4), lambda _: 1.0, rule=rule)
     assert not asks
     assert "limit of 4 runs is too short" in choice.why
+    assert "limit of 1 run is too short" in too_short(1)
 
 
 def test_responses_below_zero_are_compared_as_they_are():

@@ -71,11 +71,19 @@ def test_a_factor_is_named_once():
         factors(catalogue(), ALL, ["slice_ns", "slice_ns=1..2ms"])
 
 
+def test_policies_that_anybody_may_set_need_no_consent():
+    for limits in (SearchLimits(privileged=True), USER):
+        ((found,), _) = factors(catalogue(), limits, ["policy=other,batch"])
+        assert found.choices == ("other", "batch")
+
+
 def test_what_was_asked_for_and_cannot_be_is_refused():
     with pytest.raises(UsageError, match="needs root"):
         factors(catalogue(), USER, ["swappiness"])
     with pytest.raises(UsageError, match="--dangerous"):
-        factors(catalogue(), SearchLimits(privileged=True), ["policy=other,batch"])
+        factors(catalogue(), SearchLimits(privileged=True), ["policy=other,fifo:50"])
+    with pytest.raises(UsageError, match="--dangerous"):
+        factors(catalogue(), SearchLimits(privileged=True), ["watchdogs=on,off"])
     with pytest.raises(UsageError, match="nothing above 50 here"):
         factors(catalogue(), ALL, ["swappiness"], {"swappiness": "nothing above 50 here."})
     with pytest.raises(UsageError, match=r"swappiness: it takes 0\.\.50\.$"):
