@@ -33,14 +33,35 @@ def cpus_of(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def threads_of(facts: Mapping[str, Any]) -> int:
+    """2 where two CPUs that may be used share each core, that is its first cache; else 1: each counts as a core."""
+    return 2 if all(len(each) == 2 for each in _cores(facts)) and _cores(facts) else 1
+
+
+def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    """CPUs that may be used, by the first cache of data that they share; none where nobody tells."""
+    allowed = set(cpus_of((facts.get("cpu") or {}).get("allowed") or "0"))
+    levels = (facts.get("caches") or {}).get("levels") or []
+    lists = [
+        cpus_of(text)
+        for each in levels
+        if each.get("level") == 1 and each.get("type") in ("unified", "data")
+        for text in each["shared_cpu_lists"]
+    ]
+    found = sorted({tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists} - {()})
+    return found if {cpu for cpus in found for cpu in cpus} == allowed else []
+
+
 def chips_of(facts: Mapping[str, Any]) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """CPUs that may be used, by the last cache that they share, the largest number first; False: nobody tells."""
+    """CPUs that may be used, by the last cache that they share, the largest number first, each core by core; False:
+    nobody tells."""
     allowed = cpus_of((facts.get("cpu") or {}).get("allowed") or "0")
     levels = (facts.get("caches") or {}).get("levels") or []
     shared = [each for each in levels if each.get("type") in ("unified", "data")]
     last = max((each["level"] for each in shared), default=None)
     lists = [cpus_of(text) for each in shared if each["level"] == last for text in each["shared_cpu_lists"]]
-    chips = [tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists]
+    place = {cpu: number for number, core in enumerate(_cores(facts)) for cpu in core}
+    chips = [tuple(sorted(set(cpus) & set(allowed), key=lambda cpu: (place.get(cpu, 0), cpu))) for cpus in lists]
     known = {cpu for cpus in chips for cpu in cpus}
     if not levels or known != set(allowed):
         return (allowed,), False
@@ -94,10 +115,11 @@ def co_run_profile(
             for each in trouble(neighbour, name, one)
         ]  # fmt: skip
         restarts = sum(each["restarts"] for each in did)
-        measured.append(CoRun(name, beside, timed(place), failed(place), restarts, tuple(sentences)))
+        runs = timed(place), failed(place)
+        measured.append(CoRun(name, beside, *runs, restarts, tuple(sentences), cell.same_core))
     found = CoRunProfile(
         machine,
-        tuple(Chip(len(each), cpus=each) for each in options.chips),
+        tuple(Chip(len(each) // options.threads, options.threads, cpus=each) for each in options.chips),
         programs,
         tuple(measured),
         _left_out(names, some, programs, measured),
@@ -113,17 +135,19 @@ def _left_out(
     names: Sequence[str], some: Sequence[Cell], programs: Sequence[ProfiledProgram], measured: Sequence[CoRun]
 ) -> tuple[LeftOut, ...]:
     """Sets of programs of which one way or more were not measured."""
-    known = {(each.program, frozenset(each.beside)) for each in measured if each.runs}
-    tried = {(each.program, frozenset(each.beside)) for each in measured}
+    known = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.runs}
+    tried = {(each.program, frozenset(each.beside), each.same_core) for each in measured}
     bad = {each.name for each in programs if not each.alone}
-    found: dict[tuple[int, ...], str] = {}
+    found: dict[tuple[tuple[int, ...], bool], str] = {}
     for cell in some:
-        key = (names[cell.program], frozenset(names[each] for each in cell.beside))
+        key = (names[cell.program], frozenset(names[each] for each in cell.beside), cell.same_core)
         if key not in known:
             alone = any(names[each] in bad for each in cell.together)
             reason = wording.FAILED_BESIDE if key in tried else wording.NO_TIME
-            found[cell.together] = wording.FAILED_ALONE if alone else reason
-    return tuple(LeftOut(tuple(names[each] for each in group), reason) for group, reason in found.items())
+            found[cell.group] = wording.FAILED_ALONE if alone else reason
+    return tuple(
+        LeftOut(tuple(names[each] for each in group), reason, same_core) for (group, same_core), reason in found.items()
+    )
 
 
 def _waited(rows: Sequence[Run]) -> float | None:

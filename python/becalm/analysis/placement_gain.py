@@ -292,7 +292,8 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
 
 def _exact(profile: CoRunProfile) -> CoRunCosts:
     """Costs of a part: means of log(alone/beside), without a bound by their own noise, which few rounds do not know."""
-    pairs, by_set = [], dict[tuple[str, ...], dict[str, float]]()
+    by_set = dict[tuple[str, ...], dict[str, float]]()
+    pairs, on_one_core = list[PairCost](), list[PairCost]()
     for each in profile.co_runs:
         alone = {run.round: run.seconds for run in profile.program(each.program).alone}
         ratios = [math.log(alone[run.round] / run.seconds) for run in each.runs if run.round in alone]
@@ -300,7 +301,8 @@ def _exact(profile: CoRunProfile) -> CoRunCosts:
             continue
         cost = _possible(-math.expm1(statistics.fmean(ratios)))
         if len(each.beside) == 1:
-            pairs.append(PairCost(each.program, each.beside[0], cost, UNCERTAIN))
+            some = on_one_core if each.same_core else pairs
+            some.append(PairCost(each.program, each.beside[0], cost, UNCERTAIN))
         else:
             by_set.setdefault(tuple(sorted((each.program, *each.beside))), {})[each.program] = cost
     sets = tuple(
@@ -308,7 +310,13 @@ def _exact(profile: CoRunProfile) -> CoRunCosts:
         for names, found in by_set.items()
         if len(found) == len(names)
     )
-    return CoRunCosts(Origin.MEASURED, sets, tuple(pairs))
+    apart = {(each.task, each.beside): each.cost for each in pairs}
+    siblings = tuple(
+        replace(each, cost=max(0.0, each.cost - apart[each.task, each.beside]))
+        for each in on_one_core
+        if (each.task, each.beside) in apart
+    )
+    return CoRunCosts(Origin.MEASURED, sets, tuple(pairs), siblings)
 
 
 def thinned(tasks: Sequence[Task], costs: CoRunCosts, count: int = PARTS) -> tuple[Part, ...]:

@@ -103,8 +103,9 @@ class ProfiledProgram:
 
 @dataclass(frozen=True, slots=True)
 class CoRun:
-    """A program beside others that were kept running all the while. `restarts`: how often they ended and were started
-    again, over all runs; `trouble`: what went wrong with them, in sentences."""
+    """A program beside others that were kept running all the while, each on a core of its own, or, with `same_core`, on
+    the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
+    `trouble`: what went wrong with them, in sentences."""
 
     program: str
     beside: tuple[str, ...]
@@ -112,14 +113,16 @@ class CoRun:
     failed: tuple[FailedRun, ...] = ()
     restarts: int = 0
     trouble: tuple[str, ...] = ()
+    same_core: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Programs that were not measured together, in their order, and why in a few words."""
+    """Programs that were not measured together, in their order, and why in a few words; `same_core`: on one core."""
 
     programs: tuple[str, ...]
     reason: str
+    same_core: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ class Degradation:
     low: float
     high: float
     rounds: int
+    same_core: bool = False
 
     @property
     def faster(self) -> bool:
@@ -184,7 +188,10 @@ class CoRunProfile:
                 raise UsageError(f"{co_run.program} is said to run beside the same program twice.")
             _once_a_round(co_run.runs, co_run.program)
         _once(
-            [" beside ".join((each.program, " and ".join(sorted(each.beside)))) for each in self.co_runs],
+            [
+                " beside ".join((each.program, " and ".join(sorted(each.beside)))) + each.same_core * " on one core"
+                for each in self.co_runs
+            ],
             "{} is in the profile twice. Leave one of them out.",
         )
         for program in self.programs:
@@ -203,11 +210,16 @@ class CoRunProfile:
         return tuple(each for each in found if each is not None)
 
     def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
-        """What a program loses beside others, in any order; None where that was not measured."""
-        wanted = sorted(beside)
-        return next(
-            (each for each in self.degradations if each.program == program and sorted(each.beside) == wanted), None
-        )
+        """What a program loses beside others on cores of their own, in any order; None where that was not measured."""
+        return self._degradations.get((program, tuple(sorted(beside)), False))
+
+    def on_one_core(self, program: str, beside: str) -> Degradation | None:
+        """What a program loses beside another one on the other thread of its core; None where that was not measured."""
+        return self._degradations.get((program, (beside,), True))
+
+    @cached_property
+    def _degradations(self) -> Mapping[tuple[str, tuple[str, ...], bool], Degradation]:
+        return {(each.program, tuple(sorted(each.beside)), each.same_core): each for each in self.degradations}
 
     def costs(self) -> CoRunCosts:
         """What sharing costs, with standard errors: pairs as pairs, larger sets where all of their programs were timed.
@@ -218,9 +230,9 @@ class CoRunProfile:
         pairs = tuple(
             PairCost(each.program, each.beside[0], *_bounded(each))
             for each in self.degradations
-            if len(each.beside) == 1
+            if len(each.beside) == 1 and not each.same_core
         )
-        return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs)
+        return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
 
     def tasks(self) -> tuple[Task, ...]:
         """The programs that ran alone, as tasks to be placed.
@@ -233,8 +245,9 @@ class CoRunProfile:
         for each in self.programs:
             if each.solo_s is None:
                 continue
-            suffered = [d for d in self.degradations if d.program == each.name and len(d.beside) == 1]
-            caused = [d for d in self.degradations if d.beside == (each.name,)]
+            apart = [d for d in self.degradations if len(d.beside) == 1 and not d.same_core]
+            suffered = [d for d in apart if d.program == each.name]
+            caused = [d for d in apart if d.beside == (each.name,)]
             mean = _mean(_bounded(d)[0] for d in caused)
             pressure = each.counted.misses_per_thousand if counted and each.counted else mean
             made.append(
@@ -293,7 +306,7 @@ class CoRunProfile:
         )
         cost = -math.expm1(-found.estimate)
         if not math.isfinite(found.standard_error):
-            return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both))
+            return Degradation(co_run.program, co_run.beside, cost, None, -math.inf, 1.0, len(both), co_run.same_core)
         low, high = found.low, found.high
         if not (math.isfinite(low) and math.isfinite(high)):
             # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
@@ -301,7 +314,15 @@ class CoRunProfile:
             low, high = found.estimate - reach, found.estimate + reach
         error = math.exp(-found.estimate) * found.standard_error
         ends = (_degraded(low), _degraded(high))
-        return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both))
+        return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both), co_run.same_core)
+
+    def _siblings(self) -> Iterable[PairCost]:
+        """What each loses more on one core than on two, where both were measured: no less than nothing."""
+        for each in self.degradations:
+            apart = self.degradation(each.program, each.beside) if each.same_core else None
+            if apart is not None:
+                (one, error), (two, other) = _bounded(each), _bounded(apart)
+                yield PairCost(each.program, each.beside[0], min(ALL, max(0.0, one - two)), math.hypot(error, other))
 
     def _sets(self) -> Iterable[SetCosts]:
         by_set: dict[tuple[str, ...], dict[str, Degradation]] = {}

@@ -3,7 +3,7 @@
 A cell is a program beside others. In a round every program that runs runs once alone, and once in each cell that was
 chosen; so what a program loses is compared within rounds. A pilot, which is not counted, tells how long programs take,
 and by that it is chosen which cells there is time for: pairs first, both ways, each program in about equally many, then
-larger sets.
+the same pairs on the two threads of one core, where cores have two, then larger sets.
 
 Public: Cell, cells, chosen, co_runs.
 """
@@ -11,7 +11,7 @@ Public: Cell, cells, chosen, co_runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -30,6 +30,9 @@ ROUNDS_OF_SETS = 12
 SLOWER = 1.3
 """What a program is expected to take beside others, by its time alone."""
 
+SLOWER_ON_A_CORE = 1.8
+"""The same beside one on its own core."""
+
 NEIGHBOURS_NS = 60_000_000
 """What starting and ending neighbours is expected to take."""
 
@@ -40,19 +43,27 @@ GIVEN_UP = 2
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A program beside others, by their numbers. Those of one set of programs belong together."""
+    """A program beside others, by their numbers. Those of one set of programs belong together. `same_core`: beside one
+    that runs on the other thread of its own core; else no two share a core."""
 
     program: int
     beside: tuple[int, ...]
+    same_core: bool = False
 
     @property
     def together(self) -> tuple[int, ...]:
         """All of them, in order."""
         return tuple(sorted((self.program, *self.beside)))
 
+    @property
+    def group(self) -> tuple[tuple[int, ...], bool]:
+        """What is measured or left out as one: these programs, on cores of their own or on one."""
+        return self.together, self.same_core
 
-def cells(programs: int, room: int) -> tuple[Cell, ...]:
-    """All pairs of so many programs, in an order in which each has its turn equally often, then sets up to `room`."""
+
+def cells(programs: int, room: int, *, threads: bool = False) -> tuple[Cell, ...]:
+    """All pairs of so many programs, in an order in which each has its turn equally often; with `threads`, these again
+    on one core; then sets up to `room`."""
     found = [
         group
         for distance in range(1, programs // 2 + 1)
@@ -61,6 +72,8 @@ def cells(programs: int, room: int) -> tuple[Cell, ...]:
     ]
     groups = list(dict.fromkeys(found))
     made = [cell for group in groups for cell in _of(group)]
+    if threads:
+        made += [replace(cell, same_core=True) for cell in made]
     for size in range(3, min(room, programs) + 1):
         more = [cell for group in combinations(range(programs), size) for cell in _of(group)]
         if len(made) + len(more) > MOST_CELLS:
@@ -77,18 +90,20 @@ def chosen(alone_ns: Mapping[int, float], some: Sequence[Cell], budget_ns: float
     able = [cell for cell in some if all(each in alone_ns for each in cell.together)]
     if budget_ns is None:
         return tuple(able)
-    groups = list(dict.fromkeys(cell.together for cell in able))
+    groups = list(dict.fromkeys(cell.group for cell in able))
     left = float(budget_ns)
     once = sum(alone_ns.values())
-    taken: list[tuple[int, ...]] = []
+    taken: list[tuple[tuple[int, ...], bool]] = []
     for group in groups:
-        cost = sum(SLOWER * alone_ns[each] + NEIGHBOURS_NS for each in group)
-        rounds = LEAST_ROUNDS if len(group) == 2 else ROUNDS_OF_SETS
+        members, same_core = group
+        slower = SLOWER_ON_A_CORE if same_core else SLOWER
+        cost = sum(slower * alone_ns[each] + NEIGHBOURS_NS for each in members)
+        rounds = LEAST_ROUNDS if len(members) == 2 else ROUNDS_OF_SETS
         if taken and rounds * (once + cost) > left:
             break
         once += cost
         taken.append(group)
-    return tuple(cell for cell in able if cell.together in taken)
+    return tuple(cell for cell in able if cell.group in taken)
 
 
 def co_runs(

@@ -41,11 +41,11 @@ def _parts(found: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
     yield Text()
     yield Fitted(_programs(found), (1,), (0,))
     yield Text()
-    pairs = [each for each in found.degradations if len(each.beside) == 1]
+    pairs = [each for each in found.degradations if len(each.beside) == 1 and not each.same_core]
     if len(found.programs) <= WIDEST:
         yield Text("share of its speed in % that each loses beside", "dim")
         yield _square(found)
-        rest = [each for each in found.degradations if len(each.beside) > 1]
+        rest = [each for each in found.degradations if len(each.beside) > 1 or each.same_core]
     else:
         rest = sorted(found.degradations, key=lambda each: -each.cost)
     if rest:
@@ -86,7 +86,7 @@ def _square(found: CoRunProfile) -> Table:
 def _list(found: CoRunProfile, some: list[Degradation]) -> Table:
     made = _columns("program", "beside", "loses %", "rounds", left=2)
     for each in some:
-        beside = ", ".join(printable(name) for name in each.beside)
+        beside = ", ".join(printable(name) for name in each.beside) + each.same_core * " (same core)"
         made.add_row(printable(each.program), beside, _cell(each), str(each.rounds))
     return made
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile
+from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile, threads_of
 from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
 from becalm.hosts import Event, Noticed
 from becalm.nouns.co_run_profile import CoRunProfile
@@ -86,14 +86,20 @@ def measure_co_runs(
         chips, told = chips_of(facts)
         if len(chips[0]) < 2:
             raise RefusedError(wording.ONE_CPU)
-        room = min(len(chips[0]), options.together or len(chips[0]))
-        cpu, *others = chips[0][:room]
+        threads = threads_of(facts)
+        # One thread of each core: whoever shares a core loses more than cache. A chip of one core has no others.
+        sibling = chips[0][1] if threads > 1 and len(chips[0]) > threads else None
+        apart = chips[0] if sibling is None else chips[0][::threads]
+        room = min(len(apart), options.together or len(apart))
+        cpu, *others = apart[:room]
         names = tuple(each.name for each in workloads)
-        options = replace(options, names=names, chips=chips, cpu=cpu, beside_cpus=tuple(others))
-        some = cells(len(workloads), room)
+        options = replace(
+            options, names=names, chips=chips, cpu=cpu, beside_cpus=tuple(others), threads=threads, sibling=sibling
+        )
+        some = cells(len(workloads), room, threads=sibling is not None)
         counted = _counted(workloads, facts)
         study = session.study(
-            "profile", (*counted, *_beside(workloads, some, others)), options, [_pinned(session.settings, cpu)]
+            "profile", (*counted, *_beside(workloads, some, others, sibling)), options, [_pinned(session.settings, cpu)]
         )
         study = opened.fitted(study)
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
@@ -138,8 +144,13 @@ def conclude_stored(document: Document) -> CoRunProfile:
     study = document.study
     alone = [each.name for each in study.workloads if not each.beside]
     places = {name: place for place, name in enumerate(alone)}
+    sibling = CoRunOptions.from_json(study.options).sibling
     some = [
-        Cell(places[each.name], tuple(places[near.workload.name] for near in each.beside))
+        Cell(
+            places[each.name],
+            tuple(places[near.workload.name] for near in each.beside),
+            same_core=sibling is not None and each.beside[0].cpus == str(sibling),
+        )
         for each in study.workloads[len(places) :]
     ]
     found = co_run_profile(
@@ -159,7 +170,9 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
     return found
 
 
-def _beside(workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None]) -> list[Workload]:
+def _beside(
+    workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None], sibling: int | None = None
+) -> list[Workload]:
     """The workload of each cell: its program, with neighbours each on a CPU of its own."""
     plain = [
         replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
@@ -170,7 +183,7 @@ def _beside(workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[
             workloads[cell.program],
             beside=tuple(
                 Neighbour(plain[other], None if cpu is None else str(cpu))
-                for other, cpu in zip(cell.beside, cpus, strict=False)
+                for other, cpu in zip(cell.beside, [sibling] if cell.same_core else cpus, strict=False)
             ),
         )
         for cell in some

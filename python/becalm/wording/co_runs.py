@@ -82,8 +82,9 @@ def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
 
 def left_out(found: CoRunProfile) -> str:
     """Which sets were not measured."""
-    pairs = [each for each in found.left_out if len(each.programs) == 2]
-    larger = len(found.left_out) - len(pairs)
+    cores = sum(each.same_core for each in found.left_out)
+    pairs = [each for each in found.left_out if len(each.programs) == 2 and not each.same_core]
+    larger = len(found.left_out) - len(pairs) - cores
     parts = []
     if pairs:
         first = "; ".join(f"{names(each.programs)} ({each.reason})" for each in pairs[:3])
@@ -91,6 +92,11 @@ def left_out(found: CoRunProfile) -> str:
         parts.append(
             f"Pairs that were not measured: {first}{more}. What these lose is not known, and `becalm place` avoids "
             "them."
+        )
+    if cores:
+        parts.append(
+            f"{counted(cores, 'pair')} of programs were not measured on the two threads of one core: sharing one is "
+            "taken to cost them nothing more, which is too little."
         )
     if larger:
         parts.append(f"{larger} larger sets were not measured: what they lose is taken to be the sum of their pairs.")
@@ -119,7 +125,8 @@ def where(found: CoRunProfile) -> str:
     rounds = max((each.rounds for each in found.degradations), default=0)
     cpus = ", ".join(map(str, found.beside_cpus))
     often = counted(rounds, "round")
-    return f"Timed on CPU {found.cpu}, neighbours on {cpus}; {often}; ± is half of an interval of 95 %."
+    core = " or on the other thread of its core" if any(each.same_core for each in found.degradations) else ""
+    return f"Timed on CPU {found.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
 
 
 def names(some: Sequence[str]) -> str:
@@ -128,7 +135,7 @@ def names(some: Sequence[str]) -> str:
 
 
 def _who(found: Degradation) -> str:
-    return f"{printable(found.program)} beside {names(found.beside)}"
+    return f"{printable(found.program)} beside {names(found.beside)}{found.same_core * ' on one core'}"
 
 
 def _share(found: Degradation) -> str:

@@ -1,11 +1,17 @@
 """From runs of a study to a profile, and what is said of it."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from tests.unit.analysis.co_run_cases import profile
 
-from becalm.analysis.co_runs import chips_of, co_run_profile, cpus_of
+from becalm.analysis.co_runs import chips_of, co_run_profile, cpus_of, threads_of
+from becalm.analysis.placement_gain import parts_of
+from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.codec import encode
 from becalm.nouns.options.co_runs import CoRunOptions
+from becalm.nouns.placement import Chip
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -53,6 +59,38 @@ def test_chips_are_the_allowed_cpus_of_the_last_cache_the_largest_first():
     ]
     facts = {"cpu": {"allowed": "0,2-4"}, "caches": {"levels": levels}}
     assert chips_of(facts) == (((2, 3, 4), (0,)), True)
+
+
+def test_where_cores_have_two_threads_cpus_come_core_by_core():
+    first = {"level": 1, "type": "data", "shared_cpu_lists": ["0,4", "1,5", "2,6", "3,7"]}
+    levels = [first, {**LEVEL, "shared_cpu_lists": ["0-1,4-5", "2-3,6-7"]}]
+    facts = {"cpu": {"allowed": "0-7"}, "caches": {"levels": levels}}
+    assert chips_of(facts) == (((0, 4, 1, 5), (2, 6, 3, 7)), True)
+    assert threads_of(facts) == 2
+    # One thread alone may be used: it is a core like any other, and becalm makes no pairs of what is left.
+    assert threads_of({**facts, "cpu": {"allowed": "0-6"}}) == 1
+    assert threads_of({"cpu": {"allowed": "0-7"}, "caches": {"levels": levels[1:]}}) == 1
+
+
+def test_what_sharing_a_core_costs_more_is_a_cost_of_siblings():
+    apart = np.array([[0, 0.1], [0.2, 0]])
+    found = profile(apart, [1.0, 1.0], noise=0.001)
+    on_one = profile(np.array([[0, 0.4], [0.15, 0]]), [1.0, 1.0], noise=0.001, seed=1)
+    both = replace(found, co_runs=(*found.co_runs, *(replace(each, same_core=True) for each in on_one.co_runs)))
+    costs = both.costs()
+    assert {(each.task, each.beside): round(each.cost, 1) for each in costs.pairs} == {
+        ("t0", "t1"): 0.1, ("t1", "t0"): 0.2,
+    }  # fmt: skip
+    more = {each.task: each.cost for each in costs.siblings}
+    assert more["t0"] == pytest.approx(0.3, abs=0.01)
+    assert more["t1"] == 0
+    assert both.degradation("t0", ["t1"]).cost == pytest.approx(0.1, abs=0.01)
+    assert both.on_one_core("t0", "t1").cost == pytest.approx(0.4, abs=0.01)
+    assert both.tasks()[0].sensitivity == found.tasks()[0].sensitivity
+    assert wording.sentence(both).startswith("t0 beside t1 on one core loses most: 39.98")
+    assert CoRunProfile.from_json(both.to_json()).costs() == costs
+    parts = parts_of(replace(both, chips=(Chip(1, 2), Chip(1, 2))))
+    assert all(each.costs.siblings for each in parts)
 
 
 @pytest.mark.parametrize("caches", [None, {"levels": []}, {"levels": [{**LEVEL, "shared_cpu_lists": ["0-1"]}]}])

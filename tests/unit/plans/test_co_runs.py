@@ -41,6 +41,17 @@ def test_every_pair_is_there_both_ways_before_larger_sets(programs, room):
     assert max(sizes) == min(programs, room)
 
 
+def test_pairs_come_again_on_one_core_before_larger_sets_and_are_chosen_by_themselves():
+    found = cells(3, 3, threads=True)
+    assert [len(cell.beside) for cell in found] == [1] * 12 + [2] * 3
+    assert [cell.same_core for cell in found] == [False] * 6 + [True] * 6 + [False] * 3
+    assert len(set(found)) == len(found)
+    alone = dict.fromkeys(range(3), 1e9)
+    few = chosen(alone, found, 6 * (3 + 3 * 2 * 1.4) * 1e9)
+    assert {cell.same_core for cell in few} == {False}
+    assert len(few) == 6
+
+
 @given(st.integers(3, 9), st.integers(1, 40))
 def test_of_the_pairs_that_are_chosen_each_program_is_in_about_equally_many(programs, seconds):
     found = chosen(dict.fromkeys(range(programs), 1e8), cells(programs, 2), seconds * SECOND)

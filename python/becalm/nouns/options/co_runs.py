@@ -12,8 +12,9 @@ from becalm.nouns.options.measuring import budget
 class CoRunOptions(StudyOptions):
     """How programs are measured alone and beside each other; stops at whatever comes first. `budget_ns` None: no limit.
 
-    `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list; `cpu`: where the
-    timed program runs, `beside_cpus`: where its neighbours do.
+    `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list, core by core;
+    `threads`: of a core. `cpu`: where the timed program runs, `beside_cpus`: where its neighbours do, `sibling`: where
+    the one does that shares its core.
     """
 
     budget_ns: int | None = budget("2min")
@@ -33,3 +34,5 @@ class CoRunOptions(StudyOptions):
     chips: tuple[tuple[int, ...], ...] = ()
     cpu: int | None = None
     beside_cpus: tuple[int, ...] = ()
+    threads: int = 1
+    sibling: int | None = None

@@ -1,0 +1,37 @@
+"""Which CPUs the programs of a profile get, and that a stored profile knows them again."""
+
+from dataclasses import replace
+
+from becalm.nouns.codec import encode
+from becalm.nouns.options.co_runs import CoRunOptions
+from becalm.nouns.run import COLUMNS, Run
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
+from becalm.plans.co_runs import cells
+from becalm.report.document import Document
+from becalm.verbs.co_runs import _beside, conclude_stored
+
+OPTIONS = CoRunOptions(names=("a", "b"), chips=((0, 4, 1, 5),), cpu=0, beside_cpus=(1,), threads=2, sibling=4)
+
+
+def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
+    programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
+    some = cells(2, 2, threads=True)
+    beside = _beside(programs, some, [1], 4)
+    assert [each.beside[0].cpus for each in beside] == ["1", "1", "4", "4"]
+    study = Study("profile", (*programs, *beside), options=encode(OPTIONS))
+    seconds = [1.0, 1.0, 1.25, 1.25, 2.0, 2.0]
+    runs = [
+        Run(
+            **dict.fromkeys(COLUMNS)
+            | {"seq": 6 * number + workload, "workload": workload, "round": number, "wall_ns": int(each * 1e9),
+               "started_ns": 0, "outcome": "ok", "status": 0}
+        )
+        for number in range(8)
+        for workload, each in enumerate(seconds)
+    ]  # fmt: skip
+    found = conclude_stored(Document(study, runs))
+    assert round(found.degradation("a", ["b"]).cost, 6) == 0.2
+    assert round(found.on_one_core("a", "b").cost, 6) == 0.5
+    assert [(chip.cores, chip.threads, chip.cpus) for chip in found.chips] == [(2, 2, (0, 4, 1, 5))]
+    assert found.left_out == ()
