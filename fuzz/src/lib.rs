@@ -8,12 +8,14 @@ mod agent;
 pub mod machine;
 pub mod mutate;
 mod readers;
+mod recordings;
 mod records;
 mod regions;
 pub mod runner;
 
 pub use agent::{protocol, settings};
 pub use readers::{boot_loader, facts, load_sources};
+pub use recordings::perf_data;
 pub use records::{boot_record, journal};
 pub use regions::regions;
 
@@ -71,6 +73,12 @@ pub const TARGETS: &[Target] = &[
         what: "files of timed regions, with wrong checksums and with right ones",
         run: regions,
         seeds: regions::region_seeds,
+    },
+    Target {
+        name: "perf_data",
+        what: "files of perf record, and what the kernel writes into its buffers",
+        run: perf_data,
+        seeds: recordings::recording_seeds,
     },
 ];
 

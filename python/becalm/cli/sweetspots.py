@@ -16,7 +16,8 @@ from becalm.units import duration_ns
 
 
 @click.command("sweetspots")
-@click.option("--from", "file", metavar="FILE", help="A log of the thesis, dumps of callgrind, or JSON of records.")
+@click.option("--from", "file", metavar="FILE", help="perf.data, a log of the thesis, dumps of callgrind, or JSON.")
+@click.option("--pid", type=click.IntRange(1), metavar="N", help="Only this process, and what it forks.")
 @click.option("--rules", default="rise", show_default=True, help="rise, published, adaptive or cusum.")
 @click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long. [default: 5ms]")
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
@@ -29,13 +30,14 @@ from becalm.units import duration_ns
 @output.options
 @click.argument("words", nargs=-1, metavar="[simulate WORKLOAD...]")
 def command_sweetspots(
-    words: tuple[str, ...], file: str | None, rules: str, window: str | None, table: str | None, trace: str | None,
-    log: str | None, **given: Any,
+    words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
+    trace: str | None, log: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
     \b
     becalm sweetspots --from tracking.log --rules published
+    becalm sweetspots --from perf.data --pid 4711
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
@@ -45,7 +47,9 @@ def command_sweetspots(
             raise UsageError(
                 "--from FILE is of what was counted already: neither `simulate` nor its options go with it."
             )
-        found = becalm.sweetspots(file, rules=rules, window=window)
+        found = becalm.sweetspots(file, rules=rules, window=window, pid=pid)
+    elif pid is not None:
+        raise UsageError("--pid is of a file: --from perf.data --pid N.")
     elif words[:1] == ("simulate",) and words[1:]:
         found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **given)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, Ability, Can, refused
@@ -12,12 +12,14 @@ from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Parameters
-from becalm.hosts.recorded import RecordEvent, Recording
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import AGENT, Workload
+
+if TYPE_CHECKING:
+    from becalm.hosts.recorded import RecordEvent, Recording
 
 
 class NoMachine:

@@ -21,7 +21,6 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
 from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
-from becalm.hosts.recorded import RecordEvent, Recording, record_event
 from becalm.hosts.transport import Link, Patience
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
@@ -32,6 +31,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
 if TYPE_CHECKING:
+    from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.load.live import Reading
     from becalm.nouns.settings_change import Reset, Status
 
@@ -292,10 +292,10 @@ class AgentHost:
                 case "output":
                     yield Written(event["stream"], event["text"])
                 case "recording" | "started" | "records":
-                    if (told := record_event(event)) is not None:
+                    if (told := _recorded(event)) is not None:
                         yield told
                 case "done":
-                    if (told := record_event(event)) is not None:
+                    if "recorded" in event and (told := _recorded(event)) is not None:
                         yield told
                     drift = tuple(event.get("drift", ()))
                     remarks, switching_ns = tuple(event.get("remarks", ())), event.get("switching_ns", 0)
@@ -321,7 +321,7 @@ class AgentHost:
         about: dict[str, Any] = {"do": "record", "recording": recording.to_json()}
         about |= {"pid": pid, "started": started}
         for event in self._events(about):
-            if (told := record_event(event)) is not None:
+            if (told := _recorded(event)) is not None:
                 yield told
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
@@ -409,3 +409,9 @@ def _reading(columns: Sequence[str], found: Mapping[str, Any]) -> Reading:
     from becalm.load.live import reading
 
     return reading(columns, found)
+
+
+def _recorded(event: Mapping[str, Any]) -> RecordEvent | None:
+    from becalm.hosts.recorded import record_event
+
+    return record_event(event)

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from becalm.hosts.recorded import RecordEvent
-
 if TYPE_CHECKING:
     from becalm.load.record import Load, Series
     from becalm.nouns.demand import Made
@@ -75,7 +73,13 @@ class LoadMade:
     made: Made
 
 
-Event = Runs | RunText | Written | Loads | Noticed | LoadMade | RecordEvent
+class OfRecording:
+    """What is told of a recording that was asked for (`becalm.hosts.recorded` has which)."""
+
+    __slots__ = ()
+
+
+Event = Runs | RunText | Written | Loads | Noticed | LoadMade | OfRecording
 
 
 def runs_of(events: Iterable[Event]) -> Iterator[Run]:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from becalm.hosts.events import OfRecording
+
 SETS = ("llc", "faults", "ws_turnover")
 """What can be counted: the last-level cache; page faults; pages that one process newly references. Only the first is a
 miss ratio."""
@@ -37,7 +39,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class Counting(OfRecording):
     """What is counted.
 
     `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: that are
@@ -56,7 +58,7 @@ class Counting:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class Started(OfRecording):
     """The program of the run `seq` has started as process `pid`; its exec may follow."""
 
     seq: int
@@ -64,7 +66,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class Records(OfRecording):
     """The next records. `cost_ns`: CPU time of recording until now, without the kernel's; `at_ns`: when sent."""
 
     rows: Sequence[Mapping[str, Any]]
@@ -73,7 +75,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(OfRecording):
     """The end. `trouble`: records `lost`, times that others `shared` the counters, CPUs that went `offline`.
 
     `ended`: the process has ended; None where none was followed.

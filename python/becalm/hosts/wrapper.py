@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from becalm.errors import UsageError
 from becalm.hosts.abilities import Abilities, with_abilities
@@ -18,13 +18,15 @@ from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event
 from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Access, Host, MeasureRequest, Parameters
-from becalm.hosts.recorded import RecordEvent, Recording
 from becalm.load.live import Reading
 from becalm.nouns.demand import Demand
 from becalm.nouns.knob import Knob
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
+
+if TYPE_CHECKING:
+    from becalm.hosts.recorded import RecordEvent, Recording
 
 Inner = TypeVar("Inner", bound=Host)
 

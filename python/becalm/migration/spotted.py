@@ -23,6 +23,7 @@ class Spotted:
     """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
 
     `events`: what was counted; `unit`: of its times; `rules`: the name of the rules.
+    `miss_ratio`: whether misses and references are of a cache; of page faults and pages they are not.
     """
 
     source: str
@@ -31,6 +32,7 @@ class Spotted:
     rules: str
     found: Mapping[str, Any]
     sentence: str = ""
+    miss_ratio: bool = True
 
     @property
     def programs(self) -> list[dict[str, Any]]:
@@ -53,7 +55,8 @@ class Spotted:
         """Its form as JSON."""
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
-            "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules, **self.found,
+            "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules,
+            "miss_ratio": self.miss_ratio, **self.found,
             "windows": list(self.windows()),
         }  # fmt: skip
 

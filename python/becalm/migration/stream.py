@@ -11,10 +11,11 @@ from typing import Any
 class Stream:
     """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
 
-    `unit`: of its times, which are ns only where a clock was read.
+    `unit`: of its times, which are ns only where a clock was read. `miss_ratio`: whether they are of a cache.
     """
 
     source: str
     origin: Mapping[str, Any]
     events: str
     unit: str = "ns"
+    miss_ratio: bool = True

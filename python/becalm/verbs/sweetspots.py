@@ -8,31 +8,46 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.migration import rules, simulated, sources
+from becalm.migration import perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.spotted import Spotted
 from becalm.units import duration_ns, size_bytes
 from becalm.wording.sweetspots import sentence
 
+MOST_OF_ALL = 64 << 20
+"""Of a larger file of perf, bytes, one process is looked at."""
+
 TICKS = 20
 """Readings of a simulated counter in a window."""
 
 
-def sweetspots(file: str | Path, *, rules: str = "rise", window: float | str | None = None) -> Spotted:
+def sweetspots(
+    file: str | Path, *, rules: str = "rise", window: float | str | None = None, pid: int | None = None
+) -> Spotted:
     """Find the moments at which a program moves cheaply in a file of counts.
 
     Arguments:
-        file: the thesis's log, dumps of callgrind, or JSON of records (docs/reference/sweetspots.md).
+        file: the thesis's log, dumps of callgrind, perf.data or JSON of records (docs/reference/sweetspots.md).
         rules: rise (ours), published, adaptive or cusum.
         window: T, seconds or text ("5ms"), for records; others have windows of their own.
+        pid: only this process and what it forks; needed for large files of perf.
 
     Raises UsageError for a file that cannot be read or is damaged, MachineError without the engine.
     """
     stream = sources.read(file)
-    if window is not None and "records" not in stream.origin:
+    if window is not None and not {"records", "perf_data"} & set(stream.origin):
         raise UsageError(f"The windows of {file} were counted already. Leave --window out.")
-    found = ask("spots", {"from": stream.origin, "question": _question(rules, window)})
-    return _said(Spotted(stream.source, stream.events, stream.unit, rules, found))
+    if pid is None and "perf_data" in stream.origin and (size := Path(file).stat().st_size) > MOST_OF_ALL:
+        raise UsageError(
+            f"{file} has {size >> 20} MiB: windows of all its programs would not fit into memory. Name a process: "
+            f"--pid N (perf report --sort pid -i {file} lists them)."
+        )
+    question = {**asked(rules, window), **({} if pid is None else {"tasks": [pid]})}
+    found = ask("spots", {"from": stream.origin, "question": question})
+    events, ratio = stream.events, stream.miss_ratio
+    if "file" in found:
+        events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
+    return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio))
 
 
 def simulate_sweetspots(
@@ -60,13 +75,13 @@ def simulate_sweetspots(
 
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """
-    question = _question(rules, window)
+    question = asked(rules, window)
     if len(workloads) == 1 and workloads[0].startswith("synthetic:"):
         number = workloads[0].partition(":")[2]
         if not (number.isdecimal() and len(number) < 18):
             raise UsageError(f"{workloads[0]!r} has no seed: synthetic:7.")
         found = ask("spots", {"from": {"synthetic": {"seed": int(number)}}, "question": question})
-        return _said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, found))
+        return said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, found))
     request: dict[str, Any] = {
         "tasks": [simulated.task(each) for each in workloads], "seed": seed, "question": question,
         "records": save is not None, "tick_ns": max(1_000, (duration_ns(window) if window else 5_000_000) // TICKS),
@@ -78,15 +93,17 @@ def simulate_sweetspots(
     answer = ask("cache", request)
     if save is not None:
         _write(save, {"events": simulated.EVENTS, "records": answer["records"]})
-    return _said(Spotted("simulation", simulated.EVENTS, "ns", rules, answer["found"]))
+    return said(Spotted("simulation", simulated.EVENTS, "ns", rules, answer["found"]))
 
 
-def _question(name: str, window: float | str | None) -> dict[str, Any]:
+def asked(name: str, window: float | str | None) -> dict[str, Any]:
+    """The question of rules, with windows of a length. Raises UsageError."""
     chosen = rules.rules_named(name)
     return {"rules": chosen.within(duration_ns(window) if window else rules.WINDOW_NS), "windows": True}
 
 
-def _said(found: Spotted) -> Spotted:
+def said(found: Spotted) -> Spotted:
+    """With its sentence."""
     return replace(found, sentence=sentence(found))
 
 

@@ -26,6 +26,9 @@ def origin(found: Spotted) -> str:
     """What was counted, and by which rules."""
     rules = found.found["question"]["rules"]
     window = (
-        f"{rules['window_ns'] / 1e6:g} ms" if found.source in ("simulation", "records", "synthetic") else "the source's"
+        f"{rules['window_ns'] / 1e6:g} ms"
+        if found.source in ("simulation", "records", "synthetic", "perf", "live")
+        else "the source's"
     )
-    return f"Counted: {found.events}. Rules: {found.rules}, windows: {window}; --json has every threshold."
+    proxy = "" if found.miss_ratio else " That is no miss ratio: it shows phases of a program, and nothing of caches."
+    return f"Counted: {found.events}.{proxy} Rules: {found.rules}, windows: {window}; --json has every threshold."

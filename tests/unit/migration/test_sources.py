@@ -1,12 +1,10 @@
-"""Every source of sweet spots gives a stream that the detector takes, and says what is wrong with a damaged file."""
-
-import json
+"""What is particular to each source of sweet spots; tests/conformance has what all of them promise."""
 
 import pytest
 
 import becalm
 from becalm.errors import UsageError
-from becalm.migration import sources, thesis_log
+from becalm.migration import thesis_log
 
 LOG = """Start tracking task with pid 77
 5000000 signal1
@@ -28,54 +26,12 @@ totals: 1000 9 9 100 100 50 1 2 3
 events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
 totals: 2000 9 9 300 200 0 200 100
 """
-STEPS = (
-    (0, {"switch": {"out": 0, "to": 5, "preempted": False}}, 0, 0),
-    (6_000_000, "tick", 1000, 10),
-    (12_000_000, {"switch": {"out": 5, "to": 0, "preempted": False}}, 2000, 800),
-)
-RECORDS = json.dumps(
-    {
-        "events": "software",
-        "records": [
-            {"time_ns": at, "cpu": 0, "what": what, "references": references, "misses": misses}
-            for at, what, references, misses in STEPS
-        ],
-    }
-)
-FILES = {"log": LOG, "callgrind": DUMP, "records": RECORDS}
 
 
 def written(folder, text):
     path = folder / "file"
     path.write_text(text)
     return path
-
-
-@pytest.mark.parametrize("source", sources.SOURCES, ids=lambda each: each.name)
-def test_every_source_gives_windows_and_says_what_was_counted(source, tmp_path):
-    path = written(tmp_path, FILES[source.name])
-    assert sources.read(path).source == source.name
-    found = becalm.sweetspots(path, rules="published")
-    windows = list(found.windows())
-    assert (found.source, len(found.programs)) == (source.name, 1)
-    assert len(windows) >= 2
-    assert all(each["misses"] <= each["references"] for each in windows)
-    assert found.events
-    assert found.found["question"]["rules"]["others_factor"] == 10
-    assert found.to_csv().count("\n") == len(windows) + 1
-
-
-@pytest.mark.parametrize("source", sources.SOURCES, ids=lambda each: each.name)
-def test_damaged_files_are_refused_in_a_sentence_or_read(source, tmp_path):
-    text = FILES[source.name]
-    for at in range(1, len(text), 13):
-        for damaged in (text[:at], text[:at] + "\0\ufffd9" + text[at + 2 :]):
-            path, why = written(tmp_path, damaged), "."
-            try:
-                becalm.sweetspots(path)
-            except UsageError as error:
-                why = str(error)
-            assert why.endswith((".", "PROGRAM"))
 
 
 def test_a_log_is_read_as_it_stands_and_written_as_it_was_read(tmp_path):

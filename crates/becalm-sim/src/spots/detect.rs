@@ -151,8 +151,10 @@ impl Detection {
     /// The next records of the stream.
     pub fn feed<'a>(&mut self, records: impl IntoIterator<Item = &'a Record>) {
         for record in records {
-            if let (Some(only), super::What::Fork { parent, child, .. }) = (&mut self.only, record.what) {
-                if only.contains(&parent) {
+            if let (Some(only), super::What::Fork { parent, child, process }) = (&mut self.only, record.what)
+            {
+                // What it forks, and threads of it that were there before.
+                if only.contains(&parent) || only.contains(&process) {
                     only.insert(child);
                 }
             }

@@ -21,6 +21,11 @@ pub mod wait;
 pub mod watch;
 pub mod window;
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use becalm_core::source::switches::{self, perf_data};
 use serde::{Deserialize, Serialize};
 
 pub use detect::{Detection, Found, Question};
@@ -47,6 +52,9 @@ pub enum From {
     Records(Vec<Record>),
     Counted(Counted),
     Synthetic(Synthetic),
+    PerfData(InFile),
+    /// A file with a list of records in each line, which is read a line at a time.
+    Batches(InFile),
 }
 
 /// Windows that somebody else counted: `[start, end, own references, own misses, others' references, others' misses, known]`.
@@ -63,6 +71,13 @@ pub struct Counted {
     pub ended: bool,
 }
 
+/// A file, which may be larger than memory.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InFile {
+    pub path: PathBuf,
+}
+
 /// What is answered: what was found, beside the truth where that is known.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,6 +87,9 @@ pub enum Answer {
         found: Box<Found>,
         #[serde(skip_serializing_if = "Option::is_none")]
         truth: Option<Vec<Truth>>,
+        /// Of a file of perf: what was counted, and what is missing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file: Option<Box<perf_data::Summary>>,
     },
     Error(String),
 }
@@ -86,7 +104,16 @@ pub fn answer(line: &str) -> Answer {
 
 fn answered(request: Request) -> Result<Answer, String> {
     let mut detection = Detection::new(request.question)?;
+    let mut file = None;
     let (found, truth) = match request.from {
+        From::Batches(InFile { path }) => {
+            of_batches(&mut detection, &path)?;
+            (detection.finish(), None)
+        }
+        From::PerfData(InFile { path }) => {
+            file = Some(Box::new(of_file(&mut detection, &path)?));
+            (detection.finish(), None)
+        }
         From::Records(records) => {
             detection.feed(&records);
             (detection.finish(), None)
@@ -99,7 +126,49 @@ fn answered(request: Request) -> Result<Answer, String> {
             (detection.finish(), Some(truth))
         }
     };
-    Ok(Answer::Spots { found: Box::new(found), truth })
+    Ok(Answer::Spots { found: Box::new(found), truth, file })
+}
+
+/// A line is one event of the agent's, which are of a second at most.
+const LONGEST_LINE: u64 = 256 << 20;
+
+fn of_batches(detection: &mut Detection, path: &Path) -> Result<(), String> {
+    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}.", path.display());
+    let mut lines = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
+        let records: Vec<Record> = serde_json::from_slice(&line).map_err(|error| {
+            format!("Line {number} of {} is no list of records: {error}.", path.display())
+        })?;
+        detection.feed(&records);
+    }
+    Ok(())
+}
+
+fn of_file(detection: &mut Detection, path: &Path) -> Result<perf_data::Summary, String> {
+    let said = |error: perf_data::PerfError| format!("{} {error}.", path.display());
+    let file = File::open(path).map_err(|error| said(error.into()))?;
+    let feed = |each: &switches::Record| detection.feed([&of_core(each)]);
+    perf_data::read(BufReader::with_capacity(1 << 16, file), feed).map_err(said)
+}
+
+/// The same record in the detector's own words.
+fn of_core(record: &switches::Record) -> Record {
+    let switches::Record { time_ns, cpu, what, references, misses } = *record;
+    let what = match what {
+        switches::What::Switch { out, to, preempted } => What::Switch { out, to, preempted },
+        switches::What::Tick => What::Tick,
+        switches::What::Fork { parent, child, process } => What::Fork { parent, child, process },
+        switches::What::Exec(task) => What::Exec { task },
+        switches::What::Exit(task) => What::Exit { task },
+        switches::What::Lost => What::Lost,
+        switches::What::Offline => What::Offline,
+    };
+    Record { time_ns, cpu, what, references, misses }
 }
 
 fn of_windows(detection: Detection, counted: &Counted) -> Result<Found, String> {

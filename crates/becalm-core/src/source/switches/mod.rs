@@ -4,7 +4,8 @@
 //! `group` opens one group of them, `buffer` is the memory that the kernel writes it to, `parse` reads that. A
 //! `Recorder` puts the CPUs together into one stream of `Record`s in order of time; it is asked to `look` again and again,
 //! and its memory is bounded by the buffers, into which the kernel writes nothing more, and says so, when they are full.
-//! `lane` translates what one CPU says, `turnover` is the page-level proxy for machines without counters.
+//! `lane` translates what one CPU says and `threads` introduces
+//! whom it names, `perf_data` reads the same from files, `turnover` is the page-level proxy for machines without counters.
 //! The form of a record is that of `becalm-sim spots` (crates/becalm-sim/src/spots/record.rs).
 
 pub mod buffer;
@@ -13,8 +14,10 @@ pub mod group;
 pub mod lane;
 pub mod llc;
 pub mod parse;
+pub mod perf_data;
 mod record;
 pub mod recorder;
+mod threads;
 pub mod turnover;
 
 pub use record::{Record, What};

@@ -94,7 +94,12 @@ pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said>
     if kind == SAMPLE {
         return sample(body, members);
     }
-    let time_ns = u64_at(body, body.len().checked_sub(TRAILER)? + 8)?;
+    let trailer = body.len().checked_sub(TRAILER)?;
+    said_of(kind, misc, &body[..trailer], u64_at(body, trailer + 8)?)
+}
+
+/// A record that is no sample, without its end, of which the time was read already.
+pub fn said_of(kind: u32, misc: u16, body: &[u8], time_ns: u64) -> Option<Said> {
     Some(match kind {
         LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
         COMM if misc & MISC_COMM_EXEC != 0 => Said::Exec { time_ns, task: thread_at(body, 0)?.1 },

@@ -1,6 +1,6 @@
 //! `Recorder`, all CPUs together: one stream of records in order of time, with everything that is missing said.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use super::events::{choices, Choice, EventSet};
 use super::group::{Group, Refused};
 use super::lane::{Lane, Named};
 use super::parse;
-use super::record::{Record, Task, What};
+use super::record::Record;
+use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
 use crate::exec::now_ns;
 
@@ -20,9 +21,6 @@ const LOOK_NS: i64 = 1_000_000_000;
 
 /// A record may be under way for so long after its time was taken: newer ones wait for the next look.
 const UNDER_WAY_NS: u64 = 100_000;
-
-/// More threads than this are forgotten and introduced again.
-const MOST_THREADS: usize = 1 << 18;
 
 /// How often what went wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -56,8 +54,7 @@ pub struct Recorder {
     /// CPUs that are not recorded, and why.
     pub absent: BTreeMap<u32, String>,
     waiting: Vec<(Record, [Named; 2])>,
-    threads: HashMap<Task, Task>,
-    ended: HashSet<Task>,
+    threads: Threads,
     before: Trouble,
     offline: u64,
     looked_ns: i64,
@@ -86,8 +83,7 @@ impl Recorder {
             open: BTreeMap::new(),
             absent: BTreeMap::new(),
             waiting: Vec::new(),
-            threads: HashMap::new(),
-            ended: HashSet::new(),
+            threads: Threads::default(),
             before: Trouble::default(),
             offline: 0,
             looked_ns: now_ns(),
@@ -154,50 +150,17 @@ impl Recorder {
         let before = self.records;
         let mut waiting = std::mem::take(&mut self.waiting);
         for (record, named) in waiting.drain(..ready) {
-            self.introduce(&record, named, out);
-            self.put(&record, out);
+            let records = &mut self.records;
+            self.threads.introduce(record, named, |each| {
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                each.write(out);
+                *records += 1;
+            });
         }
         self.waiting = waiting;
         self.records - before
-    }
-
-    fn put(&mut self, record: &Record, out: &mut Vec<u8>) {
-        if !out.is_empty() {
-            out.push(b',');
-        }
-        record.write(out);
-        self.records += 1;
-    }
-
-    /// Say of which process threads are that were there before.
-    fn introduce(&mut self, record: &Record, named: [Named; 2], out: &mut Vec<u8>) {
-        if self.threads.len() > MOST_THREADS || self.ended.len() > MOST_THREADS {
-            self.threads.clear();
-            self.ended.clear();
-        }
-        match record.what {
-            What::Fork { child, process, .. } => {
-                self.threads.insert(child, process);
-                self.ended.remove(&child);
-            }
-            What::Exit(task) => {
-                self.threads.remove(&task);
-                // It goes on for a while, and is nobody new then.
-                self.ended.insert(task);
-            }
-            _ => {}
-        }
-        for (process, task) in named.into_iter().flatten() {
-            if task <= 0 || process <= 0 {
-                continue;
-            }
-            let (task, process) = (task as Task, process as Task);
-            if self.ended.contains(&task) || self.threads.insert(task, process) == Some(process) {
-                continue;
-            }
-            let what = What::Fork { parent: 0, child: task, process };
-            self.put(&Record { what, ..*record }, out);
-        }
     }
 
     fn wished(&self, there: &Cpus) -> Vec<u32> {

@@ -1,0 +1,32 @@
+//! Files of `perf record -a -c 1 -e '{context-switches,cache-references,cache-misses}:S' --switch-events`, as records.
+//!
+//! `file` goes through header, attributes and records, in files and as they come through a pipe, one record at a time;
+//! `layout` knows where an event's attributes put what; `order` sorts by time, as far as perf's FINISHED_ROUND says is
+//! needed; `read` puts it together. Nothing of a file is believed: lengths are bounded, memory too (`order::MOST` records).
+//! Source: tools/perf/Documentation/perf.data-file-format.txt, and linux/perf_event.h.
+
+mod file;
+mod layout;
+mod order;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use read::{read, Counted, Summary};
+
+/// Why a file is not read: a sentence's end, after the file's name.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    #[error("cannot be read: {0}")]
+    System(#[from] std::io::Error),
+    #[error("is no file of perf: it does not begin with PERFILE2")]
+    Magic,
+    #[error("was made on a machine of the other byte order")]
+    Order,
+    #[error("is damaged at byte {at}: {what}")]
+    Damaged { at: u64, what: &'static str },
+    #[error("is compressed. Record it again without -z")]
+    Compressed,
+    #[error("has no {0}. Record it by: perf record -a -c 1 -e '{{context-switches,cache-references,cache-misses}}:S' --switch-events")]
+    Lacks(&'static str),
+}

@@ -1,0 +1,230 @@
+//! `read`, a whole file as records of the detector, with what was counted and what is missing.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+
+use serde::Serialize;
+
+use super::super::lane::{Lane, Named};
+use super::super::parse::{said_of, Said};
+use super::super::record::Record;
+use super::super::threads::Threads;
+use super::super::Trouble;
+use super::file::{word, Event, File};
+use super::layout::Attributes;
+use super::order::Order;
+use super::PerfError;
+
+/// More CPUs than any kernel has.
+const MOST_CPUS: u32 = 1 << 16;
+
+/// The leader of a group, in `Lane`: samples of whatever CPU's.
+const LEADER: u64 = 1;
+const OTHER: u64 = 2;
+
+const SAMPLE: u32 = 9;
+const LOST_SAMPLES: u32 = 13;
+const SWITCH_CPU_WIDE: u32 = 15;
+const FINISHED_ROUND: u32 = 68;
+/// Types from here on are perf's own, without time and CPU.
+const FIRST_OF_PERF: u32 = 64;
+
+const SOFTWARE: u32 = 1;
+const CPU_CLOCK: u64 = 0;
+const CONTEXT_SWITCHES: u64 = 3;
+const DUMMY: u64 = 9;
+
+/// An event that was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: u32,
+    pub config: u64,
+    pub level: &'static str,
+}
+
+/// What a file has besides records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub references: Counted,
+    pub misses: Counted,
+    /// Whether both are of a cache.
+    pub miss_ratio: bool,
+    /// As perf names it; empty: the file does not say.
+    pub processor: String,
+    pub records: u64,
+    pub trouble: Trouble,
+}
+
+/// The events of a file by their ids.
+struct Events {
+    attributes: Vec<Attributes>,
+    of_id: HashMap<u64, usize>,
+    leader: usize,
+    /// References and misses.
+    members: [usize; 2],
+}
+
+/// Read a file; `put` takes its records in order of time. Errors: what of the file cannot be used.
+pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Summary, PerfError> {
+    let mut file = File::open(input)?;
+    let mut events: Option<Events> = None;
+    let mut lanes: HashMap<u32, Lane> = HashMap::new();
+    let mut order: Order<(u32, Said)> = Order::default();
+    let mut threads = Threads::default();
+    let (mut records, mut switches) = (0, false);
+    let mut pass = |(cpu, said): (u32, Said)| {
+        let lane = lanes.entry(cpu).or_insert_with(|| Lane::new(cpu, LEADER));
+        lane.translate(said, |record: Record, named: [Named; 2]| {
+            threads.introduce(record, named, |each| {
+                records += 1;
+                put(each);
+            });
+        });
+    };
+    let mut known = 0;
+    while let Some((head, body)) = file.next()? {
+        if head.kind == FINISHED_ROUND {
+            order.round(&mut pass);
+            continue;
+        }
+        if head.kind >= FIRST_OF_PERF {
+            continue;
+        }
+        let (kind, misc) = (head.kind, head.misc);
+        let body = body.to_vec();
+        if events.is_none() || known != file.events.len() {
+            known = file.events.len();
+            events = Some(Events::of(&file.events)?);
+        }
+        let Some(events) = &events else { continue };
+        let Some((cpu, said)) = events.said(kind, misc, &body) else { continue };
+        if cpu >= MOST_CPUS {
+            continue;
+        }
+        switches |= kind == SWITCH_CPU_WIDE;
+        order.push(time(&said), (cpu, said), &mut pass);
+    }
+    order.end(&mut pass);
+    let Some(events) = events else { return Err(PerfError::Lacks("records in it")) };
+    if !switches {
+        return Err(PerfError::Lacks("records of who runs next (--switch-events)"));
+    }
+    let mut trouble = Trouble::default();
+    for lane in lanes.values() {
+        trouble.lost += lane.noticed.lost;
+        trouble.shared += lane.noticed.shared;
+    }
+    let [references, misses] = events.members.map(|number| events.counted(number, &file.processor));
+    let miss_ratio = references.kind != SOFTWARE && misses.kind != SOFTWARE;
+    Ok(Summary { references, misses, miss_ratio, processor: file.processor, records, trouble })
+}
+
+fn time(said: &Said) -> u64 {
+    match *said {
+        Said::Sample { time_ns, .. }
+        | Said::Out { time_ns, .. }
+        | Said::Fork { time_ns, .. }
+        | Said::Exec { time_ns, .. }
+        | Said::Exit { time_ns, .. }
+        | Said::Lost { time_ns, .. } => time_ns,
+    }
+}
+
+impl Events {
+    fn of(found: &[Event]) -> Result<Self, PerfError> {
+        let attributes: Vec<Attributes> = found.iter().map(|each| each.attributes).collect();
+        if let Some(first) = attributes.first() {
+            let alike = |each: &Attributes| each.sample_type == first.sample_type;
+            if !attributes.iter().all(Attributes::is_stamped) {
+                return Err(PerfError::Lacks("time and CPU in its records"));
+            }
+            if !attributes.iter().all(Attributes::has_identifier) && !attributes.iter().all(alike) {
+                return Err(PerfError::Lacks("identifiers in its records"));
+            }
+        }
+        let is = |each: &Attributes, configs: &[u64]| each.kind == SOFTWARE && configs.contains(&each.config);
+        let leader = attributes
+            .iter()
+            .position(|each| is(each, &[CONTEXT_SWITCHES]) && each.period == 1 && each.reads_group())
+            .ok_or(PerfError::Lacks("group led by context-switches with a period of 1"))?;
+        let counters: Vec<usize> = (leader + 1..attributes.len())
+            .filter(|number| !is(&attributes[*number], &[CONTEXT_SWITCHES, CPU_CLOCK, DUMMY]))
+            .collect();
+        let &[first, second, ..] = counters.as_slice() else {
+            return Err(PerfError::Lacks("two counters beside the switches"));
+        };
+        // perf's names may come in any order.
+        let swapped = attributes[first].kind == 0
+            && attributes[second].kind == 0
+            && attributes[first].config & 0xffff_ffff == 3
+            && attributes[second].config & 0xffff_ffff == 2;
+        let members = if swapped { [second, first] } else { [first, second] };
+        let of_id = found
+            .iter()
+            .enumerate()
+            .flat_map(|(number, each)| each.ids.iter().map(move |id| (*id, number)))
+            .collect();
+        Ok(Self { attributes, of_id, leader, members })
+    }
+
+    /// What a record of the kernel's says, and of which CPU; None: nothing of interest.
+    fn said(&self, kind: u32, misc: u16, body: &[u8]) -> Option<(u32, Said)> {
+        let identified = self.attributes.first()?.has_identifier();
+        if kind == SAMPLE {
+            let number = match identified {
+                true => *self.of_id.get(&word(body, 0)?)?,
+                false => self.leader,
+            };
+            let of = self.attributes.get(number)?;
+            if !of.reads_group() {
+                return None;
+            }
+            let id = if number == self.leader { LEADER } else { OTHER };
+            let member = |id: u64| {
+                let number = self.of_id.get(&id)?;
+                self.members.iter().position(|each| each == number)
+            };
+            let (stamp, said) = of.sample(id, body, member)?;
+            return Some((stamp.cpu, said));
+        }
+        let number = match identified {
+            true => self.of_id.get(&word(body, body.len().checked_sub(8)?)?).copied().unwrap_or(0),
+            false => 0,
+        };
+        let (size, stamp) = self.attributes.get(number)?.trailer(body)?;
+        if stamp.time_ns == 0 {
+            // Made up by perf at its start, of what was there; threads are named again as they run.
+            return None;
+        }
+        let body = &body[..body.len() - size];
+        if kind == LOST_SAMPLES {
+            return Some((stamp.cpu, Said::Lost { time_ns: stamp.time_ns, count: word(body, 0)? }));
+        }
+        Some((stamp.cpu, said_of(kind, misc, body, stamp.time_ns)?))
+    }
+
+    fn counted(&self, number: usize, processor: &str) -> Counted {
+        let Attributes { kind, config, .. } = self.attributes[number];
+        let generic = config & 0xffff_ffff;
+        let amd = ["AuthenticAMD", "HygonGenuine"].iter().any(|vendor| processor.starts_with(vendor));
+        let (name, level) = match (kind, generic) {
+            (SOFTWARE, 2) => ("page-faults".to_owned(), "no cache: page faults, no miss ratio"),
+            (SOFTWARE, 5) => ("minor-faults".to_owned(), "no cache: page faults, no miss ratio"),
+            (SOFTWARE, other) => (format!("software event {other}"), "no cache: no miss ratio"),
+            (0, 2 | 3) => {
+                let name = if generic == 2 { "cache-references" } else { "cache-misses" };
+                let level = match processor {
+                    "" => "as the processor's driver defines it: the file does not name the processor",
+                    _ if amd => "L2: on this processor the kernel's cache events are not of the last level",
+                    _ if processor.starts_with("GenuineIntel") => "last-level cache",
+                    _ => "as the processor's driver defines it",
+                };
+                (name.to_owned(), level)
+            }
+            _ => (format!("event type {kind} config {config:#x}"), "as the event's code says"),
+        };
+        Counted { name, kind, config, level }
+    }
+}

@@ -1,0 +1,41 @@
+"""Files of `perf record`: the engine reads them record by record, so they may be larger than memory.
+
+It does so in crates/becalm-core/src/source/switches/perf_data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from becalm.migration.stream import Stream
+
+COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references,cache-misses}:S' --switch-events"
+
+
+def recognises(head: str) -> bool:
+    """Whether a file begins as perf's do, of whichever byte order."""
+    return head.startswith(("PERFILE2", "2ELIFREP"))
+
+
+def read(_: str, path: str) -> Stream:
+    """The stream, of which the engine says what was counted."""
+    return Stream("perf", {"perf_data": {"path": str(Path(path).absolute())}}, "")
+
+
+def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str | None = None) -> str:
+    """Both events in words: their names, raw codes and of which cache they are."""
+    first, second = (
+        f"{each['name']} (type {each['type']}, config {each['config']:#x})" for each in (references, misses)
+    )
+    on = f" on CPUs {cpus}" if cpus else ""
+    return f"{first} and {second}{on}, {references['level']}"
+
+
+def events(found: Mapping[str, Any]) -> str:
+    """What was counted, as the engine says it of a file."""
+    words = counted(found["references"], found["misses"])
+    if found["trouble"]["shared"]:
+        words += f"; others had the counters {found['trouble']['shared']:,} times meanwhile, and nothing was scaled"
+    return words

@@ -1,0 +1,136 @@
+"""Every source of sweet spots: a stream that the detector takes, its events named, and nothing made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.migration.test_sources import DUMP, LOG
+
+import becalm
+from becalm.errors import UsageError
+from becalm.migration import sources
+
+PERF = Path(__file__).parents[2] / "crates/becalm-core/tests/vectors/faults.perf.data"
+
+
+def record(at_ms, what, references, misses):
+    return {"time_ns": at_ms * 1_000_000, "cpu": 0, "what": what, "references": references, "misses": misses}
+
+
+def switch(out, to):
+    return {"switch": {"out": out, "to": to, "preempted": False}}
+
+
+STEPS = [
+    record(0, switch(0, 5), 0, 0),
+    record(6, "tick", 1000, 10),
+    record(12, "tick", 2000, 800),
+    record(18, switch(5, 0), 2100, 810),
+]
+
+
+def of_records(*steps):
+    return json.dumps({"events": "software", "records": list(steps)}).encode()
+
+
+def windows_of_log(*known):
+    head, tail = "Start tracking task with pid 77\n", "Finish tracking task with pid 77\n"
+    return (
+        head + "".join(f"{end} p1 {length} {misses} {all_}\n" for end, length, misses, all_ in known) + tail
+    ).encode()
+
+
+GOOD = {"log": LOG.encode(), "callgrind": DUMP.encode(), "perf": PERF.read_bytes(), "records": of_records(*STEPS)}
+"""A file of each."""
+
+STEPS_BACK = {
+    # A window that begins before the one before has ended.
+    "log": windows_of_log((9_000_000, 5_000_000, 1, 1000), (10_000_000, 8_000_000, 1, 1000)),
+    # Its time is a count of instructions, which has no clock: dumps in another order are other windows.
+    "callgrind": None,
+    "records": of_records(*STEPS[:3], record(1, "tick", 2050, 805), record(8, switch(5, 0), 2100, 810)),
+    # Of perf's files records are sorted by time; what steps back between rounds is in crates/becalm-core.
+    "perf": None,
+}
+"""A file of each whose clock steps back; None: it cannot."""
+
+LOST = {
+    "log": None,
+    "callgrind": None,
+    "perf": None,
+    "records": of_records(*STEPS[:2], record(12, "lost", 2000, 800), STEPS[3]),
+}
+"""A file of each with records that are missing; None: its form has no word for it (perf: crates/becalm-core)."""
+
+every = pytest.mark.parametrize("source", sources.SOURCES, ids=lambda each: each.name)
+
+
+def written(folder, content, name="file"):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def found_in(path):
+    """What is found, or the sentence why not."""
+    try:
+        return becalm.sweetspots(path, rules="published")
+    except UsageError as error:
+        return str(error)
+
+
+@every
+def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
+    path = written(tmp_path, GOOD[source.name])
+    assert sources.read(path).source == source.name
+    found = becalm.sweetspots(path, rules="published")
+    windows = list(found.windows())
+    assert found.source == source.name
+    assert found.programs
+    assert len(windows) >= 2
+    assert all(each["misses"] <= each["references"] for each in windows)
+    assert len(found.events) > 5
+    assert found.found["question"]["rules"]["others_factor"] == 10
+    assert found.to_csv().count("\n") == len(windows) + 1
+    assert found.to_json()["events"] == found.events
+
+
+@every
+def test_equal_files_give_equal_streams(source, tmp_path):
+    first, second = (found_in(written(tmp_path, GOOD[source.name], name)) for name in ("one", "two"))
+    assert first.found == second.found
+
+
+@every
+def test_a_damaged_file_is_refused_in_a_sentence_or_read(source, tmp_path):
+    content = GOOD[source.name]
+    for at in range(1, len(content), max(13, len(content) // 12)):
+        for damaged in (content[:at], content[:at] + b"\0\xef9" + content[at + 2 :]):
+            found = found_in(written(tmp_path, damaged))
+            if isinstance(found, str):
+                assert found.endswith((".", "PROGRAM")), found
+                assert len(found) > 20
+
+
+@every
+def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp_path):
+    if STEPS_BACK[source.name] is None:
+        return
+    found = found_in(written(tmp_path, STEPS_BACK[source.name]))
+    if isinstance(found, str):
+        assert "before" in found
+        return
+    windows = list(found.windows())
+    assert all(each["until_ns"] >= each["from_ns"] for each in windows)
+    assert not all(each["known"] for each in windows)
+
+
+@every
+def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
+    if LOST[source.name] is None:
+        return
+    found = found_in(written(tmp_path, LOST[source.name]))
+    assert not all(each["known"] for each in found.windows())
+    assert found.found["trouble"]["lost"] == 1
+    assert "unknown" in found.sentence
+    assert not [each for each in found.spots if each["kind"] == 1], "nothing is made of it"
