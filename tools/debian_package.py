@@ -92,6 +92,9 @@ def changelog(version: str, maker: Maker) -> str:
 OVERRIDES = """# Linked statically, so that the same file runs on older systems and as the first process of a guest.
 becalm: statically-linked-binary [{modules}/becalm/becalm-agent]
 becalm: statically-linked-binary [{modules}/becalm/becalm-sim]
+# Static programs that can be loaded anywhere, which lintian takes for libraries.
+becalm: shared-library-lacks-prerequisites [{modules}/becalm/becalm-agent]
+becalm: shared-library-lacks-prerequisites [{modules}/becalm/becalm-sim]
 # Made of a wheel, for machines that are no part of Debian.
 becalm: no-manual-page
 becalm: initial-upload-closes-no-bugs
@@ -181,7 +184,7 @@ def _strip(place: Path, architecture: str) -> None:
 def shell_documents(root: Path) -> dict[str, str]:
     """The manual page and the completions, as becalm itself makes them."""
     script = (
-        "import sys\nfrom becalm.cli import completion, manual\nfrom becalm.cli.main import group\n"
+        "import sys\nfrom becalm.cli import completion, manual\nfrom becalm.cli.main import becalm as group\n"
         "print(manual.page(group) if sys.argv[1] == 'man' else completion.script(sys.argv[1], group))\n"
     )
 

@@ -135,3 +135,11 @@ def test_the_command_says_what_it_can_do():
     done = subprocess.run([sys.executable, ROOT / "tools/packages.py", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "--only" in done.stdout
+
+
+def test_a_debian_package_has_the_manual_page_and_completions_as_becalm_makes_them():
+    made = debian_package.shell_documents(ROOT)
+    assert made["usr/share/man/man1/becalm.1.gz"].startswith(".TH")
+    assert "compare" in made["usr/share/man/man1/becalm.1.gz"]
+    assert made["usr/share/zsh/vendor-completions/_becalm"].startswith("#compdef becalm")
+    assert all("_BECALM_COMPLETE" in made[name] for name in made if "completions" in name)
