@@ -1,8 +1,10 @@
-"""`becalm sweetspots --from FILE` and `becalm sweetspots simulate WORKLOAD…`."""
+"""`becalm sweetspots -- CMD`, `--pid N`, `--from FILE` and `becalm sweetspots simulate WORKLOAD…`."""
 
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,57 +14,99 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
-from becalm.units import duration_ns
+from becalm.units import cpu_list, duration_ns
 
 
 @click.command("sweetspots")
 @click.option("--from", "file", metavar="FILE", help="perf.data, a log of the thesis, dumps of callgrind, or JSON.")
-@click.option("--pid", type=click.IntRange(1), metavar="N", help="Only this process, and what it forks.")
+@click.option("--pid", type=click.IntRange(1), metavar="N", help="This running process; with --from, only it.")
+@click.option("--events", metavar="NAME", help="Count llc, faults or ws_turnover. [default: llc]")
+@click.option("--cpus", type=options.Checked("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
+@click.option("--host", metavar="HOST", help="Where the program runs. [default: local]")
+@click.option("--sudo", is_flag=True, help="Record as root; the program runs as you.")
 @click.option("--rules", default="rise", show_default=True, help="rise, published, adaptive or cusum.")
 @click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long. [default: 5ms]")
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
 @click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time.")
 @click.option("--llc", metavar="SIZE", help="A simulated last-level cache of another size. [default: 6M]")
-@click.option("--save", metavar="FILE.json", help="Write the records of a simulation, for --from.")
+@click.option("--save", metavar="FILE.json", help="Write the records, for --from.")
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
-@click.option("--trace", metavar="FILE", help="Write ratios, states and spots for ui.perfetto.dev.")
+@click.option("--trace", metavar="FILE", help="Write them for ui.perfetto.dev: .json, else protobuf.")
 @click.option("--log", metavar="FILE", help="Write the first program's windows as a log of the thesis.")
 @output.options
-@click.argument("words", nargs=-1, metavar="[simulate WORKLOAD...]")
+@click.argument("words", nargs=-1, metavar="[CMD... | simulate WORKLOAD...]")
 def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
-    trace: str | None, log: str | None, **given: Any,
+    trace: str | None, log: str | None, events: str | None, cpus: str | None, host: str | None, sudo: bool,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
     \b
+    becalm sweetspots -- gzip -9 -k FILE
+    becalm sweetspots --pid 4711 --events faults
     becalm sweetspots --from tracking.log --rules published
     becalm sweetspots --from perf.data --pid 4711
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
     out = output.Output.of(given)
+    simulated = words[:1] == ("simulate",) and bool(words[1:])
+    live = {"events": events, "cpus": cpus, "host": host, "sudo": sudo}
+    chosen = {name: value for name, value in live.items() if value}
+    if chosen and (file is not None or simulated):
+        raise UsageError(f"--{next(iter(chosen))} is of a program that is recorded: -- CMD, or --pid N.")
     if file is not None:
         if words or any(given.values()):
             raise UsageError(
                 "--from FILE is of what was counted already: neither `simulate` nor its options go with it."
             )
         found = becalm.sweetspots(file, rules=rules, window=window, pid=pid)
-    elif pid is not None:
-        raise UsageError("--pid is of a file: --from perf.data --pid N.")
-    elif words[:1] == ("simulate",) and words[1:]:
+    elif simulated:
+        if pid is not None:
+            raise UsageError("--pid is of a running program, or of a file: simulations have numbers of their own.")
         found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **given)
+    elif words[:1] != ("simulate",) and (words or pid is not None):
+        if words and pid is not None:
+            raise UsageError("A command, or --pid N: both cannot be recorded at once.")
+        save = given.pop("save")
+        if any(given.values()):
+            raise UsageError("--seed, --until and --llc are of simulations. Leave them out.")
+        # With --json or --markdown standard output is for that alone, else for the program.
+        passed_on = bool(words) and not (out.as_json or out.markdown)
+        out = replace(out, beside=passed_on)
+        chosen |= {"output": "inherit" if passed_on else "discard", "save": save}
+        found = _recorded(words, pid, out, {**chosen, "rules": rules, "window": window})
     else:
-        raise UsageError("What is looked at? --from FILE, or for example: becalm sweetspots simulate matrixmult:100,5")
-    for path, text in ((table, found.to_csv), (trace, lambda: json.dumps(found.to_trace())), (log, found.to_log)):
-        if path is not None:
-            _write(path, text())
+        raise UsageError(
+            "What is looked at? -- CMD, --pid N, --from FILE, or: becalm sweetspots simulate matrixmult:100,5"
+        )
+    if table is not None:
+        _write(table, found.to_csv())
+    if trace is not None:
+        from becalm.report import sweetspots_perfetto
+
+        _write(trace, json.dumps(found.to_trace()) if trace.endswith(".json") else sweetspots_perfetto.written(found))
+    if log is not None:
+        _write(log, found.to_log())
     out.show(found)
 
 
-def _write(path: str, text: str) -> None:
+def _recorded(words: tuple[str, ...], pid: int | None, out: output.Output, chosen: dict[str, Any]) -> Any:
+    """Record a program, and show meanwhile what it does."""
+    from becalm.report.sweetspots_live import shown
+
+    ratio = chosen.get("events", "llc") == "llc"
+    with out.listener(live=False, quiet=True) as heard, ExitStack() as stack:
+        if not out.quiet:
+            chosen["look"] = stack.enter_context(shown(ratio, plain=out.plain, redraw=pid is not None))
+        command = list(words) or None
+        return becalm.record_sweetspots(command, pid=pid, listener=heard, **chosen)
+
+
+def _write(path: str, content: str | bytes) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     echo(f"Written: {path}", err=True)

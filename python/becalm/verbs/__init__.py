@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.sweetspots import simulate_sweetspots as simulate_sweetspots
     from becalm.verbs.sweetspots import sweetspots as sweetspots
+    from becalm.verbs.sweetspots_live import record_sweetspots as record_sweetspots
     from becalm.verbs.tune import tune as tune
     from becalm.verbs.tune import tune_cost as tune_cost
     from becalm.verbs.watch import watch_machine as watch_machine
@@ -224,7 +225,7 @@ TABLE = (
     Verb(
         "sweetspots",
         "Say when a running program moves cheaply, by what its caches missed.",
-        "sweetspots sweetspots.simulate_sweetspots",
+        "sweetspots sweetspots.simulate_sweetspots sweetspots_live.record_sweetspots",
     ),
     Verb(
         "migrate",

@@ -43,7 +43,7 @@ def sweetspots(
             f"--pid N (perf report --sort pid -i {file} lists them)."
         )
     question = {**asked(rules, window), **({} if pid is None else {"tasks": [pid]})}
-    found = ask("spots", {"from": stream.origin, "question": question})
+    found = of_process(ask("spots", {"from": stream.origin, "question": question}))
     events, ratio = stream.events, stream.miss_ratio
     if "file" in found:
         events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
@@ -100,6 +100,23 @@ def asked(name: str, window: float | str | None) -> dict[str, Any]:
     """The question of rules, with windows of a length. Raises UsageError."""
     chosen = rules.rules_named(name)
     return {"rules": chosen.within(duration_ns(window) if window else rules.WINDOW_NS), "windows": True}
+
+
+def of_process(found: dict[str, Any]) -> dict[str, Any]:
+    """An answer without the programs that were not asked for: of these there is nothing but that they were seen."""
+    wanted = found["question"].get("tasks")
+    if wanted is None:
+        return found
+    lists = ("states", "spots", "marks", "migrations", "decisions")
+    named = {each["program"] for name in lists for each in found[name]} | {each[0] for each in found.get("windows", ())}
+    kept = [at for at, each in enumerate(found["programs"]) if at in named or each["task"] in wanted]
+    number = {before: at for at, before in enumerate(kept)}
+    result = {**found, "programs": [found["programs"][at] for at in kept]}
+    for name in lists:
+        result[name] = [{**each, "program": number[each["program"]]} for each in found[name]]
+    if "windows" in found:
+        result["windows"] = [[number[each[0]], *each[1:]] for each in found["windows"]]
+    return result
 
 
 def said(found: Spotted) -> Spotted:

@@ -21,7 +21,7 @@ def log(tmp_path):
 
 
 def test_a_log_becomes_everything_that_is_written(tmp_path, log):
-    names = {name: tmp_path / name for name in ("csv", "trace", "log")}
+    names = {name: tmp_path / f"{name}.json" for name in ("csv", "trace", "log")}
     given = [word for name, to in names.items() for word in (f"--{name}", to)]
     told = call("--from", log, "--rules", "published", "--plain", *given)
     assert told.exit_code == 0, told.output

@@ -1,0 +1,68 @@
+"""The live view of `becalm sweetspots`: what the program did in each second, redrawn on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from becalm.migration.tally import Interval
+from becalm.report.terminal import console
+
+MOST = 12
+"""Seconds that are shown."""
+
+
+def line(found: Interval, ratio: bool) -> str:
+    """One second. `ratio`: whether misses and references are of a cache."""
+    where = ",".join(str(cpu) for cpu in found.cpus) or "none"
+    if found.unknown:
+        counts = "counts unknown: records were lost"
+    elif ratio:
+        share = "no references" if found.ratio is None else f"{100 * found.ratio:.1f} % of {found.references:,} missed"
+        counts = share
+    else:
+        counts = f"{found.references:,} counted, {found.misses:,} of them new or minor: no miss ratio"
+    return f"{found.switches:,} switches, {found.preempted:,} preempted; CPU {where}; {counts}"
+
+
+@contextmanager
+def shown(
+    ratio: bool, *, plain: bool = False, redraw: bool = True, out: Console | None = None
+) -> Iterator[Callable[[Interval], None]]:
+    """A function that shows each second, on standard error. `redraw`: on a terminal the last ones are redrawn."""
+    to = out or console(plain=plain, stderr=True)
+    if not (redraw and to.is_terminal and not plain):
+        yield lambda found: to.print(Text(line(found, ratio)), soft_wrap=True)
+        return
+    seconds: deque[Interval] = deque(maxlen=MOST)
+    with Live(Text("recording; Ctrl-C ends it", "dim"), console=to, auto_refresh=False, transient=True) as screen:
+
+        def draw(found: Interval) -> None:
+            seconds.append(found)
+            screen.update(_table(seconds, ratio), refresh=True)
+
+        yield draw
+
+
+def _table(seconds: deque[Interval], ratio: bool) -> Table:
+    table = Table(box=None, pad_edge=False, caption="Ctrl-C ends recording", caption_justify="left")
+    names = (
+        "switches",
+        "preempted",
+        "CPU",
+        "references" if ratio else "counted",
+        "missed" if ratio else "new or minor",
+    )
+    for name in names:
+        table.add_column(name, justify="right")
+    for each in seconds:
+        share = f"{100 * each.ratio:.1f} %" if ratio and each.ratio is not None else f"{each.misses:,}"
+        counts = ("unknown", "unknown") if each.unknown else (f"{each.references:,}", share)
+        table.add_row(f"{each.switches:,}", f"{each.preempted:,}", ",".join(map(str, each.cpus)) or "none", *counts)
+    return table

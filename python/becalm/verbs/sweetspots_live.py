@@ -1,0 +1,216 @@
+"""`becalm sweetspots -- CMD` and `--pid N`: record who runs when on each CPU, then say when the program moves cheaply.
+
+The agent records (`becalm.hosts.recorded`), records go to a private file as they come, and the engine reads that in the
+end: neither holds the stream in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from becalm import hosts
+from becalm.errors import UsageError, WorkloadError
+from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
+from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started
+from becalm.migration import perf_data
+from becalm.migration.engine import ask
+from becalm.migration.spotted import Spotted
+from becalm.migration.tally import Interval, Tally
+from becalm.nouns.progress import ProgressListener
+from becalm.nouns.run import Block, Outcome, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+from becalm.study import interrupts
+from becalm.units import cpu_list, duration_ns
+from becalm.verbs.sweetspots import asked, of_process, said
+
+MOST_BYTES = 4 << 30
+"""Of records on the disk: more than an hour with 8,000 switches a second. Recording ends there, and it is said."""
+
+INTERVAL_NS = 1_000_000_000
+"""Of the live view."""
+
+WINDOW_NS = 5_000_000
+
+
+def record_sweetspots(
+    command: str | Sequence[str] | None = None,
+    *,
+    pid: int | None = None,
+    events: str = "llc",
+    window: float | str | None = None,
+    rules: str = "rise",
+    cpus: str | None = None,
+    host: str | Host = "local",
+    sudo: bool = False,
+    output: str = "inherit",
+    save: str | Path | None = None,
+    listener: ProgressListener | None = None,
+    look: Callable[[Interval], None] | None = None,
+) -> Spotted:
+    """Record a program while it runs, and find the moments at which it moves cheaply. The first Ctrl-C ends recording.
+
+    Arguments:
+        command: is started, as the invoking user; or
+        pid: of a process that runs already, which is recorded until it ends.
+        events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (pages that are
+            newly referenced): the last two work without counters in the processor, and are no miss ratio.
+        window: T, seconds or text ("5ms").
+        rules: rise (ours), published, adaptive or cusum.
+        cpus: record these alone, such as "0,2-3".
+        host, sudo: where, and whether as root; the program is the user's all the same.
+        output: of the command: inherit, discard.
+        save: write the records there, as JSON that `sweetspots` reads.
+        listener, look: take what the program writes, and what it did in each second.
+
+    Raises RefusedError where nothing can be recorded, with what can be seen instead; WorkloadError for a program that
+    cannot be run or a process that there is not; UsageError, MachineError.
+    """
+    if (command is None) == (pid is None):
+        raise UsageError("What is recorded? A command, or --pid N of a running process.")
+    if events not in SETS:
+        raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
+    question = asked(rules, window)
+    recording = Recording(events, duration_ns(window) if window else WINDOW_NS, cpus=cpus)
+    if cpus is not None:
+        cpu_list(cpus)
+    workload = None if command is None else Workload.of(command, output=Output(output), expect=None)
+    with (
+        tempfile.NamedTemporaryFile("w", prefix="becalm-records-", encoding="utf-8") as file,
+        hosts.open(host, Access(sudo=sudo, title="becalm sweetspots")) as machine,
+        interrupts.heard(),
+        interrupts.joined(machine.stop),
+    ):
+        hosts.need(machine.name, machine.abilities(), Ability.FOLLOW)
+        taker = Taker(file, machine.stop, pid, listener, look)
+        taker.take(_events(machine, recording, workload, pid))
+        file.flush()
+        question |= taker.asked()
+        found = of_process(ask("spots", {"from": {"batches": {"path": file.name}}, "question": question}))
+        found["recording"] = taker.told()
+        counted = taker.counted()
+        if save is not None:
+            _save(Path(save), Path(file.name), {"events": counted, "miss_ratio": events == "llc"})
+    spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc"))
+    return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
+
+
+def _events(machine: Host, recording: Recording, workload: Workload | None, pid: int | None) -> Iterator[Any]:
+    if workload is None:
+        yield from machine.record(recording, pid)
+        return
+    machine.define([workload], [Settings()])
+    request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), stop_on_failure=False, recording=recording)
+    yield from machine.measure(request)
+
+
+class Taker:
+    """Takes events: records go to `file`, the rest is remembered."""
+
+    def __init__(
+        self,
+        file: IO[str],
+        stop: Callable[[], None],
+        pid: int | None,
+        listener: ProgressListener | None,
+        look: Callable[[Interval], None] | None,
+    ) -> None:
+        self._file, self._stop, self._listener, self._look = file, stop, listener, look
+        self._pid, self._tally = pid, None if pid is None else Tally(pid)
+        self._counting: Counting | None = None
+        self._end: Recorded | None = None
+        self._bytes = 0
+        self._begun_ns = self._seen_ns = time.monotonic_ns()
+
+    def take(self, events: Iterable[Any]) -> None:
+        """All of them. Raises WorkloadError when the program was not run."""
+        texts: list[str] = []
+        for event in events:
+            match event:
+                case Counting():
+                    self._counting = event
+                case Started(_, pid):
+                    self._pid, self._tally = pid, Tally(pid)
+                case Records(rows):
+                    self._records(rows)
+                case Recorded():
+                    self._end = event
+                case Written(stream, text):
+                    if self._listener is not None:
+                        self._listener.wrote(stream, text)
+                case RunText(_, stderr):
+                    texts.append(stderr)
+                case Runs(rows):
+                    if rows[-1].outcome == Outcome.REFUSED:
+                        raise WorkloadError(f"The command was not run. {''.join(texts)}".strip())
+
+    def _records(self, rows: Sequence[Any]) -> None:
+        self._bytes += self._file.write(json.dumps(rows, separators=(",", ":")) + "\n")
+        if self._bytes > MOST_BYTES:
+            self._stop()
+        if self._tally is None or self._look is None:
+            return
+        self._tally.add(rows)
+        if time.monotonic_ns() - self._seen_ns >= INTERVAL_NS:
+            self._seen_ns = time.monotonic_ns()
+            self._look(self._tally.take())
+
+    def asked(self) -> dict[str, Any]:
+        """What of the stream is looked at: the program, on its caches."""
+        assert self._counting is not None
+        question: dict[str, Any] = {"llc": self._counting.llc}
+        if self._pid is not None:
+            question["tasks"] = [self._pid]
+        if self._counting.absent and self._counting.cpus:
+            question["recorded"] = list(cpu_list(self._counting.cpus))
+        return question
+
+    def counted(self) -> str:
+        """What was counted, in words."""
+        assert self._counting is not None
+        if self._counting.events == "ws_turnover":
+            return "pages that were referenced, and among them those that were not before (ws_turnover)"
+        return "; ".join(
+            perf_data.counted(each["references"], each["misses"], each["cpus"]) for each in self._counting.counted
+        )
+
+    def told(self) -> dict[str, Any]:
+        """Of the recording itself, for the result."""
+        end, counting = self._end, self._counting
+        assert end is not None
+        assert counting is not None
+        return {
+            "pid": self._pid, "counted": list(counting.counted), "cpus": counting.cpus, "absent": dict(end.absent),
+            "records": end.records, "trouble": dict(end.trouble), "cost_ns": end.cost_ns,
+            "took_ns": time.monotonic_ns() - self._begun_ns,
+        }  # fmt: skip
+
+    def sentence(self) -> str:
+        """What is missing, where something is."""
+        assert self._end is not None
+        parts = [f" CPU {cpu} was not recorded: {why}." for cpu, why in self._end.absent.items()]
+        if lost := self._end.trouble.get("lost"):
+            parts.append(f" {lost:,} records were lost, because nobody took them in time.")
+        if shared := self._end.trouble.get("shared"):
+            parts.append(f" Others had the counters {shared:,} times meanwhile: nothing was scaled.")
+        if self._bytes > MOST_BYTES:
+            parts.append(f" Recording ended after {MOST_BYTES >> 30} GiB of records.")
+        return "".join(parts)
+
+
+def _save(path: Path, batches: Path, head: dict[str, Any]) -> None:
+    """One object with a list of all records, written batch by batch."""
+    try:
+        with path.open("w", encoding="utf-8") as out, batches.open(encoding="utf-8") as lines:
+            out.write(json.dumps(head)[:-1] + ', "records": [')
+            for number, line in enumerate(lines):
+                out.write((",\n" if number else "\n") + line.strip()[1:-1])
+            out.write("]}\n")
+    except OSError as error:
+        raise UsageError(f"The records cannot be written to {path}: {error.strerror}.") from None
