@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,8 +18,15 @@ from becalm.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+if TYPE_CHECKING:
+    _AnyType = click.ParamType[Any]
+    _TextType = click.ParamType[str]
+else:
+    # Of Debian 13's click 8.1 they are not generic.
+    _AnyType = _TextType = click.ParamType
 
-class Checked(click.ParamType[Any]):
+
+class Checked(_AnyType):
     """A type whose text is checked by the option's own parser; the text itself is handed on."""
 
     def __init__(self, name: str, check: Callable[[str], object]) -> None:
@@ -35,7 +42,7 @@ class Checked(click.ParamType[Any]):
         return value
 
 
-class Setting(click.ParamType[Any]):
+class Setting(_AnyType):
     """NAME=VALUE; the agent knows which names and values there are."""
 
     name = "name=value"
@@ -56,7 +63,7 @@ class Setting(click.ParamType[Any]):
         return settings(incomplete) if param.name == "settings" else []
 
 
-class Program(click.ParamType[str]):
+class Program(_TextType):
     """A word of a command line, or the name of a built-in program."""
 
     name = "text"
@@ -68,7 +75,7 @@ class Program(click.ParamType[str]):
         return kernels(incomplete)
 
 
-class Knob(click.ParamType[str]):
+class Knob(_TextType):
     """The name of a setting; the agent knows which there are."""
 
     name = "knob"
@@ -80,7 +87,7 @@ class Knob(click.ParamType[str]):
         return knobs(incomplete)
 
 
-class StudyNumber(click.ParamType[str]):
+class StudyNumber(_TextType):
     """A study by its number, or "last"."""
 
     name = "study"
@@ -92,7 +99,7 @@ class StudyNumber(click.ParamType[str]):
         return studies(incomplete)
 
 
-class HostName(click.ParamType[str]):
+class HostName(_TextType):
     """A host."""
 
     name = "text"
@@ -104,7 +111,7 @@ class HostName(click.ParamType[str]):
         return hosts(incomplete)
 
 
-class Method(click.ParamType[str]):
+class Method(_TextType):
     """A method of `tune`."""
 
     name = "text"

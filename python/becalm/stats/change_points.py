@@ -6,7 +6,8 @@ Values are logarithms of times, one row a sitting, in the order of the commits; 
 1. What all benchmarks of a sitting have in common (a warmer room, a busier neighbour) is taken away where at least
    `SUITE` of them were measured, and is a series itself (`becalm.stats.common_mode`).
 2. A step at row k is the mean of 3, 4, 6 or 10 values from k on minus that of up to 20 before it (`LOOKS`). Of five
-   values after it at least four must lie beyond half of the step, so that single bad sittings never make one.
+   values after it at least four must lie beyond half of the step, and with a stray one among them it counts as no
+   larger than by their median, so that single bad sittings never make one, nor make one of chance.
 3. A series that has shown none yet is looked back at a few times (`BACK`), since a step among its first values was
    there before its noise was known; only steps that have nothing to do with that one say what is noise then.
 4. Its standard deviation is that of white noise, from successive differences (von Neumann 1941, Ann. Math. Stat.

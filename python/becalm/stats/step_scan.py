@@ -29,6 +29,9 @@ LEAST = 12
 FREEDOM = 4.0
 """Degrees of freedom of a factor below which no step is judged by it."""
 
+STRAY = 2.0
+"""A value after a step that lies so many standard deviations from their median makes a mean that is not believed."""
+
 WINSOR = 2.5
 """Values before a step count at most so many standard deviations from their median."""
 
@@ -114,7 +117,7 @@ class Scan:
             scale, freedom = self._scale_of(step, LOOKS[index][0], self.factors[index], priors[index])
             if freedom < FREEDOM or abs(step.size) < 2.5 * scale or not self._agreed(step, LOOKS[index][0]):
                 continue
-            p = 2 * float(stdtr(freedom, -abs(step.size) / scale)) / SHARES[index]
+            p = 2 * float(stdtr(freedom, -self._sure(step, LOOKS[index][0]) / scale)) / SHARES[index]
             if p <= error:
                 place = self._place(step)
                 self._begin(place)
@@ -148,7 +151,7 @@ class Scan:
                 scale, freedom = self._scale_of(step, after, factor, priors[index])
                 if freedom < FREEDOM:
                     continue
-                p = 2 * float(stdtr(freedom, -abs(step.size) / scale)) / SHARES[index]
+                p = 2 * float(stdtr(freedom, -self._sure(step, after) / scale)) / SHARES[index]
                 if p <= least:
                     found, least = step, p
         if found is None:
@@ -219,6 +222,16 @@ class Scan:
         newest = self.values[step.at : step.at + after]
         beyond = sorted((each - step.level) * math.copysign(1.0, step.size) for each in newest)
         return beyond[len(beyond) // 5] > abs(step.size) / 2
+
+    def _sure(self, step: _Step, after: int) -> float:
+        """How large a step counts as: with one stray value among few, no larger than by their median.
+
+        Three small deviations and a bad sitting have the mean of a step, and are no rarer than these together.
+        """
+        values = self.values[step.at : step.at + after]
+        middle = _median(values)
+        stray = max(abs(each - middle) for each in values) > STRAY * self.white
+        return min(abs(step.size), abs(middle - step.level)) if stray else abs(step.size)
 
     def _place(self, step: _Step) -> int:
         """Where between two commits the step is most likely: the split with the least squares, near where it showed.

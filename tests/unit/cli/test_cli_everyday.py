@@ -1,6 +1,7 @@
 """Small things that people look for: sorted tables, one unit, hooks for each program, shells, man, hints."""
 
 import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -146,3 +147,16 @@ def test_completion_of_studies_methods_and_hosts():
     assert "race" in [each.value for each in completion.methods("ra")]
     becalm.add_host("lab", "ssh://ada@lab")
     assert [each.value for each in completion.hosts("l")] == ["lab", "local"]
+
+
+def test_options_are_made_with_a_click_whose_types_are_not_generic():
+    """Debian 13 has click 8.1, which pyproject.toml allows."""
+    program = (
+        "import click, typing\n"
+        "click.ParamType.__class_getitem__ = None\n"
+        "from becalm.cli.main import becalm\n"
+        "from click.testing import CliRunner\n"
+        "done = CliRunner().invoke(becalm, ['run', '--help'])\n"
+        "assert done.exit_code == 0, repr(done.exception)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -58,6 +58,19 @@ def test_single_bad_sittings_and_pairs_of_them_are_no_change():
     assert found(y) == []
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_two_small_deviations_and_a_bad_sitting_are_no_change(place):
+    """Their mean is that of a step that would be named; one of that size without a stray value is."""
+    y, stepped = noise(seed=13), noise(seed=13)
+    level = y[45:60, 2].mean()
+    y[60:63, 2] = level + 0.010
+    y[60 + place, 2] = level + 0.028
+    assert found(y) == []
+    stepped[60:63, 2] = level + 0.016
+    stepped[63:, 2] += 0.016
+    assert found(stepped) == [(2, 60, 62)]
+
+
 def test_what_all_do_is_taken_away_and_said_of_all():
     """A machine that drifts by ten times the noise, and then becomes slower at once: no benchmark is accused."""
     rng = np.random.default_rng(6)
