@@ -76,6 +76,7 @@ TABLE = (
     Bench("survey", 5, ("--surveys", "80"), STATISTICS),
     Bench("history", 1, (), STATISTICS),
     Bench("bisection", 1, (), "docs/how-to/bisect.md"),
+    Bench("migrations", 4, (), "docs/explanation/sweetspots.md"),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),
     Bench("coverage", 3, ("--seeds", "300"), STATISTICS),

@@ -58,7 +58,7 @@ def command_migrate(
     With account and a simulated program in the place of the process: what moving it costs at sweet spots, at random
     moments and not moved.
     """
-    chosen = {name: value for name, value in given.items() if value not in (None, False)}
+    chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     account = pid == "account"
     for name in ("moves", "reuse", "seed", "cache") if not account else ("at_sweetspot", "limit", "events", "duration"):
         if name in chosen:

@@ -97,17 +97,31 @@ def tables(found: Spotted) -> Iterator[Table]:
         title = f"sweet spots, the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
     moved = [
-        (_time(found, each["time_ns"]), names[each["program"]], f"{each['from']} to {each['to']}", _excess(each))
+        (
+            _time(found, each["time_ns"]),
+            names[each["program"]],
+            f"{each['from']} to {each['to']}",
+            *_excess(each),
+            _lasted(found, each),
+        )
         for each in found.found["migrations"][:MOST]
     ]
     if moved:
-        yield Table("migrations", ("at", "task", "CPU", "misses more"), tuple(moved), (0, 3))
+        head = ("at", "task", "CPU", "misses more", "references more", "for")
+        yield Table("migrations", head, tuple(moved), (0, 3, 4, 5))
 
 
-def _excess(moved: dict[str, Any]) -> str:
-    if moved["excess_misses"] is None:
-        return "not known"
-    return f"{moved['excess_misses']:,.0f} ± {2 * moved['error']:,.0f}"
+def _excess(moved: dict[str, Any]) -> tuple[str, str]:
+    found = []
+    for name, error in (("excess_misses", "error"), ("excess_references", "references_error")):
+        known = moved[name] is not None
+        found.append(f"{moved[name]:,.0f} ± {2 * moved[error]:,.0f}" if known else "not known")
+    return found[0], found[1]
+
+
+def _lasted(found: Spotted, moved: dict[str, Any]) -> str:
+    """How long the misses of it lasted."""
+    return "" if moved["until_ns"] is None else _time(found, moved["until_ns"] - moved["time_ns"])
 
 
 def _time(found: Spotted, at: int) -> str:

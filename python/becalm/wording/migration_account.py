@@ -26,6 +26,11 @@ def sentence(found: Accounted) -> str:
     if gain.sure:
         lost = time(Mean(-gain.value, gain.half))
         return f"Waiting for sweet spots loses {lost} a move: {moved} cost {time(cost)} each at random moments."
+    if all(each.why != "spot" for each in found.trials):
+        return (
+            f"Nothing to gain by waiting for sweet spots: of {moved}, which cost {time(cost)} each at random moments, "
+            "none came to be made at one."
+        )
     bound = gain.value + gain.half
     return (
         f"Nothing to gain by waiting for sweet spots: {moved} cost {time(cost)} each at random moments, and a gain "

@@ -1,6 +1,7 @@
 """What moves cost on simulated caches: exactly where that is known, paired, and said with its interval."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -73,6 +74,9 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
     assert sentence(account(10_000, -12_000, 1_000)).startswith(
         "Nothing to gain by waiting for sweet spots: 3 moves of"
     )
+    none = account(0.0, 0.0, 0.0)
+    none = replace(none, trials=tuple(replace(each, why="not_worth_waiting") for each in none.trials))
+    assert sentence(none).endswith("each at random moments, none came to be made at one.")
     assert Mean.of([1.0, 2.0, 3.0]).half == pytest.approx(4.302653 / 3**0.5)
     assert "p = 0, windows of 1.000 ms" in whys(gained)
 
@@ -98,7 +102,8 @@ def test_typed_it_is_a_table_json_or_markdown():
     assert run.exit_code == 0, run.output
     assert "Nothing to gain by waiting for sweet spots" in " ".join(run.output.split())
     assert "less at spots" in run.output
-    found = json.loads(CliRunner().invoke(command_migrate, [*words, "--json"]).output)
+    found = json.loads(CliRunner().invoke(command_migrate, [*words, "--json", "--reuse", "0", "--seed", "0"]).output)
+    assert found["reuse"] == 0
     assert (found["kind"], found["to"], len(found["trials"])) == ("migration-account", "same", 3)
     assert "| less at spots |" in CliRunner().invoke(command_migrate, [*words, "--markdown"]).output
     for more, why in ((["--limit", "1ms"], "--limit is about a running process"), (["--for", "1s"], "--for is about")):

@@ -12,6 +12,7 @@ import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.recorded import Counting, Recorded, Records
 from becalm.study import counted_stream, waiting_move
+from becalm.units import cpu_list
 from becalm.verbs import migrate as verb
 
 PAIR = {"name": "cache-references", "level": "LLC"}
@@ -134,6 +135,46 @@ def test_what_was_named_and_cannot_be_counted_is_refused(root):
     with pytest.raises(RefusedError, match="llc cannot be counted here"):
         move(host, root, events="llc")
     assert host.on == []
+
+
+class Unplugged(Recorder):
+    """A machine that loses CPUs as soon as it is recorded, and whose agent then refuses them."""
+
+    def __init__(self, rows, root, left):
+        super().__init__(rows)
+        self.root, self.left = root, left
+
+    def record(self, recording, pid=None, *, started=None):
+        (self.root / "sys/devices/system/cpu/online").write_text(f"{self.left}\n")
+        yield from super().record(recording, pid, started=started)
+
+    @contextmanager
+    def hold(self, settings, *, dangerous=False):
+        cpus = cpu_list(dict(settings.values)["process_cpus"].partition(":")[2])
+        online = cpu_list((self.root / "sys/devices/system/cpu/online").read_text().strip())
+        if not set(cpus) <= set(online):
+            raise RefusedError("of the CPUs 2, 2 are not online")
+        with super().hold(settings, dangerous=dangerous) as on:
+            yield on
+
+
+def test_a_cpu_that_goes_offline_while_it_waits_is_refused_and_nothing_stays_bound(rows, root):
+    host = Unplugged(rows, root, "0-1")
+    with pytest.raises(RefusedError, match="2 are not online"):
+        move(host, root)
+    assert host.held == ["10@1010:0,1,2,3"]
+    assert host.on == []
+
+
+def test_the_least_loaded_is_chosen_of_the_cpus_that_are_left(rows, root):
+    host = Unplugged(rows, root, "0-1")
+    becalm.migrate(10, host=host, root=root, at_sweetspot=True, duration="1ms", window="1ms", rules="published")
+    assert host.held[-1] == "10@1010:0"
+    alone = Unplugged(rows, root, "1")
+    (root / "sys/devices/system/cpu/online").write_text("0-3\n")
+    with pytest.raises(RefusedError, match="of which 1 are online: there is no other one"):
+        becalm.migrate(10, host=alone, root=root, at_sweetspot=True, duration="1ms", window="1ms", rules="published")
+    assert alone.on == []
 
 
 def test_threads_with_cpus_of_their_own_are_not_changed_before_it_is_moved(rows, root):

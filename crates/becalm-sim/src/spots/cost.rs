@@ -1,4 +1,5 @@
-//! What a migration cost: the misses that its program had afterwards above those of the same phase before.
+//! What a migration cost: the misses that its program had afterwards above those of the same phase before, and the
+//! references, which are what cold private caches cost where both CPUs share the last one.
 
 use serde::Serialize;
 
@@ -18,6 +19,10 @@ pub struct Migration {
     pub error: Option<f64>,
     /// Until nothing was left of it.
     pub until_ns: Option<u64>,
+    /// References above those of as much time before, and their standard error by what windows before differed: right of a
+    /// program that runs all the time.
+    pub excess_references: Option<f64>,
+    pub references_error: Option<f64>,
 }
 
 /// Windows of before that say what is usual, and windows after of which the excess is summed.
@@ -32,7 +37,17 @@ const SIGMAS: f64 = 2.0;
 
 impl Migration {
     pub fn new(program: usize, time_ns: u64, from: u32, to: u32) -> Self {
-        Self { program, time_ns, from, to, excess_misses: None, error: None, until_ns: None }
+        Self {
+            program,
+            time_ns,
+            from,
+            to,
+            excess_misses: None,
+            error: None,
+            until_ns: None,
+            excess_references: None,
+            references_error: None,
+        }
     }
 }
 
@@ -56,6 +71,9 @@ pub fn cost(moved: Migration, windows: &[Window], spots: &[Spot]) -> Migration {
     if before.len() < LEAST {
         return moved;
     }
+    let more = references(&before, &windows[first..], over);
+    let (excess_references, references_error) = (more.map(|each| each.0), more.map(|each| each.1));
+    let moved = Migration { excess_references, references_error, ..moved };
     let usual = before.iter().fold(Counts::default(), |sum, each| sum + each.own);
     let rate = usual.ratio();
     let (mut excess, mut references) = (0.0, 0.0);
@@ -78,6 +96,32 @@ pub fn cost(moved: Migration, windows: &[Window], spots: &[Spot]) -> Migration {
     moved
 }
 
+/// References above the usual ones of as much time, until a window is within what windows before differ, and their error.
+fn references(before: &[&Window], after: &[Window], over: u64) -> Option<(f64, f64)> {
+    let length = |window: &Window| window.end_ns.saturating_sub(window.start_ns).max(1) as f64;
+    let count = before.len() as f64;
+    let rates: Vec<f64> = before.iter().map(|each| each.own.references as f64 / length(each)).collect();
+    let mean = rates.iter().sum::<f64>() / count;
+    let spread = (rates.iter().map(|each| (each - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+    let (mut excess, mut time, mut many) = (0.0, 0.0, 0.0);
+    for window in after.iter().filter(|each| each.own.references > 0).take(AFTER) {
+        if !window.known || window.start_ns >= over {
+            return None;
+        }
+        let long = length(window);
+        let above = window.own.references as f64 - mean * long;
+        excess += above;
+        time += long;
+        many += 1.0;
+        if above <= SIGMAS * (spread * long).max(1.0) {
+            let mean_length = time / many;
+            let error = spread * mean_length * (many + many * many / count).sqrt();
+            return Some((excess, error));
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +136,20 @@ mod tests {
             known: true,
             last: false,
         }
+    }
+
+    #[test]
+    fn references_more_are_a_cost_too_where_no_miss_is() {
+        let mut windows: Vec<Window> = (0..30).map(|number| window(number, 100)).collect();
+        windows.iter_mut().step_by(2).for_each(|each| each.own.references += 20);
+        windows[20].own.references = 12_010;
+        windows[21].own.references = 11_010;
+        let found = cost(Migration::new(0, 200, 0, 1), &windows, &[]);
+        let (excess, error) = found.excess_references.zip(found.references_error).expect("known");
+        assert!((excess - 3_000.0).abs() < 20.0 && error > 10.0 && error < 30.0, "{excess} {error}");
+        windows[21].known = false;
+        assert_eq!(cost(Migration::new(0, 200, 0, 1), &windows, &[]).excess_references, None, "not known");
+        assert_eq!(cost(Migration::new(0, 20, 0, 1), &windows, &[]).excess_references, None, "two windows");
     }
 
     #[test]
