@@ -3,8 +3,9 @@
     python bench/scale.py
 
 The real measuring loop, history, statistics and store work on the host `null`, which runs nothing and answers at
-once: what is seen is becalm's own cost. Each size runs in a process of its own. The time for a run is taken from the
-moments at which the loop says that runs are stored, in the first and in the last tenth of them.
+once: what is seen is becalm's own cost. For each tenth of a second of its clock a record of load is stored, with all
+its columns, as the agent makes them on a machine. Each size runs in a process of its own. The time for a run is taken
+from the moments at which the loop says that runs are stored, in the first and in the last tenth of them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from campaign import OUT, Record, begun, describe, save, saved, table, timed
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+LOAD_NS = 100_000_000
+"""A record of load spans runs until so much time has passed, as the agent's."""
+
 WANTED_BYTES = 150_000_000
 WANTED_SLOWDOWN = 1.5
 """Largest ratio of the times for a run in the last and in the first tenth that still counts as not slowing down."""
@@ -31,10 +36,40 @@ WANTED_SLOWDOWN = 1.5
 def child(store: Path, runs: int) -> Record:
     """Compare two programs on the host `null` with `runs` runs in all; called in a fresh process."""
     import becalm
+    from becalm.hosts import Event, Loads, MeasureRequest, Runs
+    from becalm.hosts.null import NullHost
+    from becalm.load.record import Load
     from becalm.nouns.progress import Quiet
+    from becalm.nouns.run import Run
     from becalm.nouns.stopping_rule import StoppingRule
+    from becalm.store import Store
 
     moments: list[tuple[int, float]] = []
+
+    measure, pending = NullHost.measure, list[Run]()
+    numbers = [name for name, of in Load.__annotations__.items() if "int" in str(of) or "float" in str(of)]
+    counted: dict[str, Any] = dict.fromkeys(numbers, 123_456_789)
+    full = Load(0, 0, 0, 0)._replace(**counted)
+
+    def loaded(host: NullHost, request: MeasureRequest) -> Iterator[Event]:
+        for event in measure(host, request):
+            yield event
+            if isinstance(event, Runs):
+                pending.extend(event.rows)
+            while pending and pending[-1].started_ns - pending[0].started_ns >= LOAD_NS:
+                count = sum(run.started_ns - pending[0].started_ns < LOAD_NS for run in pending)
+                first, last = pending[0], pending[count - 1]
+                begun_ns, ended_ns = first.started_ns, last.started_ns + last.wall_ns
+                own: dict[str, Any] = {
+                    "first": first.seq,
+                    "last": last.seq,
+                    "started_ns": begun_ns,
+                    "interval_ns": ended_ns - begun_ns,
+                }
+                del pending[:count]
+                yield Loads([full._replace(**own)])
+
+    NullHost.measure = loaded  # type: ignore[method-assign, assignment]
 
     class Clock(Quiet):
         def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
@@ -48,13 +83,17 @@ def child(store: Path, runs: int) -> Record:
         [["one"], ["two"]], host="null", runs=runs // 2, warmup=0, store=str(store), seed=1, listener=Clock()
     )
     ended = time.monotonic()
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with Store.open(str(store)) as opened:
+        loads = sum(1 for _ in opened.loads(verdict.study or 0))
     return {
         "runs": sum(each.runs for each in verdict.summaries),
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_bytes": peak_bytes,
         "first_s": per_run_s(moments, 0.0, 0.1),
         "last_s": per_run_s(moments, 0.9, 1.0),
         "conclusion_s": ended - moments[-1][1],
         "wall_s": ended - begun,
+        "loads": loads,
         "store_bytes": sum(file.stat().st_size for file in store.parent.glob(store.name + "*")),
     }
 
@@ -68,10 +107,20 @@ def per_run_s(moments: Sequence[tuple[int, float]], start: float, end: float) ->
 
 def report(result: Record) -> str:
     """Markdown: the machine and one row for each size."""
-    header = ["Runs", "Peak memory, MB", "First tenth, µs a run", "Last tenth", "All, s", "Conclusion, s", "Store, MB"]
+    header = [
+        "Runs",
+        "Records of load",
+        "Peak memory, MB",
+        "First tenth, µs a run",
+        "Last tenth",
+        "All, s",
+        "Conclusion, s",
+        "Store, MB",
+    ]
     rows = [
         [
             f"{r['runs']:,}",
+            f"{r.get('loads', 0):,}",
             f"{r['peak_bytes'] / 1e6:.0f}",
             *(f"{1e6 * r[key]:.1f}" for key in ("first_s", "last_s")),
             *(f"{r[key]:.1f}" for key in ("wall_s", "conclusion_s")),
@@ -87,7 +136,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
     largest = max(rows, key=lambda r: int(r["runs"]))
     slowdown = largest["last_s"] / largest["first_s"]
     return [
-        f"{largest['runs']:,} runs in {largest['peak_bytes'] / 1e6:.0f} MB, wanted at most "
+        f"{largest['runs']:,} runs with their loads in {largest['peak_bytes'] / 1e6:.0f} MB, wanted at most "
         f"{WANTED_BYTES / 1e6:.0f}: " + ("met" if largest["peak_bytes"] <= WANTED_BYTES else "not met"),
         f"a run in the last tenth took {slowdown:.2f} times as long as in the first, wanted at most "
         f"{WANTED_SLOWDOWN:g}: " + ("met" if slowdown <= WANTED_SLOWDOWN else "not met"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coverage
-from becalm.stats.paired import PairedEstimate, RepeatedPairs
+from becalm.stats.paired import PairedEstimate, Pairs, RepeatedPairs, Score, locate, standard_error
 
 
 def draw(noise: np.ndarray, difference: float, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -40,6 +40,33 @@ def test_brownian_drift_is_taken_off_by_the_neighbours() -> None:
     assert found.adjusted > 0.95
     # The middle third of three Brownian steps, less a third of all three: variance 2/3.
     assert found.standard_error / raw == pytest.approx(math.sqrt(2 / 3) / math.sqrt(0.95), rel=0.03)
+
+
+def test_a_difference_moves_the_estimate_by_itself_and_changes_nothing_else() -> None:
+    """What neighbours say of a pair is said of the same program: the difference between them is taken off first."""
+    for seed in range(5):
+        noise = 0.01 * np.cumsum(np.random.default_rng(seed).standard_normal(120))
+        none, some = (once(draw(noise, size, np.random.default_rng(seed))) for size in (0.0, 0.3))
+        assert none.adjusted > 0.5
+        assert some.estimate - none.estimate == pytest.approx(0.3, abs=1e-5)
+        for name in ("standard_error", "adjusted", "detectable"):
+            assert getattr(some, name) == pytest.approx(getattr(none, name), rel=1e-3)
+        assert some.high - some.low == pytest.approx(none.high - none.low, rel=1e-3)
+
+
+def test_the_standard_error_is_that_of_the_slope_of_the_scores() -> None:
+    unbalanced = 0
+    for seed in range(8):
+        noise = 0.01 * np.cumsum(np.random.default_rng(seed).standard_normal(60))
+        pairs = Pairs.of(*draw(noise, 0.1, np.random.default_rng(seed)))
+        unbalanced += abs(pairs.label.sum()) > 0.1
+        estimate = locate(pairs)
+        score = Score(pairs, estimate)
+        scores, step = score.scores(estimate), 1e-7 * score.scale
+        slope = float((score.scores(estimate - step) - score.scores(estimate + step)).sum()) / (2 * step)
+        expected = math.sqrt(float(scores @ scores)) / slope
+        assert standard_error(score, estimate) == pytest.approx(expected, rel=1e-4)
+    assert unbalanced > 3, "with labels that cancel, their sign would not show"
 
 
 def test_outliers_are_bounded_also_next_door() -> None:

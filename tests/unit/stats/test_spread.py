@@ -16,6 +16,7 @@ from becalm.stats.spread import (
     MAD,
     Estimator,
     bias,
+    f_detectable,
     log_spreads,
     loop_spread,
     mean_ratio,
@@ -130,6 +131,14 @@ def test_many_signs_are_near_to_what_counting_would_give() -> None:
     for seed in range(5):
         d = np.random.default_rng(seed).normal(0.5, 1, 20)
         assert sign_flip(d) == pytest.approx(float(np.mean(np.abs(signs @ d) >= abs(d.sum()))), abs=0.02)
+
+
+def test_a_detectable_ratio_of_deviations_is_called_four_times_of_five() -> None:
+    for df in ((14.0, 14.0), (5.0, 40.0), (55.0, 55.0)):
+        ratio = f_detectable(df, 0.05)
+        assert ratio > 1
+        # F of the samples over the true ratio of variances is F distributed.
+        assert stats.f.sf(stats.f.ppf(0.975, *df) / ratio**2, *df) == pytest.approx(0.8, abs=1e-9)
 
 
 def test_loops_for_a_ratio_agree_with_what_is_detectable() -> None:
