@@ -154,7 +154,8 @@ def _one(host: str | Host, name: str, measure: Measure, gathered: MergedProgress
         found = measure(host, heard)
     except BecalmError as error:
         if not interrupts.stopped():
-            gathered.listener.warned(f"{name} was lost, the others continue: {error}")
+            what = "takes no part" if isinstance(error, UsageError) else "was lost"
+            gathered.listener.warned(f"{name} {what}, the others continue: {error}")
         return _Outcome(None, error, heard.study)
     except BaseException as error:
         return _Outcome(None, None, heard.study, error)

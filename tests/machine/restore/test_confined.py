@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import zlib
 from pathlib import Path
@@ -206,6 +207,18 @@ def test_a_journal_of_somebody_else_is_refused(root, outside, how):
     (root / "second").unlink(missing_ok=True)
     assert changed(before, snapshot(root)) == {}
     assert path.exists()
+
+
+@pytest.mark.parametrize("place", ["var/lib/becalm/journal"])
+def test_a_pipe_in_place_of_a_file_of_becalms_is_refused(root, place):
+    """Opening one would wait for somebody at its other end, for ever."""
+    before = snapshot(root)
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(root / place)
+    with Agent(root) as agent:
+        assert place in agent.error("hold", settings={"swappiness": 5})["message"]
+    assert changed(before, snapshot(root)) == {}
+    assert stat.S_ISFIFO((root / place).lstat().st_mode)
 
 
 @pytest.mark.parametrize("name", MACHINES)
