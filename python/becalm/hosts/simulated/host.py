@@ -138,6 +138,7 @@ class SimHost(NoMachine):
         self._noise = noise(np.random.default_rng(seed)) if noise else None
         self._base_ns: npt.NDArray[np.float64] = np.empty(0)
         self._states: list[State] = []
+        self._known: dict[Settings, State] = {}
         self._now_ns = 1_600_000_000_000_000_000
         self.boot_ns = machine.boot_ns
         self.boots = 0
@@ -168,10 +169,13 @@ class SimHost(NoMachine):
         refuse_metrics(self.name, workloads)
         refuse_kernels(self.name, workloads)
         base_ns = [self._base(workload) for workload in workloads]
-        self._states = [self.machine.state(each or Settings()) for each in settings]
+        asked = [each or Settings() for each in settings]
+        # A search defines all that it has tried again with each new place.
+        self._known |= {each: self.machine.state(each) for each in asked if each not in self._known}
+        self._states = [self._known[each] for each in asked]
         self._base_ns = np.array(base_ns, dtype=float)
         self._limits_ns = [workload.timeout_ns for workload in workloads]
-        self._boots_of = [at_boot(each or Settings()) for each in settings]
+        self._boots_of = [at_boot(each) for each in asked]
         return [workload.argv[0] for workload in workloads]
 
     def _base(self, workload: Workload) -> int:
