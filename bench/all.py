@@ -66,6 +66,7 @@ TABLE = (
     Bench("steady", 11, ("--budget", "60", "--loops", "9")),
     Bench("clock", 5, ("--seconds", "270")),
     Bench("clock_arm", 1, ("--quick",), printed=True),
+    Bench("counters_arm", 1, printed=True),
     Bench("causes", 8, ("--campaigns", "1"), printed=True),
     Bench("simulate", 2),
     Bench("place", 5),
