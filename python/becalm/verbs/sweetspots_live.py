@@ -38,6 +38,9 @@ INTERVAL_NS = 1_000_000_000
 
 WINDOW_NS = 5_000_000
 
+BATCH_NS = 100_000_000
+"""Nobody acts on records here: ten events a second cost less than a hundred."""
+
 
 def record_sweetspots(
     command: str | Sequence[str] | None = None,
@@ -77,7 +80,7 @@ def record_sweetspots(
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
     question = asked(rules, window)
-    recording = Recording(events, duration_ns(window) if window else WINDOW_NS, cpus=cpus)
+    recording = Recording(events, duration_ns(window) if window else WINDOW_NS, BATCH_NS, cpus)
     if cpus is not None:
         cpu_list(cpus)
     workload = None if command is None else Workload.of(command, output=Output(output), expect=None)

@@ -160,6 +160,16 @@ impl Recorder {
             });
         }
         self.waiting = waiting;
+        if end {
+            let records = &mut self.records;
+            self.threads.end(|each| {
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                each.write(out);
+                *records += 1;
+            });
+        }
         self.records - before
     }
 

@@ -1,6 +1,9 @@
 //! `Threads`, of which processes threads are: whoever was there before the first record is introduced by the first that names it.
+//!
+//! The kernel says that a task exits before it leaves its CPU for the last time, and it may be preempted in between. Its end is
+//! passed on when it is over: after it has left without being preempted, or at the end of the records.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lane::Named;
 use super::record::{Record, Task, What};
@@ -13,6 +16,8 @@ const MOST: usize = 1 << 18;
 pub struct Threads {
     process_of: HashMap<Task, Task>,
     ended: HashSet<Task>,
+    /// Those that exit, with the record of it.
+    exiting: BTreeMap<Task, Record>,
 }
 
 impl Threads {
@@ -31,6 +36,8 @@ impl Threads {
                 self.process_of.remove(&task);
                 // It goes on for a while, and is nobody new then.
                 self.ended.insert(task);
+                self.exiting.insert(task, record);
+                return;
             }
             _ => {}
         }
@@ -45,6 +52,18 @@ impl Threads {
             put(&Record { what: What::Fork { parent: 0, child, process }, ..record });
         }
         put(&record);
+        if let What::Switch { out, preempted: false, .. } = record.what {
+            if self.exiting.remove(&out).is_some() {
+                put(&Record { what: What::Exit(out), ..record });
+            }
+        }
+    }
+
+    /// The records are at their end: whoever exits has ended.
+    pub fn end(&mut self, mut put: impl FnMut(&Record)) {
+        for record in std::mem::take(&mut self.exiting).values() {
+            put(record);
+        }
     }
 }
 
@@ -67,6 +86,22 @@ mod tests {
         pass(What::Exit(7), [None; 2]);
         pass(switch, [None, Some((5, 7))]);
         let fork = |child, process| What::Fork { parent: 0, child, process };
-        assert_eq!(said, [fork(7, 5), fork(8, 8), switch, switch, What::Exit(7), switch]);
+        assert_eq!(said, [fork(7, 5), fork(8, 8), switch, switch, switch, What::Exit(7)]);
+    }
+
+    #[test]
+    fn who_is_preempted_while_it_exits_ends_when_it_leaves_for_good() {
+        let mut threads = Threads::default();
+        let mut said = Vec::new();
+        let switch = |out, to, preempted| What::Switch { out, to, preempted };
+        for what in
+            [What::Exit(7), switch(7, 3, true), switch(3, 7, false), switch(7, 3, false), What::Exit(9)]
+        {
+            threads.introduce(record(what), [None; 2], |each| said.push(each.what));
+        }
+        threads.end(|each| said.push(each.what));
+        let ends =
+            [switch(7, 3, true), switch(3, 7, false), switch(7, 3, false), What::Exit(7), What::Exit(9)];
+        assert_eq!(said, ends);
     }
 }

@@ -107,6 +107,10 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
         order.push(time(&said), (cpu, said), &mut pass);
     }
     order.end(&mut pass);
+    threads.end(|each| {
+        records += 1;
+        put(each);
+    });
     let Some(events) = events else { return Err(PerfError::Lacks("records in it")) };
     if !switches {
         return Err(PerfError::Lacks("records of who runs next (--switch-events)"));
