@@ -34,12 +34,8 @@ from becalm.wording import migrating as wording
 @click.option("--seed", type=int, help="With account: of moments and places of pages.  [0]")
 @click.option("--cache", metavar="SIZE", help="With account: of each simulated last-level cache.  [6M]")
 @options.one(becalm.SessionOptions, "sudo")
-@output.as_json
-@output.markdown
-@output.plain
-def command_migrate(
-    pid: str, cpu: str, as_json: bool, markdown: bool, plain: bool, keep: bool, sudo: bool, **given: Any
-) -> None:
+@output.options
+def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) -> None:
     """Move a running process to another CPU, all threads of it (docs/how-to/migrate.md).
 
     CPU is a number, a list such as 2-3, or least-loaded.
@@ -58,6 +54,7 @@ def command_migrate(
     With account and a simulated program in the place of the process: what moving it costs at sweet spots, at random
     moments and not moved.
     """
+    out = output.Output.of(given)
     chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     account = pid == "account"
     for name in ("moves", "reuse", "seed", "cache") if not account else ("at_sweetspot", "limit", "events", "duration"):
@@ -66,14 +63,16 @@ def command_migrate(
     if account:
         if "llc" in chosen:
             chosen["to"] = chosen.pop("llc")
-        output.Output.of({"as_json": as_json, "markdown": markdown, "plain": plain}).show(
-            becalm.account_migration(cpu, **chosen)
-        )
+        out.show(becalm.account_migration(cpu, **chosen))
         return
+    if out.markdown or out.report is not None:
+        raise UsageError(wording.not_both("--markdown" if out.markdown else "--report", account))
     if not (pid.isdecimal() and 0 < int(pid) < 2**31):
         raise UsageError(wording.no_number(pid))
-    done = becalm.migrate(int(pid), cpu, keep=keep, sudo=sudo, say=None if as_json else output.warned, **chosen)
-    if as_json:
+    done = becalm.migrate(
+        int(pid), cpu, keep=keep, sudo=sudo, say=None if out.as_json or out.quiet else output.warned, **chosen
+    )
+    if out.as_json:
         output.print_json("migrated", done.to_json())
         return
     for each in ([done.sentence] if keep else []) + list(done.remarks):

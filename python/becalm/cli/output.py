@@ -111,8 +111,8 @@ class Output:
         with listener(quiet=self.quiet or quiet, live=live and not self.plain, lines=lines, plain=self.plain) as heard:
             yield heard
 
-    def show(self, found: Any, store: str | bool | None = None) -> None:
-        """Print it, and write the report that was asked for."""
+    def show(self, found: Any, store: str | bool | None = None, **more: Any) -> None:
+        """Print it, and write the report that was asked for. `more`: what its report on the terminal takes besides."""
         from becalm.report import drawn
 
         if self.as_json:
@@ -125,7 +125,7 @@ class Output:
             from becalm.report.terminal import console
 
             screen = console(plain=self.plain, stderr=self.beside)
-            screen.print(drawn.on_terminal(found, plain=self.plain, columns=screen.width))
+            screen.print(drawn.on_terminal(found, plain=self.plain, columns=screen.width, **more))
         if self.report is not None:
             write(found, self.report)
         sys.stdout.flush()

@@ -105,10 +105,7 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 @options.one(becalm.SessionOptions, "sudo")
 @click.option("--force", is_flag=True, help="Also by a profile of another machine, and what gains nothing.")
 @click.option("--host", default="local", show_default=True, help="Where the programs will run.")
-@output.as_json
-@output.markdown
-@output.plain
-@output.report
+@output.options
 def command_place(
     reference: str,
     explain: bool,
@@ -121,10 +118,6 @@ def command_place(
     watch: bool,
     every: str | None,
     sudo: bool,
-    as_json: bool,
-    markdown: bool,
-    plain: bool,
-    report: str | None,
     **given: Any,
 ) -> None:
     """Say which programs belong together on a chip; where all share one cache, which run at a time.
@@ -142,8 +135,6 @@ def command_place(
 
     `simulate` and `train` need no machine (docs/reference/placement.md).
     """
-    from becalm.report import drawn
-    from becalm.report import placement as placed
     from becalm.report.placement_export import lines
     from becalm.wording import placing
 
@@ -152,10 +143,10 @@ def command_place(
         belongs = watch if name == "every" else put_on or (watch and name == "for")
         if value and not belongs:
             raise UsageError(placing.needs("--watch" if name == "every" else "--apply", f"--{name}"))
-    path = None if report is None else output.checked(report)
+    out = output.Output.of(given)
     if put_on or watch:
-        if path is not None or markdown:
-            raise UsageError(placing.advice_alone("--markdown" if markdown else "--report"))
+        if out.report is not None or out.markdown:
+            raise UsageError(placing.advice_alone("--markdown" if out.markdown else "--report"))
         running = {name: given[name] for name in ("chips", "force", "host")}
         if watch:
             running |= {} if every is None else {"every": every}
@@ -164,30 +155,25 @@ def command_place(
         done = becalm.apply_placement(
             reference, pid=pid, pids=pids, duration=duration, hold=hold, sudo=sudo, say=output.warned, **running
         )
-        if as_json:
+        if out.as_json:
             output.print_json("placed", done.to_json())
             return
         for each in ([] if duration or hold else [done.sentence]) + list(done.remarks):
             echo(each)
         return
     found = becalm.place(reference, **given)
-    if export is not None:
-        made = becalm.export_placement(found, export)
-        if as_json:
-            output.print_json("placement-export", made.to_json())
-            return
+    if export is None:
+        out.show(found, explain=explain)
+        return
+    made = becalm.export_placement(found, export)
+    if out.as_json:
+        output.print_json("placement-export", made.to_json())
+    else:
         echo("\n".join(lines(made)))
         for each in (made.note, *found.warnings):
             output.warned(each)
-    elif as_json:
-        value = found.to_json()
-        output.print_json(value["kind"], value)
-    elif markdown:
-        echo(drawn.as_markdown(found), nl=False)
-    else:
-        console(plain=plain).print(placed.on_terminal(found, explain=explain, plain=plain))
-    if path is not None:
-        output.write(found, path)
+    if out.report is not None:
+        output.write(found, out.report)
 
 
 def _show(found: Any, as_json: bool, markdown: bool, plain: bool) -> None:

@@ -69,10 +69,10 @@ def home(found: object) -> ModuleType:
     return importlib.import_module(f"becalm.report.{HOMES.get(name, name.lower())}")
 
 
-def on_terminal(found: Conclusion, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees of it. `plain`: ASCII but for the units, no colours."""
+def on_terminal(found: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
+    """Everything a person sees of it. `plain`: ASCII but for the units, no colours; `more`: of its own report."""
     draw: Callable[..., RenderableType] = home(found).on_terminal
-    return draw(found, plain=plain, columns=columns)
+    return draw(found, plain=plain, columns=columns, **more)
 
 
 def as_markdown(found: Conclusion) -> str:

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "bisect": "builds commits of a repository",
     "profile": "runs programs beside each other (tests/machine/test_co_runs.py)",
     "place": "needs a profile (test_placing.py)",
+    "migrate": "moves a process (tests/machine/restore/test_migrate.py)",
     "install-service": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip
 """Verbs that are tried on real machines (tests/machine)."""
