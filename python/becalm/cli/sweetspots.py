@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -31,14 +32,15 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--llc", metavar="SIZE", help="A simulated last-level cache of another size. [default: 6M]")
 @click.option("--save", metavar="FILE.json", help="Write the records, for --from.")
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
+@click.option("--parquet", metavar="FILE", help="Write the windows as Parquet.")
 @click.option("--trace", metavar="FILE", help="Write them for ui.perfetto.dev: .json, else protobuf.")
 @click.option("--log", metavar="FILE", help="Write the first program's windows as a log of the thesis.")
 @output.options
 @click.argument("words", nargs=-1, metavar="[CMD... | simulate WORKLOAD...]")
 def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
-    trace: str | None, log: str | None, events: str | None, cpus: str | None, host: str | None, sudo: bool,
-    **given: Any,
+    trace: str | None, log: str | None, parquet: str | None, events: str | None, cpus: str | None, host: str | None,
+    sudo: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
@@ -51,6 +53,10 @@ def command_sweetspots(
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
     out = output.Output.of(given)
+    if parquet is not None:
+        from becalm.report.formats import columns
+
+        columns.needed()
     simulated = words[:1] == ("simulate",) and bool(words[1:])
     live = {"events": events, "cpus": cpus, "host": host, "sudo": sudo}
     chosen = {name: value for name, value in live.items() if value}
@@ -83,6 +89,8 @@ def command_sweetspots(
         )
     if table is not None:
         _write(table, found.to_csv())
+    if parquet is not None:
+        _written(parquet, lambda path: columns.write(found.to_columns(), path))
     if trace is not None:
         from becalm.report import sweetspots_perfetto
 
@@ -105,8 +113,12 @@ def _recorded(words: tuple[str, ...], pid: int | None, out: output.Output, chose
 
 
 def _write(path: str, content: str | bytes) -> None:
+    _written(path, lambda to: to.write_bytes(content.encode() if isinstance(content, str) else content))
+
+
+def _written(path: str, write: Callable[[Path], object]) -> None:
     try:
-        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
+        write(Path(path))
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     echo(f"Written: {path}", err=True)

@@ -44,6 +44,11 @@ class Spotted:
         """In order of time: program, kind (0, 1, 2), time, counts, threshold."""
         return sorted(self.found["spots"], key=lambda each: each["time_ns"])
 
+    @property
+    def start_ns(self) -> int:
+        """What a person counts times from: the begin of a recording whose times are those of a clock, else 0."""
+        return int(self.found["from_ns"]) if self.source in ("perf", "live") else 0
+
     def windows(self, program: int | None = None) -> Iterator[dict[str, Any]]:
         """Windows as they are read: the marks one by one."""
         for number, *counts, marks in self.found.get("windows", ()):
@@ -67,6 +72,11 @@ class Spotted:
         writer.writeheader()
         writer.writerows({name: int(value) for name, value in each.items()} for each in self.windows())
         return text.getvalue()
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The same by column."""
+        rows = list(self.windows())
+        return {name: [each[name] for each in rows] for name in COLUMNS}
 
     def to_log(self, program: int = 0) -> str:
         """The thesis's log of one program."""

@@ -47,7 +47,13 @@ def as_html(found: Spotted) -> str:
     """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
     title, *lines = found.sentence.splitlines()
     programs, *others = tables(found)
-    parts = [Part("Ratio of misses", tuple(sweetspots_figures.curves(found)), programs)]
+    parts = [
+        Part(
+            wording.drawn(found),
+            tuple(sweetspots_figures.curves(found)),
+            programs,
+        )
+    ]
     parts += [Part(each.title[:1].upper() + each.title[1:] or "Sweet spots", (), each) for each in others]
     return filled(
         "parts.html",
@@ -90,7 +96,7 @@ def tables(found: Spotted) -> Iterator[Table]:
     yield Table("", ("task", "references", "missed", "type 0", "type 1", "type 2"), tuple(rows), (1, 2, 3, 4, 5))
     names = [f"{each['task']}" for each in found.programs]
     spots = [
-        (_time(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
+        (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
         for each in found.spots[:MOST]
     ]
     if spots:
@@ -98,7 +104,7 @@ def tables(found: Spotted) -> Iterator[Table]:
         yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
     moved = [
         (
-            _time(found, each["time_ns"]),
+            _at(found, each["time_ns"]),
             names[each["program"]],
             f"{each['from']} to {each['to']}",
             *_excess(each),
@@ -122,6 +128,11 @@ def _excess(moved: dict[str, Any]) -> tuple[str, str]:
 def _lasted(found: Spotted, moved: dict[str, Any]) -> str:
     """How long the misses of it lasted."""
     return "" if moved["until_ns"] is None else _time(found, moved["until_ns"] - moved["time_ns"])
+
+
+def _at(found: Spotted, at: int) -> str:
+    """When, since the begin."""
+    return _time(found, at - found.start_ns)
 
 
 def _time(found: Spotted, at: int) -> str:

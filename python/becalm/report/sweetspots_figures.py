@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from becalm.migration.spotted import Spotted
@@ -36,42 +36,48 @@ def curves(found: Spotted) -> Iterator[Picture]:
 
 
 def _curve(found: Spotted, number: int, name: str) -> str:
-    last = found.found["until_ns"]
+    last = found.found["until_ns"] - found.start_ns
     size, unit = (
         next((each for each in UNITS if last >= each[0]), (1.0, "ns")) if found.unit == "ns" else (1, found.unit)
     )
+
+    def at(ns: int) -> float:
+        return (ns - found.start_ns) / size
+
     with figure(2.4) as (drawn, axes):
         for each in found.found["states"]:
             if each["program"] == number:
                 color = ALARM if each["kind"] == 2 else AFTER
-                axes.axvspan(each["from_ns"] / size, each["until_ns"] / size, color=color, alpha=0.12, linewidth=0)
+                axes.axvspan(at(each["from_ns"]), at(each["until_ns"]), color=color, alpha=0.12, linewidth=0)
         top = 0.0
         for part in _known(found, number):
-            ends = [*(each["from_ns"] / size for each in part), part[-1]["until_ns"] / size]
+            ends = [*(at(each["from_ns"]) for each in part), at(part[-1]["until_ns"])]
             ratios = [100 * each["misses"] / each["references"] for each in part]
             top = max(top, *ratios)
             axes.step(ends, [*ratios, ratios[-1]], where="post", color=BEFORE, linewidth=1.2)
         top = top or 1.0
-        _spots(axes, found, number, size, top)
+        _spots(axes, found, number, at, top)
         for each in found.found["migrations"]:
             if each["program"] == number:
-                axes.axvline(each["time_ns"] / size, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
-        axes.set_xlim(found.found["from_ns"] / size, max(last, found.found["from_ns"] + 1) / size)
+                axes.axvline(at(each["time_ns"]), color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+        first = found.found["from_ns"]
+        axes.set_xlim(at(first), at(max(found.found["until_ns"], first + 1)))
         axes.set_ylim(0, 1.15 * top)
         axes.grid(axis="y", color=FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel(f"time, {unit}" if found.unit == "ns" else unit)
-        axes.set_ylabel("missed, %")
+        axes.set_ylabel("missed, %" if found.miss_ratio else "share, %")
         return svg(drawn, f"sweet spots of {name}", f"Ratio of misses of {name} over time")
 
 
-def _spots(axes: Axes, found: Spotted, number: int, size: float, top: float) -> None:
+def _spots(axes: Axes, found: Spotted, number: int, at: Callable[[int], float], top: float) -> None:
     """Marks above the curve, and what they mean."""
     shown = False
     for kind, (color, marker) in enumerate(SPOTS):
-        at = [each["time_ns"] / size for each in found.spots if each["program"] == number and each["kind"] == kind]
-        if at:
-            drawn: Any = axes.plot(at, [1.08 * top] * len(at), marker, color=color, markersize=6, linestyle="none")
+        times = [at(each["time_ns"]) for each in found.spots if each["program"] == number and each["kind"] == kind]
+        if times:
+            heights = [1.08 * top] * len(times)
+            drawn: Any = axes.plot(times, heights, marker, color=color, markersize=6, linestyle="none")
             drawn[0].set_label(KINDS[kind])
             shown = True
     if any(each["program"] == number for each in found.found["migrations"]):

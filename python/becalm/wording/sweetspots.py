@@ -22,6 +22,11 @@ def sentence(found: Spotted) -> str:
     return said
 
 
+def drawn(found: Spotted) -> str:
+    """What the pictures show."""
+    return "Ratio of misses" if found.miss_ratio else "Phases of the program (no ratio of misses)"
+
+
 def origin(found: Spotted) -> str:
     """What was counted, and by which rules."""
     rules = found.found["question"]["rules"]

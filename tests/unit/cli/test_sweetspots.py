@@ -1,12 +1,18 @@
 """`becalm sweetspots` as it is typed."""
 
 import json
+from dataclasses import replace
 
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 from tests.unit.migration.test_sources import LOG
 
+import becalm
 from becalm.cli.main import becalm as group
+from becalm.migration.spotted import COLUMNS
+from becalm.report import drawn
+from becalm.wording.measurement import duration
 
 
 def call(*words):
@@ -31,6 +37,23 @@ def test_a_log_becomes_everything_that_is_written(tmp_path, log):
     events = json.loads(names["trace"].read_text())["traceEvents"]
     assert {each["ph"] for each in events} == {"M", "C", "X", "i"}
     assert [each["args"]["ratio"] for each in events if each["ph"] == "C"] == [0.01, 0.9, 0.02]
+
+
+def test_windows_are_written_as_parquet_with_their_kinds(tmp_path, log):
+    to = tmp_path / "windows.parquet"
+    assert call("--from", log, "--parquet", to).exit_code == 0
+    table = pyarrow.parquet.read_table(to)
+    assert table.column_names == list(COLUMNS)
+    assert table.column("references").to_pylist() == [row["references"] for row in becalm.sweetspots(log).windows()]
+    assert (str(table.schema.field("misses").type), str(table.schema.field("known").type)) == ("int64", "bool")
+
+
+def test_times_of_a_recording_begin_with_it_and_those_of_a_log_are_its_own(log):
+    found = becalm.sweetspots(log, rules="published")
+    first = found.spots[0]["time_ns"]
+    assert duration(first) in drawn.as_markdown(found)
+    clock = {**found.found, "from_ns": first - 1_234_000}
+    assert duration(1_234_000) in drawn.as_markdown(replace(found, source="live", found=clock))
 
 
 def test_json_and_markdown(log):

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.errors import MachineError, UsageError, install
+from becalm.errors import MachineError, UsageError
 from becalm.load.record import Series
 from becalm.report.document import Document
+from becalm.report.formats import columns
 
 HEAD = ("program", "first", "last", "time_ns", "interval_ns")
 
@@ -30,7 +31,7 @@ def check(path: Path) -> None:
     if path.suffix not in ENDINGS:
         raise UsageError(f"--series writes {' and '.join(ENDINGS)}, not {path.name!r}.")
     if path.suffix == ".parquet":
-        _arrow()
+        columns.needed()
 
 
 def write(document: Document, path: Path) -> int:
@@ -45,7 +46,7 @@ def write(document: Document, path: Path) -> int:
         if path.suffix == ".csv":
             path.write_text(as_csv(found), encoding="utf-8")
         else:
-            _parquet(found, path)
+            columns.write(found, path, FLOATS)
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror or error}.") from error
     return samples
@@ -88,26 +89,3 @@ def as_csv(found: Mapping[str, Sequence[Any]]) -> str:
     lines.writerow(found)
     lines.writerows(zip(*found.values(), strict=True))
     return out.getvalue()
-
-
-def _parquet(found: Mapping[str, Sequence[Any]], path: Path) -> None:
-    arrow = _arrow()
-    import pyarrow.parquet
-
-    def kind(name: str, column: Sequence[Any]) -> Any:
-        if name == "program":
-            return arrow.string()
-        return arrow.float64() if name in FLOATS or any(isinstance(each, float) for each in column) else arrow.int64()
-
-    columns = {name: arrow.array(column, type=kind(name, column)) for name, column in found.items()}
-    pyarrow.parquet.write_table(arrow.table(columns), path)
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise UsageError(
-            f"Parquet needs pyarrow, which is not installed: {install('pyarrow')}. Or write a .csv file."
-        ) from None
-    return pyarrow
