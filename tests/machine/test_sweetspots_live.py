@@ -1,8 +1,11 @@
 """`becalm sweetspots -- CMD` and `--pid N` on real processes, by events that every machine counts."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -50,6 +53,59 @@ def test_a_running_process_is_recorded_to_its_end(events):
     assert found.programs[0]["ended"]
     assert list(found.windows())
     assert found.found["recording"]["cost_ns"] > 0
+
+
+movable = pytest.mark.skipif(
+    os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2, reason="needs root and two CPUs to move a program to one"
+)
+
+
+@movable
+def test_a_program_is_moved_while_it_is_recorded(capfd):
+    cpus = sorted(os.sched_getaffinity(0))
+    said = "import os, time\nfor _ in range(60): sum(range(200_000)); time.sleep(.01)\nprint(os.sched_getaffinity(0))"
+    found = recorded([sys.executable, "-c", said], migrate=cpus[0], output="inherit")
+    move = found.move
+    assert move["why_not"] is None
+    assert move["done"]["cpus"] == [cpus[0]]
+    # Faults say where another program begins, and Python begins none.
+    assert move["done"]["waited"]["why"] == "hard_limit"
+    assert move["done"]["waited"]["waited_ns"] >= 100_000_000
+    assert move["from_ns"] < move["until_ns"]
+    assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
+    for number in move["migrations"]:
+        assert found.found["migrations"][number]["to"] == cpus[0]
+
+
+@movable
+def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
+    cpus = sorted(os.sched_getaffinity(0))
+    again = """i=$((${I:-0}+1)); export I=$i; [ $i -lt 300 ] || exit 0; sleep 0.01; exec sh -c "$AGAIN" """
+    with subprocess.Popen(["sh", "-c", again], env={**os.environ, "AGAIN": again}) as child:
+        timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        found = recorded(pid=child.pid, migrate="least-loaded")
+        timer.join()
+        assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is put back"
+        child.kill()
+    waited = found.move["done"]["waited"]
+    assert (waited["why"], waited["spot"]) == ("spot", 0)
+
+
+def test_what_cannot_be_moved_is_refused_before_it_runs(tmp_path):
+    never = tmp_path / "ran"
+    for given, error, words in (
+        ({"migrate": 1000}, RefusedError, "as becalm itself, and not 1000"),
+        ({"migrate": "gzip"}, UsageError, "'gzip' is no list of CPUs to move to"),
+        ({"migrate": 0, "host": "ssh://nowhere.invalid"}, UsageError, "not on ssh://nowhere.invalid"),
+        ({"migrate": 0, "limit": "1s"}, UsageError, "at most 100 ms"),
+        ({"limit": "10ms"}, UsageError, "--limit is of the wait"),
+    ):
+        with pytest.raises(error, match=words):
+            becalm.record_sweetspots(["touch", str(never)], events="faults", **given)
+    assert not never.exists()
+    with pytest.raises(UsageError, match="no process 4000000"):
+        becalm.record_sweetspots(pid=4_000_000, events="faults", migrate=0)
 
 
 def test_what_cannot_be_recorded_is_refused_in_a_sentence():

@@ -30,6 +30,16 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
 @click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time.")
 @click.option("--llc", metavar="SIZE", help="A simulated last-level cache of another size. [default: 6M]")
+@click.option(
+    "--migrate",
+    is_flag=False,
+    flag_value="least-loaded",
+    metavar="[CPU]",
+    help="Move it meanwhile at the next sweet spot: 1, 2-3, least-loaded, same or other.",
+)
+@click.option(
+    "--limit", type=options.Checked("limit", duration_ns), help="With --migrate: wait no longer. [default: 100ms]"
+)
 @click.option("--save", metavar="FILE.json", help="Write the records, for --from.")
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
 @click.option("--parquet", metavar="FILE", help="Write the windows as Parquet.")
@@ -40,13 +50,15 @@ from becalm.units import cpu_list, duration_ns
 def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
     trace: str | None, log: str | None, parquet: str | None, events: str | None, cpus: str | None, host: str | None,
-    sudo: bool, **given: Any,
+    sudo: bool, migrate: str | None, limit: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
     \b
     becalm sweetspots -- gzip -9 -k FILE
     becalm sweetspots --pid 4711 --events faults
+    becalm sweetspots --migrate -- make -j2
+    becalm sweetspots --pid 4711 --migrate 1
     becalm sweetspots --from tracking.log --rules published
     becalm sweetspots --from perf.data --pid 4711
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
@@ -58,7 +70,7 @@ def command_sweetspots(
 
         columns.needed()
     simulated = words[:1] == ("simulate",) and bool(words[1:])
-    live = {"events": events, "cpus": cpus, "host": host, "sudo": sudo}
+    live = {"events": events, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit}
     chosen = {name: value for name, value in live.items() if value}
     if chosen and (file is not None or simulated):
         raise UsageError(f"--{next(iter(chosen))} is of a program that is recorded: -- CMD, or --pid N.")

@@ -49,6 +49,12 @@ class Spotted:
         """What a person counts times from: the begin of a recording whose times are those of a clock, else 0."""
         return int(self.found["from_ns"]) if self.source in ("perf", "live") else 0
 
+    @property
+    def move(self) -> dict[str, Any] | None:
+        """The move that was made of it while it was recorded, or why none was; None where none was asked for."""
+        found = self.found.get("move")
+        return None if found is None else dict(found)
+
     def windows(self, program: int | None = None) -> Iterator[dict[str, Any]]:
         """Windows as they are read: the marks one by one."""
         for number, *counts, marks in self.found.get("windows", ()):

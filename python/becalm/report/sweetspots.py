@@ -31,6 +31,8 @@ def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> Re
     parts += [Text(line) for line in curves(found, ASCII if plain else SHADES)]
     for table in tables(found):
         parts += [Text(), grid(table, plain)]
+    if lines := wording.moved(found):
+        parts += [Text(), *map(Text, lines)]
     parts += [Text(), Text(wording.origin(found), "" if plain else "dim")]
     return Group(*parts)
 
@@ -40,6 +42,8 @@ def as_markdown(found: Spotted) -> str:
     lines = [f"**{found.sentence}**", "", "```", *curves(found, SHADES), "```"]
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
+    for line in wording.moved(found):
+        lines += ["", line]
     return markdown.written([*lines, "", wording.origin(found)])
 
 
@@ -59,7 +63,7 @@ def as_html(found: Spotted) -> str:
         "parts.html",
         "--report FILE.md",
         title=title,
-        lines=(*lines, wording.origin(found)),
+        lines=(*lines, *wording.moved(found), wording.origin(found)),
         parts=parts,
         findings=(),
         facts="",
@@ -102,6 +106,11 @@ def tables(found: Spotted) -> Iterator[Table]:
     if spots:
         title = f"sweet spots, the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
+    ours = () if found.move is None else tuple(found.move["migrations"])
+    migrations = list(enumerate(found.found["migrations"]))
+    # What was asked for is listed in any case, however often the kernel moved it.
+    others = [each for each in migrations if each[0] not in ours][:MOST]
+    listed = sorted([*others, *(migrations[number] for number in ours)], key=lambda each: each[0])
     moved = [
         (
             _at(found, each["time_ns"]),
@@ -109,12 +118,14 @@ def tables(found: Spotted) -> Iterator[Table]:
             f"{each['from']} to {each['to']}",
             *_excess(each),
             _lasted(found, each),
+            *(("becalm" if number in ours else "",) if found.move is not None else ()),
         )
-        for each in found.found["migrations"][:MOST]
+        for number, each in listed
     ]
     if moved:
         head = ("at", "task", "CPU", "misses more", "references more", "for")
-        yield Table("migrations", head, tuple(moved), (0, 3, 4, 5))
+        more = () if found.move is None else ("by",)
+        yield Table("migrations", (*head, *more), tuple(moved), (0, 3, 4, 5))
 
 
 def _excess(moved: dict[str, Any]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """`becalm sweetspots -- CMD` and `--pid N`: record who runs when on each CPU, then say when the program moves cheaply.
 
 The agent records (`becalm.hosts.recorded`), records go to a private file as they come, and the engine reads that in the
-end: neither holds the stream in memory.
+end: neither holds the stream in memory. With `migrate` the same records go to a `recorded_move.Mover`, too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -26,9 +27,12 @@ from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
-from becalm.study import interrupts
+from becalm.study import interrupts, one_move, recorded_move
+from becalm.study.counted_stream import LEAST_BATCH_NS
+from becalm.study.one_move import Cpus
 from becalm.units import cpu_list, duration_ns
 from becalm.verbs.sweetspots import asked, of_process, said
+from becalm.wording import migrating as wording
 
 MOST_BYTES = 4 << 30
 """Of records on the disk: more than an hour with 8,000 switches a second. Recording ends there, and it is said."""
@@ -39,7 +43,7 @@ INTERVAL_NS = 1_000_000_000
 WINDOW_NS = 5_000_000
 
 BATCH_NS = 100_000_000
-"""Nobody acts on records here: ten events a second cost less than a hundred."""
+"""Without a move nobody acts on records: ten events a second cost less than a hundred."""
 
 
 def record_sweetspots(
@@ -56,6 +60,8 @@ def record_sweetspots(
     save: str | Path | None = None,
     listener: ProgressListener | None = None,
     look: Callable[[Interval], None] | None = None,
+    migrate: Cpus | None = None,
+    limit: float | str | None = None,
 ) -> Spotted:
     """Record a program while it runs, and find the moments at which it moves cheaply. The first Ctrl-C ends recording.
 
@@ -71,37 +77,78 @@ def record_sweetspots(
         output: of the command: inherit, discard.
         save: write the records there, as JSON that `sweetspots` reads.
         listener, look: take what the program writes, and what it did in each second.
+        migrate: move it meanwhile, once, at the next sweet spot, as `becalm.migrate` does with `at_sweetspot`: to CPUs
+            (a number or "2-3"), the "least-loaded" one, or that one of the "same" or another ("other") last-level
+            cache. It has its CPUs back in the end; that it could not be moved is in the result.
+        limit: with it, it is moved after so long in any case, at most "100ms", which is the default.
 
-    Raises RefusedError where nothing can be recorded, with what can be seen instead; WorkloadError for a program that
-    cannot be run or a process that there is not; UsageError, MachineError.
+    Raises RefusedError where nothing can be recorded, with what can be seen instead, or it cannot be moved;
+    WorkloadError for a program that cannot be run or a process that there is not; UsageError, MachineError.
     """
     if (command is None) == (pid is None):
         raise UsageError("What is recorded? A command, or --pid N of a running process.")
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
     question = asked(rules, window)
-    recording = Recording(events, duration_ns(window) if window else WINDOW_NS, BATCH_NS, cpus)
+    moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None)
+    if moving is None and limit is not None:
+        raise UsageError("--limit is of the wait for a sweet spot: give --migrate, too.")
+    window_ns = duration_ns(window) if window else WINDOW_NS
+    # Who waits for a spot wants to hear of it at once.
+    batch_ns = BATCH_NS if moving is None else max(LEAST_BATCH_NS, window_ns // 2)
+    recording = Recording(events, window_ns, batch_ns, cpus=cpus)
     if cpus is not None:
         cpu_list(cpus)
     workload = None if command is None else Workload.of(command, output=Output(output), expect=None)
+    access = Access(sudo=sudo, title="becalm sweetspots")
     with (
         tempfile.NamedTemporaryFile("w", prefix="becalm-records-", encoding="utf-8") as file,
-        hosts.open(host, Access(sudo=sudo, title="becalm sweetspots")) as machine,
+        hosts.open(host, access) as machine,
+        _mover(moving, host, access, pid) as mover,
         interrupts.heard(),
         interrupts.joined(machine.stop),
     ):
         hosts.need(machine.name, machine.abilities(), Ability.FOLLOW)
-        taker = Taker(file, machine.stop, pid, listener, look)
-        taker.take(_events(machine, recording, workload, pid))
+        taker = Taker(file, machine.stop, pid, listener, look, mover)
+        with mover or nullcontext():
+            taker.take(_events(machine, recording, workload, pid))
         file.flush()
         question |= taker.asked()
         found = of_process(ask("spots", {"from": {"batches": {"path": file.name}}, "question": question}))
         found["recording"] = taker.told()
+        if mover is not None and mover.moved is not None:
+            found["move"] = mover.moved.to_json(recorded_move.migrations_of(mover.moved, found))
         counted = taker.counted()
         if save is not None:
             _save(Path(save), Path(file.name), {"events": counted, "miss_ratio": events == "llc"})
     spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc"))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
+
+
+def _moving(
+    migrate: Cpus, rules: str, window: float | str | None, limit: float | str | None, host: str | Host, command: bool
+) -> recorded_move.Asked:
+    if isinstance(host, str) and hosts.which_machine(host) is not None:
+        raise UsageError(wording.not_there(host))
+    asked = recorded_move.Asked.of(migrate, rules, window, limit)
+    if command:
+        recorded_move.check_command(asked)
+    return asked
+
+
+@contextmanager
+def _mover(
+    asked: recorded_move.Asked | None, host: str | Host, access: Access, pid: int | None
+) -> Iterator[recorded_move.Mover | None]:
+    """A second agent, which binds while the first one records. A process that cannot be moved is refused before."""
+    if asked is None:
+        yield None
+        return
+    if pid is not None:
+        one_move.planned(pid, asked.cpu, asked.llc, asked.root)
+    with hosts.open(host, access) as binder:
+        hosts.need(binder.name, binder.abilities(), Ability.HOLD)
+        yield recorded_move.Mover(binder, asked)
 
 
 def _events(machine: Host, recording: Recording, workload: Workload | None, pid: int | None) -> Iterator[Any]:
@@ -123,9 +170,15 @@ class Taker:
         pid: int | None,
         listener: ProgressListener | None,
         look: Callable[[Interval], None] | None,
+        mover: recorded_move.Mover | None = None,
     ) -> None:
         self._file, self._stop, self._listener, self._look = file, stop, listener, look
         self._pid, self._tally = pid, None if pid is None else Tally(pid)
+        self._mover = mover
+        if mover is not None:
+            mover.on_trouble(stop)
+            if pid is not None:
+                mover.begins(pid)
         self._counting: Counting | None = None
         self._end: Recorded | None = None
         self._bytes = 0
@@ -138,8 +191,12 @@ class Taker:
             match event:
                 case Counting():
                     self._counting = event
+                    if self._mover is not None:
+                        self._mover.counts(event)
                 case Started(_, pid):
                     self._pid, self._tally = pid, Tally(pid)
+                    if self._mover is not None:
+                        self._mover.begins(pid)
                 case Records(rows):
                     self._records(rows)
                 case Recorded():
@@ -157,6 +214,8 @@ class Taker:
         self._bytes += self._file.write(json.dumps(rows, separators=(",", ":")) + "\n")
         if self._bytes > MOST_BYTES:
             self._stop()
+        if self._mover is not None:
+            self._mover.add(rows)
         if self._tally is None or self._look is None:
             return
         self._tally.add(rows)

@@ -95,6 +95,37 @@ def ended(pid: int) -> str:
     return f"Process {pid} ended before it was moved. {NOTHING}"
 
 
+def not_in_time(pid: int) -> str:
+    """The recording ended first."""
+    return f"Recording ended before process {pid} was to be moved. {NOTHING}"
+
+
+def nothing_to_move() -> str:
+    """Nothing was recorded."""
+    return f"No process was recorded that could be moved. {NOTHING}"
+
+
+def not_for_command(cpus: Sequence[int], allowed: Sequence[int]) -> str:
+    """CPUs that a command would not be allowed."""
+    return (
+        f"The command may use the CPUs {_list(allowed)} only, as becalm itself, and not "
+        f"{_list([each for each in cpus if each not in allowed])}. Nothing was run."
+    )
+
+
+def no_destination(text: str, words: Sequence[str]) -> str:
+    """What is no CPU."""
+    return f"{printable(text)!r} is no list of CPUs to move to, such as 1 or 2-3, and none of: {', '.join(words)}."
+
+
+def not_there(host: str) -> str:
+    """A process of another machine."""
+    return (
+        f"A program is moved on the machine where becalm runs, not on {printable(host)}: run becalm there, or leave "
+        "--migrate out."
+    )
+
+
 def sentence(found: Migrated) -> str:
     """What was moved, when, and why then."""
     who = f"Process {found.pid} ({printable(found.name)}, {counted(found.threads, 'thread')})"

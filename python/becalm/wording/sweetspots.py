@@ -37,3 +37,19 @@ def origin(found: Spotted) -> str:
     )
     proxy = "" if found.miss_ratio else " That is no miss ratio: it shows phases of a program, and nothing of caches."
     return f"Counted: {found.events}.{proxy} Rules: {found.rules}, windows: {window}; --json has every threshold."
+
+
+def moved(found: Spotted) -> list[str]:
+    """What became of the move that was asked for: when, why then, what was counted, and what it cost."""
+    move = found.move
+    if move is None:
+        return []
+    if move["done"] is None:
+        return [f"Not moved: {move['why_not']}"]
+    lines = [move["done"]["sentence"], *move["done"]["remarks"]]
+    if not move["migrations"]:
+        lines.append(
+            "No migration of it was seen in the records, so what it cost is not known. It ran there already, did not "
+            "run again, records were lost, or pages were counted (ws_turnover), which do not tell the CPU."
+        )
+    return lines

@@ -68,6 +68,10 @@ def test_json_and_markdown(log):
         ((), "What is looked at?"),
         (("simulate",), "What is looked at?"),
         (("--from", "x", "simulate", "cpuburner"), "--from FILE is of what was counted"),
+        (("--from", "x", "--migrate"), "--migrate is of a program that is recorded"),
+        (("simulate", "cpuburner", "--migrate", "1"), "--migrate is of a program that is recorded"),
+        (("--migrate", "gzip", "x"), "'gzip' is no list of CPUs to move to"),
+        (("--limit", "5ms", "--", "true"), "--limit is of the wait for a sweet spot"),
         (("simulate", "nothing"), "no workload 'nothing'"),
         (("simulate", "matrixmult:8,1", "--csv", "/nowhere/x"), "cannot be written"),
         (("simulate", "matrixmult:8,1", "--window", "1h"), "A window has 0.1 to 50 ms"),
@@ -77,3 +81,33 @@ def test_what_is_refused(words, said):
     told = call(*words)
     assert told.exit_code != 0
     assert said in f"{told.output}{told.exception}"
+
+
+def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
+    """With a value, without one, and before a command."""
+    import becalm as package
+
+    real, asked = package.sweetspots(log, rules="published"), []
+    moved = {"spot": 1}
+    done = {"sentence": "Process 77 was moved.", "remarks": ["Counted: x."], "waited": moved}
+    migration = {"program": 0, "time_ns": 6_000_000, "from": 0, "to": 1, "until_ns": 7_000_000}
+    cost = {"excess_misses": 40.0, "error": 5.0, "excess_references": None, "references_error": None}
+    moves = [
+        {"done": done, "why_not": None, "migrations": [1]},
+        {"done": None, "why_not": "It ended.", "migrations": []},
+    ]
+
+    def recorded(command, **given):
+        asked.append((command, given["migrate"], given.get("limit")))
+        found = {**real.found, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
+        return replace(real, found={**found, "move": moves[min(1, len(asked) - 1)]})
+
+    monkeypatch.setattr(package, "record_sweetspots", recorded, raising=False)
+    told = call("--migrate", "--plain", "--", "gzip", "x")
+    assert told.exit_code == 0, told.output
+    assert "Process 77 was moved.\nCounted: x.\n" in told.stderr
+    rows = [line for line in told.stderr.splitlines() if "40 ± 10" in line]
+    assert [line.split()[-1] == "becalm" for line in rows] == [False, True]
+    told = call("--migrate", "2-3", "--limit", "20ms", "--pid", "7", "--markdown")
+    assert "Not moved: It ended." in told.output
+    assert asked == [(["gzip", "x"], "least-loaded", None), (None, "2-3", "20ms")]

@@ -12,7 +12,7 @@ from becalm.errors import RefusedError, UsageError
 from becalm.hosts.abilities import YES, Ability
 from becalm.hosts.held import PutOn
 from becalm.hosts.null import NullHost
-from becalm.study import moving_target
+from becalm.study import moving_target, one_move
 from becalm.verbs import migrate as verb
 
 
@@ -74,7 +74,7 @@ def loads(machine, worked):
 @pytest.fixture
 def moved(machine, monkeypatch):
     agent = Agent()
-    monkeypatch.setattr(verb, "LOAD_S", 0.0)
+    monkeypatch.setattr(one_move, "LOAD_S", 0.0)
 
     def move(*args, **given):
         given = {"duration": "10ms"} | given

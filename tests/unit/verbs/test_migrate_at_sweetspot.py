@@ -11,9 +11,8 @@ from tests.unit.verbs.test_migrate import Agent, starts
 import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.recorded import Counting, Recorded, Records
-from becalm.study import counted_stream, waiting_move
+from becalm.study import counted_stream, one_move, waiting_move
 from becalm.units import cpu_list
-from becalm.verbs import migrate as verb
 
 PAIR = {"name": "cache-references", "level": "LLC"}
 COUNTED = ({"cpus": None, "references": PAIR, "misses": {"name": "cache-misses", "level": "LLC"}},)
@@ -46,15 +45,19 @@ class Recorder(Agent):
             yield on
 
 
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
+def phases(tmp_path):
     """Records of a program in phases as if process 10 were it."""
-    path = tmp_path_factory.mktemp("rows") / "rows.json"
+    path = tmp_path / "rows.json"
     becalm.simulate_sweetspots(["phases:512K,200,3"], save=path, llc="1536K", window="1ms")
     text = path.read_text().replace('"out": 1,', '"out": 10,').replace('"to": 1,', '"to": 10,')
     for name in ("task", "child", "process"):
         text = text.replace(f'"{name}": 1,', f'"{name}": 10,').replace(f'"{name}": 1}}', f'"{name}": 10}}')
     return json.loads(text)["records"]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return phases(tmp_path_factory.mktemp("rows"))
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def root(tmp_path):
 def clock(monkeypatch):
     """The stream alone says what time it is."""
     monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
-    monkeypatch.setattr(verb, "wait", partial(waiting_move.wait, clock=lambda: 0))
+    monkeypatch.setattr(one_move, "wait", partial(waiting_move.wait, clock=lambda: 0))
 
 
 def move(host, root, **given):

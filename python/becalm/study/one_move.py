@@ -1,0 +1,163 @@
+"""One move of a running process: where to, what it waits for, and how it is bound. `becalm migrate` makes one, and a
+recording that moves what it records does (`recorded_move`).
+
+    planned(pid, cpu, llc, root) -> Move    the process, and CPUs that it may be moved to; raises where it cannot be
+    move.rules(name, window, limit)         by what the moment is decided
+    move.prepared(machine)                  what it has now is in the journal
+    move.awaited(stream, rules) -> Waited   returns at the moment; a recording is the caller's
+    move.anew()                             of the least loaded CPU, the one that is so by now
+    move.setting(), move.described(waited)  what the agent binds, and the result
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts import Host
+from becalm.hosts.held import PutOn
+from becalm.migration.migrated import Migrated, Waited
+from becalm.migration.rules import WINDOW_NS, rules_named
+from becalm.nouns.settings import Settings
+from becalm.study import moving_target, running_tasks
+from becalm.study.counted_stream import Counted
+from becalm.study.running_tasks import Process
+from becalm.study.waiting_move import Rules, wait
+from becalm.units import cpu_list, duration_ns
+from becalm.wording import migrating as wording
+
+KNOB = "process_cpus"
+LEAST_LOADED = "least-loaded"
+LIMIT_NS = 100_000_000
+"""The hard limit of waiting (the specification's, wait.rs)."""
+
+WITHIN = {"counted": "references", "miss_ns": 12.9}
+"""Within a last-level cache the private ones are lost: each reference of it then costs its 40 cycles, at 3.1 GHz."""
+
+BETWEEN = {"counted": "hits", "miss_ns": 96.8}
+"""To another one what hit in it is lost, too: each hit then is an access to memory, 300 cycles."""
+
+LOAD_S = 0.2
+"""For so long the load of CPUs is looked at: 20 ticks of the kernel's accounting at the least frequency, 100 Hz."""
+
+Cpus = int | str | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A process that is to be moved. `cpu`, `llc`: what was asked for; `cpus`: where to, by now.
+
+    `before`: what each CPU had worked when it was planned.
+    """
+
+    process: Process
+    name: str
+    cpu: Cpus
+    llc: str | None
+    cpus: tuple[int, ...]
+    root: str | Path = "/"
+    before: dict[int, int] = field(default_factory=dict)
+
+    def rules(self, name: str, window: float | str | None, limit: float | str | None) -> Rules:
+        """By what the moment is decided: within a last-level cache its references count, to another one its hits."""
+        window_ns = WINDOW_NS if window is None else duration_ns(window)
+        limit_ns = limit_of(limit)
+        runs = moving_target.runs_on(self.process.pid, self.root)
+        near = () if runs is None else moving_target.shares_llc(runs, self.root)
+        cost: dict[str, Any] = {"hard_limit_ns": limit_ns}
+        if near:
+            cost |= WITHIN if set(self.cpus) <= set(near) else BETWEEN
+        question = {
+            "rules": rules_named(name).within(window_ns), "waiting": cost, "llc": moving_target.llcs(self.root),
+        }  # fmt: skip
+        return Rules(name, question, window_ns, limit_ns)
+
+    def prepared(self, machine: Host) -> contextlib.AbstractContextManager[object]:
+        """Have what it has now in the journal, which takes milliseconds: the move itself then takes none of that.
+
+        It is bound to what it may use, which changes nothing. Threads with CPUs of their own would be changed: theirs
+        are written when it is moved.
+        """
+        if any(each != self.process.allowed for each in moving_target.masks(self.process.pid, self.root)):
+            return contextlib.nullcontext()
+        return machine.hold(Settings.of({KNOB: running_tasks.setting({self.process: self.process.allowed})}))
+
+    def awaited(self, stream: Counted | tuple[str, ...], rules: Rules) -> Waited:
+        """Wait for the moment; a stream that is none says why nothing can be counted. Raises as `wait` does."""
+        if isinstance(stream, tuple):
+            return Waited("not_counted", 0, rules.limit_ns, rules.name, "nothing", False, (), None, stream)
+        # Windows may be longer than asked, where reading takes long.
+        asked = replace(rules, window_ns=max(rules.window_ns, stream.counting.window_ns))
+        return wait(self.process.pid, stream, asked)
+
+    def anew(self) -> Move:
+        """With the CPU that is the least loaded one by now: it may run elsewhere, and others may work more."""
+        if self.cpu != LEAST_LOADED:
+            return self
+        found = moving_target.candidates(self.process, self.llc, self.root)
+        least = moving_target.least_loaded(found, self.before, moving_target.busy(self.root))
+        return replace(self, cpus=(least,))
+
+    def setting(self) -> Settings:
+        """What the agent is asked for."""
+        return Settings.of({KNOB: running_tasks.setting({self.process: self.cpus})})
+
+    def described(self, waited: Waited | None) -> Migrated:
+        """What is about to be moved, as it is now."""
+        threads = len(moving_target.threads_of(self.process.pid, self.root))
+        came = moving_target.runs_on(self.process.pid, self.root)
+        # One that was planned as it began may have begun another program since.
+        name = running_tasks.name_of(self.process.pid, self.root) or self.name
+        return Migrated(self.process.pid, name, came, self.cpus, threads, 0, waited)
+
+
+def planned(pid: int, cpu: Cpus = LEAST_LOADED, llc: str | None = None, root: str | Path = "/") -> Move:
+    """A move of a process, which looks at the load of CPUs for a moment where the least loaded one is asked for.
+
+    Raises UsageError (no such process, words that are no CPUs) and RefusedError (it cannot be moved there).
+    """
+    process, name = looked(pid, root)
+    before = moving_target.busy(root)
+    return Move(process, name, cpu, llc, chosen(process, cpu, llc, root, before), root, before)
+
+
+def looked(pid: int, root: str | Path) -> tuple[Process, str]:
+    """A process that can be moved, and its name. Raises UsageError and RefusedError."""
+    name = running_tasks.name_of(pid, root)
+    if moving_target.is_kernel_thread(pid, root):
+        raise RefusedError(wording.of_kernel(pid, name))
+    process = running_tasks.look(pid, root)
+    if process is None:
+        raise UsageError(wording.no_process(pid))
+    return process, name
+
+
+def chosen(process: Process, cpu: Cpus, llc: str | None, root: str | Path, before: dict[int, int]) -> tuple[int, ...]:
+    """The CPUs that it is moved to. Raises UsageError and RefusedError."""
+    if cpu == LEAST_LOADED:
+        found = moving_target.candidates(process, llc, root)
+        if len(found) > 1:
+            time.sleep(LOAD_S)
+        return (moving_target.least_loaded(found, before, moving_target.busy(root)),)
+    cpus = cpu_list((cpu,) if isinstance(cpu, int) else cpu)
+    return moving_target.asked(process, cpus, llc, root)
+
+
+def limit_of(limit: float | str | None) -> int:
+    """The hard limit of waiting, ns. Raises UsageError for one that is none."""
+    limit_ns = LIMIT_NS if limit is None else duration_ns(limit)
+    if not 0 < limit_ns <= LIMIT_NS:
+        raise UsageError(wording.no_limit(limit_ns))
+    return limit_ns
+
+
+def said(done: Migrated, on: PutOn, more: tuple[str, ...] = ()) -> Migrated:
+    """With its sentence, and what was said by the agent and of what was counted."""
+    waited = () if done.waited is None else (wording.counting(done.waited), *done.waited.remarks)
+    told = replace(done, took_ns=on.took_ns, remarks=(*on.remarks, *waited, *more))
+    return replace(told, sentence=wording.sentence(told))

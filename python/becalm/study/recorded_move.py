@@ -1,0 +1,198 @@
+"""Moving a process while it is recorded, by the records that are written anyway.
+
+    with Mover(machine, Asked(cpu, limit)) as mover:     # machine: an agent that binds, and does nothing else
+        mover.counts(counting); mover.begins(pid)        # of the recording, as it tells them
+        mover.add(rows)                                  # again and again
+    mover.moved -> Moved                                 # it has its CPUs back by now
+
+The recording is one agent's and read on the caller's thread. What decides, and binds, is `one_move`, as of `becalm
+migrate`, on a thread of its own, so that recording waits for neither. The process stays bound until recording is over.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts import Host
+from becalm.hosts.recorded import Counting, RecordEvent, Records
+from becalm.migration.migrated import Migrated
+from becalm.study import moving_target, one_move, running_tasks
+from becalm.study.counted_stream import Counted
+from becalm.study.one_move import LEAST_LOADED, Cpus, Move
+from becalm.units import cpu_list
+from becalm.wording import migrating as wording
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A move that is asked for. `cpu`: CPUs, or "least-loaded"; `llc`: of the same or another last-level cache.
+
+    `rules`, `window`, `limit`: as of `becalm migrate --at-sweetspot`.
+    """
+
+    cpu: Cpus = LEAST_LOADED
+    llc: str | None = None
+    rules: str = "rise"
+    window: float | str | None = None
+    limit: float | str | None = None
+    root: str | Path = "/"
+
+    @classmethod
+    def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> Asked:
+        """Of what is typed: CPUs, least-loaded, or same or other, the least loaded one of those caches.
+
+        Raises UsageError for other words, and a limit that is none.
+        """
+        one_move.limit_of(limit)
+        if words in moving_target.LLC:
+            return cls(LEAST_LOADED, str(words), rules, window, limit)
+        if words != LEAST_LOADED:
+            try:
+                cpu_list((words,) if isinstance(words, int) else words)
+            except UsageError:
+                raise UsageError(wording.no_destination(str(words), (LEAST_LOADED, *moving_target.LLC))) from None
+        return cls(words, None, rules, window, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What became of the move: `done`, or `why_not`, a sentence. `from_ns` to `until_ns`: it was being bound then.
+
+    Times are of the recording's clock.
+    """
+
+    done: Migrated | None = None
+    why_not: str = ""
+    from_ns: int = 0
+    until_ns: int = 0
+
+    def to_json(self, migrations: Sequence[int] = ()) -> dict[str, Any]:
+        """Its form as JSON. `migrations`: which ones of the stream it is."""
+        return {
+            "done": None if self.done is None else self.done.to_json(), "why_not": self.why_not or None,
+            "from_ns": self.from_ns, "until_ns": self.until_ns, "migrations": list(migrations),
+        }  # fmt: skip
+
+
+class Mover:
+    """Moves the process that a recording is of, once."""
+
+    def __init__(self, machine: Host, asked: Asked) -> None:
+        self.moved: Moved | None = None
+        self._machine, self._asked = machine, asked
+        self._counting: Counting | None = None
+        self._pid: int | None = None
+        self._records: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._after: Callable[[], object] = lambda: None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._records.put(None)
+        if self._thread is not None:
+            self._thread.join()
+        elif self.moved is None:
+            self.moved = Moved(why_not=wording.nothing_to_move())
+        if self._error is not None and error is None:
+            raise self._error
+
+    def on_trouble(self, call: Callable[[], object]) -> None:
+        """`call` is called when something fails that ends the recording, too."""
+        self._after = call
+
+    def counts(self, counting: Counting) -> None:
+        """What is counted."""
+        self._counting = counting
+        self._may_start()
+
+    def begins(self, pid: int) -> None:
+        """The process that is recorded."""
+        self._pid = pid
+        self._may_start()
+
+    def add(self, rows: Sequence[Mapping[str, Any]], at_ns: int = 0, cost_ns: int = 0) -> None:
+        """The next records. After the move nobody needs them."""
+        if self.moved is None:
+            self._records.put(Records(rows, at_ns, cost_ns))
+
+    def _may_start(self) -> None:
+        if self._thread is None and self._counting is not None and self._pid is not None:
+            self._thread = threading.Thread(target=self._run, args=(self._pid, self._counting), daemon=True)
+            self._thread.start()
+
+    def _run(self, pid: int, counting: Counting) -> None:
+        asked = self._asked
+        try:
+            move = one_move.planned(pid, asked.cpu, asked.llc, asked.root)
+            rules = move.rules(asked.rules, asked.window, asked.limit)
+            stream = Counted(counting, (), self._records)
+            with move.prepared(self._machine):
+                waited = move.awaited(stream, rules)
+                move = move.anew()
+                self._bound(move, move.described(waited), stream)
+        except RefusedError as error:
+            self.moved = Moved(why_not=self._why_not(pid, error))
+        except UsageError as error:
+            # Of words there is nothing left to say here: they were looked at before. Its process is gone.
+            self.moved = Moved(why_not=str(error))
+        except Exception as error:
+            # Raised where the recording ends, on the thread of who asked.
+            self._error = error
+            self._after()
+
+    def _bound(self, move: Move, done: Migrated, stream: Counted) -> None:
+        from_ns = stream.now_ns()
+        with self._machine.hold(move.setting()) as on:
+            self.moved = Moved(one_move.said(done, on), "", from_ns, stream.now_ns())
+            self._over.wait()
+
+    def _why_not(self, pid: int, error: RefusedError) -> str:
+        # The stream ends with the process, and with the recording: which of both it was decides what is said.
+        ended = str(error) == wording.ended(pid)
+        there = running_tasks.look(pid, self._asked.root) is not None
+        return wording.not_in_time(pid) if ended and there else str(error)
+
+
+def check_command(asked: Asked) -> None:
+    """CPUs that are named must be ones that a command may use, which inherits ours. Raises RefusedError."""
+    own = running_tasks.look(os.getpid(), asked.root)
+    if asked.cpu == LEAST_LOADED or own is None:
+        return
+    cpus = cpu_list((asked.cpu,) if isinstance(asked.cpu, int) else asked.cpu)
+    if not set(cpus) <= set(own.allowed):
+        raise RefusedError(wording.not_for_command(cpus, own.allowed))
+
+
+def migrations_of(moved: Moved, found: Mapping[str, Any]) -> list[int]:
+    """Which migrations of a stream are this move's: of each thread the first one from then on, if it left for its CPUs.
+
+    `found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs). A thread that slept moves when it wakes.
+    """
+    done = moved.done
+    if done is None:
+        return []
+    numbers: list[int] = []
+    seen: set[int] = set()
+    for number, each in sorted(enumerate(found["migrations"]), key=lambda item: item[1]["time_ns"]):
+        program = each["program"]
+        ours = found["programs"][program]["process"] == done.pid
+        if ours and each["time_ns"] >= moved.from_ns and program not in seen:
+            seen.add(program)
+            if each["to"] in done.cpus and each["from"] not in done.cpus:
+                numbers.append(number)
+    return numbers
