@@ -49,6 +49,8 @@ pub struct Recording {
     begun_ns: i64,
     rows: Vec<u8>,
     records: u64,
+    /// Why the pages of a program that was started could not be looked at.
+    refused: Option<String>,
 }
 
 impl Recording {
@@ -91,6 +93,7 @@ impl Recording {
             begun_ns,
             rows: Vec::new(),
             records: 0,
+            refused: None,
         })
     }
 
@@ -118,8 +121,9 @@ impl Recording {
         talk.output.send(&json!({"id": self.id, "event": "started", "seq": seq, "pid": pid}))?;
         if self.wish.events == EventSet::WsTurnover {
             let directory = PathBuf::from(format!("/proc/{pid}"));
-            if let Ok(pages) = Turnover::begin(&directory, pid as u32, self.wish.window_ns) {
-                self.pages(pages);
+            match Turnover::begin(&directory, pid as u32, self.wish.window_ns) {
+                Ok(pages) => self.pages(pages),
+                Err(error) => self.refused = Some(unreadable(pid, &error).message),
             }
         }
         Ok(())
@@ -196,7 +200,7 @@ impl Recording {
         self.send(talk)?;
         let (trouble, absent) = match &self.source {
             Source::Cpus(recorder) => (json!(recorder.trouble()), json!(recorder.absent)),
-            _ => (json!({}), json!({})),
+            _ => (json!({}), self.refused.as_ref().map_or(json!({}), |why| json!({"pages": why}))),
         };
         let cost_ns = spent() - self.begun_ns;
         Ok(json!({"records": self.records, "trouble": trouble, "absent": absent, "cost_ns": cost_ns}))

@@ -256,7 +256,10 @@ class Taker:
     def sentence(self) -> str:
         """What is missing, where something is."""
         assert self._end is not None
-        parts = [f" CPU {cpu} was not recorded: {why}." for cpu, why in self._end.absent.items()]
+        parts = [
+            f" CPU {what} was not recorded: {why}." if what.isdecimal() else f" {why}"
+            for what, why in self._end.absent.items()
+        ]
         if lost := self._end.trouble.get("lost"):
             parts.append(f" {lost:,} records were lost, because nobody took them in time.")
         if shared := self._end.trouble.get("shared"):

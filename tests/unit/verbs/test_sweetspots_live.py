@@ -1,0 +1,21 @@
+"""What a recording says that is missing in it."""
+
+import io
+
+from becalm.hosts.recorded import Recorded
+from becalm.verbs.sweetspots_live import Taker
+
+
+def said(absent, **trouble):
+    taker = Taker(io.StringIO(), lambda: None, 7, None, None)
+    taker.take([Recorded(3, trouble, absent, 0)])
+    return taker.sentence()
+
+
+def test_what_was_not_recorded_has_its_reason():
+    assert said({}) == ""
+    assert said({"3": "it is offline"}) == " CPU 3 was not recorded: it is offline."
+    why = "The pages of process 7 may not be looked at by this user. Use --sudo."
+    assert said({"pages": why}) == f" {why}"
+    assert "1,200 records were lost" in said({}, lost=1200)
+    assert "5 times meanwhile" in said({}, shared=5)
