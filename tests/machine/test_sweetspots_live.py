@@ -6,11 +6,20 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 import becalm
+from becalm import hosts
 from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.hosts import MeasureRequest
+from becalm.hosts.recorded import Recording
+from becalm.nouns.run import Block, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+from becalm.study.moved_runs import Moving
+from becalm.study.recorded_move import Asked
 
 pytestmark = pytest.mark.machine
 
@@ -90,6 +99,32 @@ def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
         child.kill()
     waited = found.move["done"]["waited"]
     assert (waited["why"], waited["spot"]) == ("spot", 0)
+
+
+@movable
+def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
+    program = Workload.of([sys.executable, "-c", "for _ in range(40): sum(range(150_000))"], output=Output.DISCARD)
+    asked = Asked(window="1ms", limit="20ms")
+    with hosts.open("local") as machine, hosts.open("local") as binder:
+        moving = Moving(machine, binder, asked, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
+        moving.define([program] * 3, [Settings()])
+        steps = tuple(Step(arm, 0, 0, 0) for arm in (2, 0, 1))
+        list(moving.measure(MeasureRequest(0, Block(steps))))
+    found = moving.runs()
+    assert [each.run.workload for each in found] == [2, 0, 1]
+    done = [each.moved.done for each in found]
+    assert all(len(each.cpus) == 1 for each in done)
+    assert done[1].cpus == (done[1].came,), "not moved"
+    assert [each.waited.why for each in done] == ["hard_limit", "asked", "asked"]
+    assert not Path("/var/lib/becalm/journal").exists()
+
+
+@movable
+def test_a_program_that_is_too_short_is_not_accounted():
+    with pytest.raises(UsageError, match=r"To be moved at a moment of it, .* it has to run for"):
+        becalm.account_command(["true"], events="faults")
+    with pytest.raises(WorkloadError, match="did not end well"):
+        becalm.account_command(["false"], events="faults")
 
 
 def test_what_cannot_be_moved_is_refused_before_it_runs(tmp_path):

@@ -12,9 +12,25 @@ from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns
 from becalm.wording import migrating as wording
+from becalm.wording.printable import printable
+
+COMMAND = "becalm.migrate.command"
+"""In click's meta: the words after `--` of `account`."""
 
 
-@click.command("migrate")
+class WithCommand(click.Command):
+    """`account -- CMD` is another thing than `account WORKLOAD`, and click forgets where `--` stood."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Words after `--` are the command's, behind `account`."""
+        at = args.index("--") if "--" in args else len(args)
+        if "account" in args[:at]:
+            ctx.meta[COMMAND] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@click.command("migrate", cls=WithCommand)
 @click.argument("pid", metavar="PID")
 @click.argument("cpu", default="least-loaded", metavar="[CPU]")
 @click.option("--at-sweetspot", is_flag=True, help="Wait for the moment at which that costs least.")
@@ -51,18 +67,28 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
     \b
     becalm migrate account phases:1536K,100,12 --cache 2M --reuse 0
 
-    With account and a simulated program in the place of the process: what moving it costs at sweet spots, at random
-    moments and not moved.
+    becalm migrate account -- gzip -9 -k -c FILE
+
+    With account and a program in the place of the process: what moving it costs at sweet spots, at random moments and
+    not moved; of a simulated program, or of a real one that is run again and again.
     """
     out = output.Output.of(given)
     chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     account = pid == "account"
-    for name in ("moves", "reuse", "seed", "cache") if not account else ("at_sweetspot", "limit", "events", "duration"):
+    command = click.get_current_context().meta.get(COMMAND)
+    for name in OF_PROCESS if command else OF_SIMULATED if account else ("moves", "reuse", "seed", "cache"):
         if name in chosen:
-            raise UsageError(wording.not_both(f"--{OPTION.get(name, name)}", account))
+            raise UsageError(wording.not_both(f"--{OPTION.get(name, name)}", account, bool(command)))
     if account:
         if "llc" in chosen:
             chosen["to"] = chosen.pop("llc")
+        if command:
+            if cpu != "least-loaded":
+                raise UsageError(f"{printable(cpu)!r} is a simulated program, or -- CMD a real one: one of both.")
+            with out.listener(live=False, quiet=True) as heard:
+                found = becalm.account_command(command, sudo=sudo, listener=heard, **chosen)
+            out.show(found)
+            return
         out.show(becalm.account_migration(cpu, **chosen))
         return
     if out.markdown or out.report is not None:
@@ -78,6 +104,10 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
     for each in ([done.sentence] if keep else []) + list(done.remarks):
         echo(each)
 
+
+OF_SIMULATED = ("at_sweetspot", "limit", "events", "duration")
+OF_PROCESS = ("at_sweetspot", "duration", "reuse", "cache")
+"""Options that do not belong to `account WORKLOAD`, and to `account -- CMD`."""
 
 OPTION = {"at_sweetspot": "at-sweetspot", "duration": "for"}
 """Options that are not called like what they are."""

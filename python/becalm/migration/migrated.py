@@ -13,8 +13,9 @@ from becalm.migration.live import Decided
 class Waited:
     """What was waited for. `events`: what was counted; `rules`: their name; `limit_ns`: the hard limit.
 
-    `why`: Decided's, or "not_counted" where nothing could be. `waited_ns`: by the clock, from when it was wanted.
-    `bounded`: whether d_max bounded it, which only counts of a cache do. `kinds`: types of spots that could be seen.
+    `why`: Decided's, "not_counted" where nothing could be, or "asked" at a moment that was given. `waited_ns`: by the
+    clock, from when it was wanted. `bounded`: whether d_max bounded it, which only counts of a cache do. `kinds`: types
+    of spots that could be seen.
     """
 
     why: str

@@ -47,6 +47,7 @@ HOMES = {
     "StoredComparison": "stored_comparison",
     "Spotted": "sweetspots",
     "Accounted": "migration_account",
+    "LiveAccounted": "live_account",
     "PlacementAdvice": "placement",
 }
 """Where the report of a value stands whose module is not called like its class."""

@@ -87,13 +87,15 @@ class Move:
             return contextlib.nullcontext()
         return machine.hold(Settings.of({KNOB: running_tasks.setting({self.process: self.process.allowed})}))
 
-    def awaited(self, stream: Counted | tuple[str, ...], rules: Rules) -> Waited:
-        """Wait for the moment; a stream that is none says why nothing can be counted. Raises as `wait` does."""
+    def awaited(
+        self, stream: Counted | tuple[str, ...], rules: Rules, *, after_ns: int = 0, at_once: bool = False
+    ) -> Waited:
+        """Wait for the moment, as `wait` does; a stream that is none says why nothing can be counted."""
         if isinstance(stream, tuple):
             return Waited("not_counted", 0, rules.limit_ns, rules.name, "nothing", False, (), None, stream)
         # Windows may be longer than asked, where reading takes long.
         asked = replace(rules, window_ns=max(rules.window_ns, stream.counting.window_ns))
-        return wait(self.process.pid, stream, asked)
+        return wait(self.process.pid, stream, asked, after_ns=after_ns, at_once=at_once)
 
     def anew(self) -> Move:
         """With the CPU that is the least loaded one by now: it may run elsewhere, and others may work more."""
@@ -102,6 +104,11 @@ class Move:
         found = moving_target.candidates(self.process, self.llc, self.root)
         least = moving_target.least_loaded(found, self.before, moving_target.busy(self.root))
         return replace(self, cpus=(least,))
+
+    def staying(self) -> Move:
+        """To the CPU where it runs already, for comparison: it is bound as others are, and does not move."""
+        runs = moving_target.runs_on(self.process.pid, self.root)
+        return self if runs is None else replace(self, cpu=runs, cpus=(runs,))
 
     def setting(self) -> Settings:
         """What the agent is asked for."""
@@ -116,14 +123,17 @@ class Move:
         return Migrated(self.process.pid, name, came, self.cpus, threads, 0, waited)
 
 
-def planned(pid: int, cpu: Cpus = LEAST_LOADED, llc: str | None = None, root: str | Path = "/") -> Move:
-    """A move of a process, which looks at the load of CPUs for a moment where the least loaded one is asked for.
+def planned(
+    pid: int, cpu: Cpus = LEAST_LOADED, llc: str | None = None, root: str | Path = "/", *, load_s: float | None = None
+) -> Move:
+    """A move of a process, which looks at the load of CPUs for `load_s` where the least loaded one is asked for.
 
+    0 is enough for one that is looked for `anew` when it has waited.
     Raises UsageError (no such process, words that are no CPUs) and RefusedError (it cannot be moved there).
     """
     process, name = looked(pid, root)
     before = moving_target.busy(root)
-    return Move(process, name, cpu, llc, chosen(process, cpu, llc, root, before), root, before)
+    return Move(process, name, cpu, llc, chosen(process, cpu, llc, root, before, load_s), root, before)
 
 
 def looked(pid: int, root: str | Path) -> tuple[Process, str]:
@@ -137,12 +147,14 @@ def looked(pid: int, root: str | Path) -> tuple[Process, str]:
     return process, name
 
 
-def chosen(process: Process, cpu: Cpus, llc: str | None, root: str | Path, before: dict[int, int]) -> tuple[int, ...]:
+def chosen(
+    process: Process, cpu: Cpus, llc: str | None, root: str | Path, before: dict[int, int], load_s: float | None
+) -> tuple[int, ...]:
     """The CPUs that it is moved to. Raises UsageError and RefusedError."""
     if cpu == LEAST_LOADED:
         found = moving_target.candidates(process, llc, root)
         if len(found) > 1:
-            time.sleep(LOAD_S)
+            time.sleep(LOAD_S if load_s is None else load_s)
         return (moving_target.least_loaded(found, before, moving_target.busy(root)),)
     cpus = cpu_list((cpu,) if isinstance(cpu, int) else cpu)
     return moving_target.asked(process, cpus, llc, root)

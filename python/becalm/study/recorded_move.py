@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,8 @@ from becalm.wording import migrating as wording
 class Asked:
     """A move that is asked for. `cpu`: CPUs, or "least-loaded"; `llc`: of the same or another last-level cache.
 
-    `rules`, `window`, `limit`: as of `becalm migrate --at-sweetspot`.
+    `rules`, `window`, `limit`: as of `becalm migrate --at-sweetspot`. `how`: at the next "spot", "now", or "stay" where
+    it runs, bound as it would be elsewhere; it is wanted `after_s` from the beginning of recording it.
     """
 
     cpu: Cpus = LEAST_LOADED
@@ -44,6 +46,8 @@ class Asked:
     window: float | str | None = None
     limit: float | str | None = None
     root: str | Path = "/"
+    how: str = "spot"
+    after_s: float = 0.0
 
     @classmethod
     def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> Asked:
@@ -90,6 +94,7 @@ class Mover:
         self._machine, self._asked = machine, asked
         self._counting: Counting | None = None
         self._pid: int | None = None
+        self._begun_ns = 0
         self._records: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -122,7 +127,7 @@ class Mover:
 
     def begins(self, pid: int) -> None:
         """The process that is recorded."""
-        self._pid = pid
+        self._pid, self._begun_ns = pid, time.monotonic_ns()
         self._may_start()
 
     def add(self, rows: Sequence[Mapping[str, Any]], at_ns: int = 0, cost_ns: int = 0) -> None:
@@ -138,12 +143,13 @@ class Mover:
     def _run(self, pid: int, counting: Counting) -> None:
         asked = self._asked
         try:
-            move = one_move.planned(pid, asked.cpu, asked.llc, asked.root)
+            move = one_move.planned(pid, asked.cpu, asked.llc, asked.root, load_s=0.0)
             rules = move.rules(asked.rules, asked.window, asked.limit)
             stream = Counted(counting, (), self._records)
             with move.prepared(self._machine):
-                waited = move.awaited(stream, rules)
-                move = move.anew()
+                after_ns = self._begun_ns + round(asked.after_s * 1e9) - time.monotonic_ns()
+                waited = move.awaited(stream, rules, after_ns=after_ns, at_once=asked.how != "spot")
+                move = move.staying() if asked.how == "stay" else move.anew()
                 self._bound(move, move.described(waited), stream)
         except RefusedError as error:
             self.moved = Moved(why_not=self._why_not(pid, error))

@@ -60,10 +60,26 @@ class Rules:
     limit_ns: int
 
 
-def wait(process: int, counting: Stream, rules: Rules, clock: Clock = time.monotonic_ns) -> Waited:
-    """Wait until the process is to be moved. Raises RefusedError when it ends before, UsageError, MachineError."""
+def wait(
+    process: int,
+    counting: Stream,
+    rules: Rules,
+    clock: Clock = time.monotonic_ns,
+    *,
+    after_ns: int = 0,
+    at_once: bool = False,
+) -> Waited:
+    """Wait until the process is to be moved. Raises RefusedError when it ends before, UsageError, MachineError.
+
+    `after_ns`: the move is not wanted before so long from now. `at_once`: it is made as soon as it is wanted.
+    """
     with Live(process, rules.question) as live:
-        said = _learnt(process, live, counting, rules, clock)
+        said = _learnt(process, live, counting, rules, clock, after_ns)
+        if at_once:
+            return Waited(
+                "asked", 0, rules.limit_ns, rules.name, counting.events, counting.bounded, counting.kinds, None,
+                counting.remarks,
+            )  # fmt: skip
         wanted, at_ns = clock(), counting.now_ns()
         answer = live.want(
             {"process": process, "at_ns": at_ns, "bounded": counting.bounded, "kinds": list(counting.kinds)}
@@ -84,10 +100,10 @@ def wait(process: int, counting: Stream, rules: Rules, clock: Clock = time.monot
     )  # fmt: skip
 
 
-def _learnt(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock) -> Going:
+def _learnt(process: int, live: Live, counting: Stream, rules: Rules, clock: Clock, after_ns: int) -> Going:
     begun, windows = clock(), 0
     said = Going(0, 0, 0, 0.0, ())
-    while windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns:
+    while clock() - begun < after_ns or (windows < LEARN_WINDOWS and clock() - begun < MOST_WINDOWS * rules.window_ns):
         answer = _fed(process, live, counting, rules.window_ns)
         assert isinstance(answer, Going), "nothing is wanted yet"
         said = answer

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from becalm.verbs.load_experiment import load_experiment as load_experiment
     from becalm.verbs.migrate import migrate as migrate
     from becalm.verbs.migrate_account import account_migration as account_migration
+    from becalm.verbs.migrate_account_live import account_command as account_command
     from becalm.verbs.place import export_placement as export_placement
     from becalm.verbs.place import place as place
     from becalm.verbs.place_running import apply_placement as apply_placement
@@ -230,7 +231,7 @@ TABLE = (
     Verb(
         "migrate",
         "Move a running program to another CPU, and put it back exactly.",
-        "migrate migrate_account.account_migration",
+        "migrate migrate_account.account_migration migrate_account_live.account_command",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(

@@ -83,8 +83,10 @@ def belongs(option: str) -> str:
     return f"{option} is about waiting for a sweet spot: give --at-sweetspot, too."
 
 
-def not_both(option: str, account: bool) -> str:
+def not_both(option: str, account: bool, command: bool = False) -> str:
     """An option of the other form."""
+    if command:
+        return f"{option} does not go with `account -- CMD`, which runs that program by itself."
     if account:
         return f"{option} is about a running process: `account` is about a simulated one."
     return f"{option} is about simulated programs: becalm migrate account WORKLOAD {option} …"
@@ -154,6 +156,8 @@ def _after(waited: Waited) -> str:
         )
     if waited.why == "hard_limit":
         return f"after {time}, the limit: no sweet spot came ({_worth(waited)})"
+    if waited.why == "asked":
+        return "at the moment that was asked for"
     if waited.why == "not_counted":
         return "at once: nothing of it could be counted here, so no sweet spot could be seen"
     return f"after {time}: its counts were not known, so nothing said that waiting pays"

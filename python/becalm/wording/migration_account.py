@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from becalm.migration.account import Accounted, Mean
+from becalm.migration.live_account import Effect, LiveAccounted
 from becalm.wording.measurement import counted, duration
 
 WHY = {
@@ -57,3 +60,69 @@ def time(mean: Mean) -> str:
 def count(mean: Mean) -> str:
     """A count with its interval."""
     return f"{mean.value:,.0f} ± {mean.half:,.0f}"
+
+
+FINE = 0.1
+"""Shares below it have two decimal places."""
+
+LIVE_WHY = {**WHY, "asked": "at the drawn moment", "not_moved": "not moved, because the program had ended"}
+
+
+def too_short(length_ns: int, least_ns: int) -> str:
+    """A program that ends before a move of it could be weighed."""
+    return (
+        f"The command runs for {duration(length_ns)}. To be moved at a moment of it, after what is usual is known, it "
+        f"has to run for {duration(least_ns)}: give it more to do, or take a shorter --window."
+    )
+
+
+def share(effect: Effect | None) -> str:
+    """How much more, with its interval."""
+    if effect is None:
+        return "not known"
+    if not known(effect):
+        return f"{100 * effect.value:+.1f} % (not known)"
+    ends = (effect.value, effect.low, effect.high)
+    places = 2 if max(map(abs, ends)) < FINE else 1
+    value, low, high = (f"{100 * each:+.{places}f}" for each in ends)
+    return f"{value} % ({low} to {high})"
+
+
+def known(effect: Effect) -> bool:
+    """Whether its interval ends on both sides."""
+    return math.isfinite(effect.low) and math.isfinite(effect.high)
+
+
+def live_sentence(found: LiveAccounted) -> str:
+    """Whether waiting for sweet spots gains anything, by wall time."""
+    waiting, moved = found.effect("waiting", "wall_ns"), found.effect("random", "wall_ns")
+    rounds = counted(len(found.rounds), "round")
+    cost = f"by moves at random moments its time changes by {share(moved)}"
+    if waiting is None or not known(waiting):
+        return f"{rounds} say nothing about waiting for sweet spots: {cost}."
+    if waiting.high < 0:
+        return f"Waiting for sweet spots gains: its time changes by {share(waiting)} in {rounds}; {cost}."
+    if waiting.low > 0:
+        return f"Waiting for sweet spots loses: its time changes by {share(waiting)} in {rounds}; {cost}."
+    none = "" if "spot" in found.whys(2) else ", and no move came to be made at one"
+    return (
+        f"Nothing to gain by waiting for sweet spots in {rounds}: {cost}{none}. A gain above "
+        f"{max(0.0, -100 * waiting.low):.2f} % is ruled out."
+    )
+
+
+def live_lines(found: LiveAccounted) -> list[str]:
+    """What became of the moves, and what was counted."""
+    lines = []
+    for arm, words in ((1, "At random moments"), (2, "At sweet spots")):
+        said = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in found.whys(arm).items())
+        lines.append(f"{words}: {said}.")
+    waited = [each.waited_ns[2] for each in found.rounds]
+    where = {"same": "within its last-level cache", "other": "to another last-level cache", None: "to any other CPU"}
+    return [
+        *lines,
+        f"Those that waited did so for {duration(sum(waited) / len(waited))} in the mean; moved {where[found.to]}, the "
+        f"least loaded one. Counted: {found.counted}; rules: {found.rules}, windows of {duration(found.window_ns)}, "
+        f"limit {duration(found.limit_ns)}. The three intervals of a column hold together at 95 %.",
+        *found.remarks,
+    ]

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from tests.unit.migration.test_live_account import account as live
 
 import becalm
 from becalm.cli.migrate import command_migrate
 from becalm.errors import UsageError
 from becalm.migration.account import Accounted, Mean, Trial
 from becalm.migration.engine import ask
-from becalm.wording.migration_account import sentence, whys
+from becalm.wording.migration_account import live_sentence, sentence, whys
 
 PHASES = {"tasks": [{"program": {"phases": {"bytes": 128 << 10, "sweeps": 20, "phases": 1}}}], "pages": "sequence"}
 
@@ -94,6 +95,47 @@ def test_what_cannot_be_accounted_is_said(given, why):
     asked = {"workload": "phases:8K,40,3", "moves": 3} | given
     with pytest.raises(UsageError, match=why):
         becalm.account_migration(**asked)
+
+
+def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
+    asked = []
+
+    def account(command, **given):
+        given.pop("listener")
+        asked.append((command, given))
+        return replace(live(), sentence=live_sentence(live()))
+
+    monkeypatch.setattr(becalm, "account_command", account, raising=False)
+    words = ["account", "--llc", "same", "--moves", "12", "--limit", "50ms", "--seed", "3", "--plain"]
+    run = CliRunner().invoke(command_migrate, [*words, "--", "gzip", "-9", "--", "x"])
+    assert run.exit_code == 0, run.output
+    given = {"to": "same", "moves": 12, "limit": "50ms", "seed": 3, "sudo": False}
+    assert asked == [(["gzip", "-9", "--", "x"], given)]
+    assert "Nothing to gain by waiting" in run.output
+    for more, why in (
+        (["--cache", "1M"], "--cache does not go with `account -- CMD`"),
+        (["--for", "1s"], "--for does not go with"),
+        (["phases:8K,40,3"], "'phases:8K,40,3' is a simulated program, or -- CMD a real one"),
+    ):
+        said = CliRunner().invoke(command_migrate, ["account", *more, "--", "true"])
+        assert why in str(said.exception)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"to": "far"}, "There is no --llc 'far'"),
+        ({"moves": 9}, "10 moves or more are needed"),
+        ({"rules": "none"}, "none"),
+        ({"limit": "1s"}, "at most 100 ms"),
+        ({"host": "ssh://nowhere.invalid"}, "not on ssh://nowhere.invalid"),
+    ],
+)
+def test_what_cannot_be_accounted_of_a_real_program_is_said_before_it_runs(given, why, tmp_path):
+    with pytest.raises(UsageError, match=why):
+        becalm.account_command(["touch", str(tmp_path / "ran")], **given)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_typed_it_is_a_table_json_or_markdown():

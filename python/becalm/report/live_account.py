@@ -1,0 +1,44 @@
+"""What moves cost a real program, on the terminal, in Markdown and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.migration.live_account import PAIRS, QUANTITIES, LiveAccounted
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.wording import migration_account as wording
+
+NAMES = {
+    "random": "at random, to not moved",
+    "spot": "at spots, to not moved",
+    "waiting": "at spots, to at random",
+}
+HEAD = {
+    "wall_ns": "wall time more",
+    "cpu_ns": "CPU time more",
+    "references": "references more",
+    "misses": "misses more",
+}
+
+
+def on_terminal(found: LiveAccounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """The sentence, the tables, and what became of the moves."""
+    del columns
+    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
+    for table in tables(found):
+        parts += [Text(), grid(table, plain)]
+    return Group(*parts, Text(), *(Text(line, "" if plain else "dim") for line in wording.live_lines(found)))
+
+
+def tables(found: LiveAccounted) -> Iterator[Table]:
+    """Times, and counts where they are known: a row a comparison."""
+    effects = {(pair, name): found.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
+    for names in (QUANTITIES[:2], QUANTITIES[2:]):
+        if all(effects[pair, name] is None for pair in PAIRS for name in names):
+            continue
+        rows = tuple((NAMES[pair], *(wording.share(effects[pair, name]) for name in names)) for pair in PAIRS)
+        yield Table("", ("moved", *(HEAD[name] for name in names)), rows, (1, 2))

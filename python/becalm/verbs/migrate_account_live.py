@@ -1,0 +1,131 @@
+"""`becalm migrate account -- CMD`: what moves cost a real program, in rounds of random order as of `compare`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from becalm import hosts
+from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
+from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText
+from becalm.hosts.recorded import Recording
+from becalm.migration import live_account
+from becalm.migration.live_account import LEAST_ROUNDS, QUANTITIES, LiveAccounted
+from becalm.migration.rules import WINDOW_NS, rules_named
+from becalm.nouns.progress import ProgressListener
+from becalm.nouns.run import Block, Outcome, Run, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+from becalm.study import moving_target, one_move
+from becalm.study.counted_stream import LEAST_BATCH_NS, ORDER
+from becalm.study.moved_runs import ARMS, LAST, MovedRun, Moving
+from becalm.study.recorded_move import Asked
+from becalm.units import duration_ns
+from becalm.verbs.compare import compare
+from becalm.wording import migrating
+from becalm.wording import migration_account as wording
+
+ROUNDS = 20
+LEAST_MOVES = 10
+"""Of fewer rounds the intervals of three comparisons that hold together have no end."""
+
+
+def account_command(
+    command: str | Sequence[str],
+    *,
+    to: str | None = None,
+    moves: int = ROUNDS,
+    rules: str = "rise",
+    window: float | str | None = None,
+    limit: float | str | None = None,
+    events: str = "auto",
+    seed: int = 0,
+    host: str | Host = "local",
+    sudo: bool = False,
+    store: str | None = None,
+    listener: ProgressListener | None = None,
+) -> LiveAccounted:
+    """Say what moving a real program costs at sweet spots and at random moments, and whether waiting gains anything.
+
+    In each round it runs three times, in an order that is drawn: bound at a drawn moment to the CPU where it runs,
+    moved at that moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All are recorded.
+
+    Arguments:
+        command: a program that ends by itself.
+        to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
+        moves: rounds, 10 or more.
+        rules, window, limit, events: as of `becalm.migrate` with `at_sweetspot`.
+        seed: of the moments.
+        host, sudo: whose agents run and bind it, which needs root; the program is the user's all the same.
+        store: where the runs are kept, as those of `compare`.
+        listener: takes the progress.
+
+    Raises UsageError for a program too short to be moved in it, RefusedError where nothing can be counted or bound,
+    WorkloadError, MachineError, StoreError.
+    """
+    if isinstance(host, str) and hosts.which_machine(host) is not None:
+        raise UsageError(migrating.not_there(host))
+    if to is not None and to not in moving_target.LLC:
+        raise UsageError(migrating.other_llc(to, moving_target.LLC))
+    if moves < LEAST_MOVES:
+        raise UsageError(f"{LEAST_MOVES} moves or more are needed for an interval, not {moves}.")
+    rules_named(rules)
+    window_ns = WINDOW_NS if window is None else duration_ns(window)
+    asked = Asked(llc=to, rules=rules, window=window, limit=limit)
+    limit_ns = one_move.limit_of(limit)
+    workload = Workload.of(command, output=Output.DISCARD)
+    access = Access(sudo=sudo, title="becalm migrate account")
+    with hosts.open(host, access) as machine, hosts.open(host, access) as binder:
+        for ability in (Ability.FOLLOW, Ability.HOLD):
+            hosts.need(machine.name, machine.abilities(), ability)
+        recording, length_ns = _tried(machine, workload, events, window_ns)
+        moving = Moving(machine, binder, asked, recording, length_ns, seed)
+        if LAST * length_ns < 2e9 * moving.earliest_s:
+            raise UsageError(wording.too_short(length_ns, round(2e9 * moving.earliest_s / LAST)))
+        programs = [replace(workload, name=arm) for arm in ARMS]
+        given: dict[str, Any] = {} if store is None else {"store": store}
+        compare(programs, runs=moves, host=moving, listener=listener, **given)
+        arms = [{each.run.round: _row(each) for each in moving.runs() if each.run.workload == arm} for arm in range(3)]
+        counted = "nothing" if moving.counting is None else migrating.events(moving.counting)
+    rounds = live_account.rounds_of(arms)
+    if len(rounds) < LEAST_ROUNDS:
+        raise MachineError(f"{len(rounds)} rounds are whole: an interval needs {LEAST_ROUNDS}.")
+    words = command if isinstance(command, str) else shlex.join(command)
+    found = LiveAccounted(words, to, rules, window_ns, limit_ns, counted, rounds)
+    return replace(found, sentence=wording.live_sentence(found))
+
+
+def _tried(machine: Host, workload: Workload, events: str, window_ns: int) -> tuple[Recording, int]:
+    """What can be recorded of it, and how long it runs: a run that is not counted says both."""
+    why: list[str] = []
+    for name in ORDER if events == "auto" else (events,):
+        recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2))
+        machine.define([workload], [Settings()])
+        request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), stop_on_failure=False, recording=recording)
+        rows: list[Run] = []
+        text = ""
+        try:
+            for event in machine.measure(request):
+                rows += event.rows if isinstance(event, Runs) else ()
+                text += event.stderr if isinstance(event, RunText) else ""
+        except RefusedError as error:
+            why.append(str(error))
+            continue
+        if not rows or rows[-1].outcome != Outcome.OK:
+            raise WorkloadError(f"The command did not end well, and was not moved. {text}".strip())
+        return recording, rows[-1].wall_ns
+    raise RefusedError(" ".join(why))
+
+
+def _row(found: MovedRun) -> dict[str, Any]:
+    """What is kept of a run."""
+    done, run = found.moved.done, found.run
+    waited = None if done is None else done.waited
+    cpu = None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns
+    values = (run.wall_ns, cpu, found.references, found.misses)
+    return {
+        **dict(zip(QUANTITIES, values, strict=True)), "place": run.seq,
+        "why": "not_moved" if waited is None else waited.why, "waited_ns": 0 if waited is None else waited.waited_ns,
+    }  # fmt: skip
