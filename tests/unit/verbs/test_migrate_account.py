@@ -12,6 +12,7 @@ from becalm.cli.migrate import command_migrate
 from becalm.errors import UsageError
 from becalm.migration.account import Accounted, Mean, Trial
 from becalm.migration.engine import ask
+from becalm.migration.rules import rules_named
 from becalm.wording.migration_account import live_sentence, sentence, whys
 
 PHASES = {"tasks": [{"program": {"phases": {"bytes": 128 << 10, "sweeps": 20, "phases": 1}}}], "pages": "sequence"}
@@ -34,6 +35,25 @@ def test_a_move_costs_exactly_the_lines_that_are_used_again():
     counts = [each["found"]["programs"][0]["own"][0] for each in (alone, after)]
     assert counts == [2048, 4096]
     assert len(after["tasks"][0]["moved"]) == 1, "once"
+
+
+def test_what_a_stream_says_of_moves_is_what_they_cost():
+    """To another last-level cache and back: by its own windows, as against the same program unmoved."""
+    machine = {"cpus": 4, "llcs": 2, "llc": {"bytes": 768 << 10, "ways": 12}}
+    program = {"program": {"phases": {"bytes": 576 << 10, "sweeps": 400, "phases": 1}}}
+    question = {"rules": rules_named("rise").within(1_000_000)}
+    asked = {"machine": machine, "tick_ns": 50_000, "tasks": [program], "question": question, "seed": 1}
+    alone = ask("cache", asked)
+    ended = alone["tasks"][0]["ended_ns"]
+    moves = [{"task": 0, "at_ns": ended * at // 10, "to": to, "how": "at_once"} for at, to in ((3, 2), (6, 0))]
+    misses = [ask("cache", {**asked, "once": moves[:many]}) for many in (0, 1, 2)]
+    total = [each["found"]["programs"][0]["own"][1] for each in misses]
+    told = misses[2]["found"]["migrations"]
+    # A refill is a spot itself, which ends neither its accounting nor what is usual for the next move.
+    assert [each["kind"] for each in misses[2]["found"]["spots"]].count(1) == 2
+    for number, each in enumerate(told):
+        assert each["excess_misses"] == pytest.approx(total[number + 1] - total[number], abs=3 * each["error"])
+    assert told[0]["excess_misses"] > 8_000
 
 
 def test_a_move_to_where_it_is_costs_nothing_and_an_unknown_cpu_is_refused():

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::account::{Accounting, Event, Trouble};
-use super::cost::{cost, Migration};
+use super::cost::{costs, Migration};
 use super::judge::{Judge, Marks, Spot, State};
 use super::record::{Record, Task};
 use super::rules::Rules;
@@ -292,10 +292,7 @@ impl Detection {
         self.states.sort_by_key(|each| (each.from_ns, each.program, each.kind));
         let by_program = self.by_program(programs.len());
         let moves = std::mem::take(&mut self.moves);
-        let migrations = moves.iter().map(|&(program, time_ns, from, to)| {
-            cost(Migration::new(program, time_ns, from, to), &by_program[program], &self.spots)
-        });
-        let migrations = migrations.collect();
+        let migrations = costs(&moves, &by_program, &self.spots);
         let decisions = self.question.wanted.iter().filter_map(|&wanted| {
             let mut bearers = programs.iter().enumerate().filter(|(_, each)| each.task == wanted.task);
             let number = bearers.rfind(|(_, each)| each.from_ns <= wanted.at_ns)?.0;
