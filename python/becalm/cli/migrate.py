@@ -37,9 +37,11 @@ class WithCommand(click.Command):
 @click.option("--rules", "--rule", metavar="NAME", help="Of sweet spots: rise, published, adaptive or cusum.  [rise]")
 @click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long.  [5ms]")
 @click.option(
-    "--limit", type=options.Checked("limit", duration_ns), help="With --at-sweetspot: wait no longer.  [100ms]"
+    "--limit",
+    type=options.Checked("limit", duration_ns),
+    help="With --at-sweetspot, account -- CMD: wait no longer.  [100ms]",
 )
-@click.option("--events", metavar="NAME", help="With --at-sweetspot: llc, ws_turnover, faults or auto.  [auto]")
+@click.option("--events", metavar="NAME", help="With those two: llc, ws_turnover, faults or auto.  [auto]")
 @click.option("--llc", metavar="same|other", help="Only to CPUs of the same, or of another last-level cache.")
 @click.option("--keep", is_flag=True, help="It stays there until `becalm reset`.")
 @click.option(

@@ -88,7 +88,7 @@ def not_both(option: str, account: bool, command: bool = False) -> str:
     if command:
         return f"{option} does not go with `account -- CMD`, which runs that program by itself."
     if account:
-        return f"{option} is about a running process: `account` is about a simulated one."
+        return f"{option} is about a running process: `account WORKLOAD` is about a simulated one."
     return f"{option} is about simulated programs: becalm migrate account WORKLOAD {option} …"
 
 
