@@ -31,14 +31,17 @@ def on_terminal(found: LiveAccounted, *, plain: bool = False, columns: int = 80)
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     for table in tables(found):
         parts += [Text(), grid(table, plain)]
-    return Group(*parts, Text(), *(Text(line, "" if plain else "dim") for line in wording.live_lines(found)))
+    return Group(*parts)
 
 
 def tables(found: LiveAccounted) -> Iterator[Table]:
-    """Times, and counts where they are known: a row a comparison."""
+    """Times, and counts where they are known: a row a comparison. The last one's note is what became of the moves."""
+    note = " ".join(wording.live_lines(found))
     effects = {(pair, name): found.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
-    for names in (QUANTITIES[:2], QUANTITIES[2:]):
-        if all(effects[pair, name] is None for pair in PAIRS for name in names):
-            continue
+    known = any(effects[pair, name] is not None for pair in PAIRS for name in QUANTITIES[2:])
+    groups = (QUANTITIES[:2], QUANTITIES[2:]) if known else (QUANTITIES[:2],)
+    for names in groups:
         rows = tuple((NAMES[pair], *(wording.share(effects[pair, name]) for name in names)) for pair in PAIRS)
-        yield Table("", ("moved", *(HEAD[name] for name in names)), rows, (1, 2))
+        yield Table(
+            "", ("moved", *(HEAD[name] for name in names)), rows, (1, 2), note=note if names is groups[-1] else ""
+        )
