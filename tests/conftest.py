@@ -1,12 +1,18 @@
 """For all tests: what a test is marked to need is there before it begins; a database server that many of them share."""
 
+import os
 import signal
+import tempfile
 
 import pytest
 from tests import needs, postgresql
 
 # Under nohup hang-ups are ignored, and by all programs that a test starts: those that try one would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# dask-jobqueue writes a file of settings into the home of whoever imports it: here into a folder that goes with us.
+FOREIGN = tempfile.TemporaryDirectory(prefix="becalm-tests-dask-")
+os.environ["DASK_CONFIG"] = FOREIGN.name
 
 
 def pytest_runtest_setup(item):

@@ -7,6 +7,7 @@ end: neither holds the stream in memory. With `migrate` the same records go to a
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,7 +103,7 @@ def record_sweetspots(
     workload = None if command is None else Workload.of(command, output=Output(output), expect=None)
     access = Access(sudo=sudo, title="becalm sweetspots")
     with (
-        tempfile.NamedTemporaryFile("w", prefix="becalm-records-", encoding="utf-8") as file,
+        tempfile.TemporaryFile("w", encoding="utf-8") as file,
         hosts.open(host, access) as machine,
         _mover(moving, host, access, pid) as mover,
         interrupts.heard(),
@@ -114,13 +115,15 @@ def record_sweetspots(
             taker.take(_events(machine, recording, workload, pid))
         file.flush()
         question |= taker.asked()
-        found = of_process(ask("spots", {"from": {"batches": {"path": file.name}}, "question": question}))
+        # It has no name, so nothing of it stays whatever is killed.
+        path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+        found = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
         found["recording"] = taker.told()
         if mover is not None and mover.moved is not None:
             found["move"] = mover.moved.to_json(recorded_move.migrations_of(mover.moved, found))
         counted = taker.counted()
         if save is not None:
-            _save(Path(save), Path(file.name), {"events": counted, "miss_ratio": events == "llc"})
+            _save(Path(save), Path(path), {"events": counted, "miss_ratio": events == "llc"})
     spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc"))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
 

@@ -68,8 +68,13 @@ def test_where_it_cannot_start_the_agent_says_why_papi_is_missing(agent, tmp_pat
 class Elsewhere:
     """A host on which a program writes this."""
 
-    def __init__(self, *events):
-        self.events = events
+    name = "elsewhere"
+
+    def __init__(self, *events, cpu="a processor"):
+        self.events, self.cpu = events, cpu
+
+    def facts(self):
+        return {"cpu": self.cpu}
 
     def define(self, workloads, settings):
         self.argv = workloads[0].argv
@@ -92,5 +97,7 @@ def test_what_goes_wrong_on_another_machine_is_said():
         list(timer_evaluation.evaluate_on(refused, {}))
     with pytest.raises(MachineError, match=r"on the host: becalm-agent: \{\} is not a request"):
         list(timer_evaluation.evaluate_on(Elsewhere(RunText(0, "becalm-agent: {} is not a request", "")), {}))
+    with pytest.raises(UsageError, match="elsewhere has no processor"):
+        list(timer_evaluation.evaluate_on(Elsewhere(cpu=None), {}))
     with pytest.raises(MachineError, match="ended by somebody"):
         list(timer_evaluation.evaluate_on(Elsewhere(Written("stdout", '{"event": "trust"}\n{"ev')), {}))
