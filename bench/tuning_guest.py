@@ -1,6 +1,7 @@
 """What settings of the scheduler gain a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
 
     python bench/tuning_guest.py                          # surface on 6.1: three factors, 32 runs, then confirmed
+    python bench/tuning_guest.py --groups 2 --loops 100 --threads --budget 3min
     python bench/tuning_guest.py --method golden --budget 150s
     python bench/tuning_guest.py --kernel 6.12 --load wakeups
     python bench/tuning_guest.py --kernel local           # as root
@@ -12,7 +13,7 @@ Operating System Scheduling Optimization: minimum granularity and latency from 0
 0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of
 a migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
 policy, autogroup. The load is hackbench with 20 groups of 40 processes, or two messengers that wake four workers each
-(`wakeups`). Processes, since between threads a switch costs little and there is little to gain (`--threads`). The gain
+(`wakeups`); `--groups 2 --loops 100 --threads` is the load on which there is most to gain. The gain
 is that of fresh runs, interleaved with the defaults, with its interval; and what was chosen is then tried once more, by
 a becalm and on a boot of its own.
 
