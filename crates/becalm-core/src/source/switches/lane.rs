@@ -63,6 +63,18 @@ impl Lane {
                 }
             }
             Said::Out { time_ns, next, preempted } => self.out(time_ns, next, preempted, push),
+            Said::In { time_ns, before, task } => {
+                // The idle task does not always say that it leaves. While it ran, nothing of what is counted happened.
+                if before.1 == 0
+                    && task.1 > 0
+                    && self.left.is_none()
+                    && self.runs.is_some_and(|runs| runs.1 == 0)
+                {
+                    self.runs = Some(task);
+                    let what = What::Switch { out: 0, to: task.1 as u32, preempted: true };
+                    push(self.record(time_ns, what), [None, Some(task)]);
+                }
+            }
             Said::Fork { time_ns, child: (process, child), parent } => {
                 if child > 0 && process > 0 {
                     let (parent, process) = (parent.max(0) as u32, process as u32);
@@ -182,6 +194,28 @@ mod tests {
                 Record { time_ns: 30, cpu: 3, what: switch(0, 8), references: 150, misses: 15 },
             ]
         );
+    }
+
+    #[test]
+    fn an_idle_task_that_leaves_in_silence_is_known_by_who_comes() {
+        let comes =
+            |time_ns, before, task| Said::In { time_ns, before: (before, before), task: (task, task) };
+        let (records, _) = all(&[
+            sample(10, LEADER, 7, 100),
+            out(11, 0),
+            comes(20, 0, 8),
+            sample(30, LEADER, 8, 150),
+            out(31, 9),
+            comes(31, 8, 9),
+        ]);
+        let silent = What::Switch { out: 0, to: 8, preempted: true };
+        assert_eq!(records[1], Record { time_ns: 20, cpu: 3, what: silent, references: 100, misses: 10 });
+        assert_eq!(records[2].what, switch(8, 9));
+        assert_eq!(records.len(), 3, "who comes was told by who left");
+        let told = [sample(1, LEADER, 7, 1), out(1, 0), sample(2, LEADER, 0, 1), out(2, 8), comes(2, 0, 8)];
+        assert_eq!(whats(&told), [switch(7, 0), switch(0, 8)]);
+        // Of whom nothing is known yet, nothing is guessed.
+        assert_eq!(whats(&[comes(1, 0, 8)]), []);
     }
 
     #[test]

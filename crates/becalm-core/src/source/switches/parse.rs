@@ -40,6 +40,12 @@ pub enum Said {
         next: Thread,
         preempted: bool,
     },
+    /// A task comes, after another one.
+    In {
+        time_ns: u64,
+        before: Thread,
+        task: Thread,
+    },
     Fork {
         time_ns: u64,
         child: Thread,
@@ -95,11 +101,11 @@ pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said>
         return sample(body, members);
     }
     let trailer = body.len().checked_sub(TRAILER)?;
-    said_of(kind, misc, &body[..trailer], u64_at(body, trailer + 8)?)
+    said_of(kind, misc, &body[..trailer], (u64_at(body, trailer + 8)?, thread_at(body, trailer)?))
 }
 
-/// A record that is no sample, without its end, of which the time was read already.
-pub fn said_of(kind: u32, misc: u16, body: &[u8], time_ns: u64) -> Option<Said> {
+/// A record that is no sample, without its end, of which time and current task were read already.
+pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)) -> Option<Said> {
     Some(match kind {
         LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
         COMM if misc & MISC_COMM_EXEC != 0 => Said::Exec { time_ns, task: thread_at(body, 0)?.1 },
@@ -113,6 +119,7 @@ pub fn said_of(kind: u32, misc: u16, body: &[u8], time_ns: u64) -> Option<Said> 
         SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => {
             Said::Out { time_ns, next: thread_at(body, 0)?, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
         }
+        SWITCH_CPU_WIDE => Said::In { time_ns, before: thread_at(body, 0)?, task },
         _ => return None,
     })
 }
@@ -170,7 +177,8 @@ mod tests {
             said(SWITCH_CPU_WIDE, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &body, MEMBERS),
             out(true)
         );
-        assert_eq!(said(SWITCH_CPU_WIDE, 0, &body, MEMBERS), None, "who comes was told by who left");
+        let comes = Said::In { time_ns: 2_000, before: (7, 8), task: (5, 6) };
+        assert_eq!(said(SWITCH_CPU_WIDE, 0, &body, MEMBERS), Some(comes));
     }
 
     #[test]

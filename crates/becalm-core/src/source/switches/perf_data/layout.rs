@@ -61,6 +61,8 @@ fn thread(word: u64) -> Thread {
 pub struct Stamp {
     pub time_ns: u64,
     pub cpu: u32,
+    /// Who ran.
+    pub task: Thread,
 }
 
 impl Attributes {
@@ -100,12 +102,12 @@ impl Attributes {
         let size =
             8 * [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER].into_iter().filter(|bit| has(*bit)).count();
         let mut words = Words(body.get(body.len().checked_sub(size)?..)?);
-        words.next_if(has(TID))?;
+        let task = thread(words.next_if(has(TID))?);
         let time_ns = words.next_if(has(TIME))?;
         words.next_if(has(ID))?;
         words.next_if(has(STREAM_ID))?;
         let cpu = words.next_if(has(CPU))? as u32;
-        Some((size, Stamp { time_ns, cpu }))
+        Some((size, Stamp { time_ns, cpu, task }))
     }
 
     /// A sample; `member` tells whether an id is that of the references (0) or the misses (1) of a group.
@@ -143,6 +145,6 @@ impl Attributes {
                 None => {}
             }
         }
-        Some((Stamp { time_ns, cpu }, Said::Sample { time_ns, id, thread, counts }))
+        Some((Stamp { time_ns, cpu, task: thread }, Said::Sample { time_ns, id, thread, counts }))
     }
 }

@@ -129,6 +129,7 @@ fn time(said: &Said) -> u64 {
     match *said {
         Said::Sample { time_ns, .. }
         | Said::Out { time_ns, .. }
+        | Said::In { time_ns, .. }
         | Said::Fork { time_ns, .. }
         | Said::Exec { time_ns, .. }
         | Said::Exit { time_ns, .. }
@@ -206,7 +207,7 @@ impl Events {
         if kind == LOST_SAMPLES {
             return Some((stamp.cpu, Said::Lost { time_ns: stamp.time_ns, count: word(body, 0)? }));
         }
-        Some((stamp.cpu, said_of(kind, misc, body, stamp.time_ns)?))
+        Some((stamp.cpu, said_of(kind, misc, body, (stamp.time_ns, stamp.task))?))
     }
 
     fn counted(&self, number: usize, processor: &str) -> Counted {
