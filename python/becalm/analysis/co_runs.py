@@ -35,7 +35,7 @@ def cpus_of(text: str) -> tuple[int, ...]:
 
 def threads_of(facts: Mapping[str, Any]) -> int:
     """2 where two CPUs that may be used share each core, that is its first cache; else 1: each counts as a core."""
-    return 2 if all(len(each) == 2 for each in _cores(facts)) and _cores(facts) else 1
+    return 2 if {len(each) for each in _cores(facts)} == {2} else 1
 
 
 def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
