@@ -209,7 +209,7 @@ def test_a_journal_of_somebody_else_is_refused(root, outside, how):
     assert path.exists()
 
 
-@pytest.mark.parametrize("place", ["var/lib/becalm/journal"])
+@pytest.mark.parametrize("place", ["var/lib/becalm/journal", "run/becalm/lock", "run/becalm/holder"])
 def test_a_pipe_in_place_of_a_file_of_becalms_is_refused(root, place):
     """Opening one would wait for somebody at its other end, for ever."""
     before = snapshot(root)

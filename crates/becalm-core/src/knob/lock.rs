@@ -101,6 +101,9 @@ fn said(tree: &Tree) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
     use std::process::Command;
 
     use super::*;
@@ -127,5 +130,41 @@ mod tests {
         drop(lock);
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(left, ["write-0", &names[1], "write-x"]);
+    }
+
+    /// A tree with a directory for the lock alone, and why there is no lock in it once `put` has been there.
+    fn refused(name: &str, put: fn(&Tree, &Path)) -> String {
+        let root = std::env::temp_dir().join(format!("becalm-lock-{name}-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let tree = Tree::new(&root);
+        tree.ensure_directory(RUN).unwrap();
+        put(&tree, &tree.path(LOCK));
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let why = Lock::take(&tree, &begin).err().unwrap().to_string();
+        fs::remove_dir_all(&root).unwrap();
+        why.replace(&root.display().to_string(), "")
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_named_with_what_to_do() {
+        let odd = "/run/becalm/lock is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
+        let fifo = |_: &Tree, at: &Path| {
+            let path = CString::new(at.as_os_str().as_bytes()).unwrap();
+            // SAFETY: a live string.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        };
+        assert_eq!(refused("fifo", fifo), odd);
+        assert_eq!(refused("directory", |_, at| fs::create_dir(at).unwrap()), odd);
+        assert_eq!(refused("link", |tree, _| tree.link("/etc/passwd", LOCK).unwrap()), odd);
+        let socket = |_: &Tree, at: &Path| {
+            std::os::unix::net::UnixListener::bind(at).unwrap();
+        };
+        assert_eq!(refused("socket", socket), odd);
+        let second = refused("second", |tree, at| {
+            fs::write(at, "").unwrap();
+            fs::hard_link(at, tree.path("/second")).unwrap();
+        });
+        assert!(second.starts_with("/run/becalm/lock is also known by another name"), "{second}");
     }
 }

@@ -25,6 +25,9 @@ const ASIDE: &str = "write-";
 /// No file read here is longer: a directory may hold one that never ends.
 const LONGEST: u64 = 64 << 20;
 
+/// What is in the place of a file that becalm makes, in words.
+const ODD: &str = "is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
+
 /// A machine's files. System calls act only when it is `live`; on a directory their effect is played on its files.
 #[derive(Debug, Clone)]
 pub struct Tree {
@@ -192,11 +195,22 @@ impl Tree {
     /// A file that is there for good, made if need be. One with another name elsewhere is refused on a directory, where
     /// it may be a file of somebody else's.
     pub fn lasting(&self, path: &str, mode: u32) -> io::Result<File> {
+        let at = self.path(path);
+        let odd = |what| io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", at.display()));
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = self.open(path, flags, mode)?;
+        let file = self.open(path, flags, mode).map_err(|error| match error.raw_os_error() {
+            // A link, a directory, a socket or a device without a driver (open(2)).
+            Some(libc::ELOOP | libc::EISDIR | libc::ENXIO | libc::ENODEV) => odd(ODD),
+            _ => io::Error::new(error.kind(), format!("{}: {error}", at.display())),
+        })?;
         let about = file.metadata()?;
-        if !about.is_file() || (!self.live && about.nlink() > 1) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+        if !about.is_file() {
+            return Err(odd(ODD));
+        }
+        if !self.live && about.nlink() > 1 {
+            return Err(odd(
+                "is also known by another name; remove one of the two, becalm makes its own anew",
+            ));
         }
         // Whatever the umask is, and an older becalm made of it.
         file.set_permissions(Permissions::from_mode(mode))?;
