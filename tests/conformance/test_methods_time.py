@@ -211,3 +211,27 @@ def test_the_numbers_of_a_trial_are_heeded(row):
     _, asks, _ = conduct(began(row, LINE, loops=2, runs=3, warmups=1))
     assert {(ask.runs, ask.warmups) for ask in asks} == {(3, 3)}
     assert all(ask.loops % 2 == 0 for ask in asks)
+
+
+@pytest.mark.parametrize("most_runs", [None, 4, 5, 11, 12, 30])
+@pytest.mark.parametrize("space", [LINE, Space((), factors=(SLICE, BATCH)), WIDE], ids=["line", "ranges", "choices"])
+def test_what_is_counted_is_what_is_asked_for(row, space, most_runs):
+    """Of a method that counts its runs instead of playing them."""
+    options = methods.complete(TuneOptions(method=row.name, minimize="time"))
+    rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
+    counted = row.counted(options, space, rule)
+    if counted is None:
+        assert not row.counts or any(each.categorical for each in space.factors), (
+            "what follows from its rule is counted"
+        )
+        return
+    played = []
+    for seed in range(4):
+        _, asks, _ = conduct(began(row, space, seed, most_runs=most_runs), lambda _: 1.0, noise=0.02, seed=seed)
+        played.append((cost(asks), sum(NO_SETTINGS in ask.arms for ask in asks)))
+    if row.name == "surface":
+        assert set(played) == {(counted.runs, counted.controls)}
+    else:
+        runs, controls = np.median(played, axis=0)
+        assert counted.runs == pytest.approx(runs, rel=0.2, abs=2), "a swarm may settle, or end its final, earlier"
+        assert counted.controls == pytest.approx(controls, rel=0.4, abs=2)

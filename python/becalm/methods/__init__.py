@@ -9,11 +9,13 @@ import difflib
 import functools
 import importlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 from becalm.errors import UsageError
-from becalm.methods.protocol import Method, SearchRun, TrialDesign
+from becalm.methods.protocol import Forecast, Method, SearchRun, TrialDesign
 from becalm.nouns.objective import find, names
 from becalm.nouns.options.tune import TuneOptions, flag
+from becalm.nouns.search_space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Row:
     """One method: its name, where its function is, what it is, and the numbers it is meant to be used with.
 
     `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options that are of this method alone, as
-    pairs of the function's keyword and the option's name.
+    pairs of the function's keyword and the option's name. `counts`: where what it asks for follows from its rule, the
+    function that counts it, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`).
     """
 
     name: str
@@ -31,12 +34,24 @@ class Row:
     rule: TrialDesign
     minimizes: tuple[str, ...] = ("spread",)
     takes: tuple[tuple[str, str], ...] = ()
+    counts: str = ""
 
     def load(self, options: TuneOptions | None = None) -> Method:
         """The generator function, with what these options have for it."""
         function: Method = getattr(importlib.import_module(self.module), self.function)
-        own = {} if options is None else {keyword: getattr(options, name) for keyword, name in self.takes}
+        own = {} if options is None else self._own(options)
         return functools.partial(function, **own) if own else function
+
+    def counted(self, options: TuneOptions, space: Space, rule: TrialDesign) -> Forecast | None:
+        """What it will ask for, without playing it; None where that cannot be told."""
+        if not self.counts:
+            return None
+        count = getattr(importlib.import_module(self.module), self.counts)
+        found: Forecast | None = count(space, rule, **self._own(options))
+        return found
+
+    def _own(self, options: TuneOptions) -> dict[str, Any]:
+        return {keyword: getattr(options, name) for keyword, name in self.takes}
 
 
 TABLE = (
@@ -76,6 +91,7 @@ TABLE = (
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         ("time",),
         takes=(("design", "design"),),
+        counts="forecast",
     ),
     Row(
         "swarm",
@@ -85,6 +101,7 @@ TABLE = (
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         minimizes=("time",),
         takes=(("parameters", "swarm"),),
+        counts="forecast",
     ),
     Row(
         "golden",

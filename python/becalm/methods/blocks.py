@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Generator, Sequence
+from operator import itemgetter
 
 from becalm.methods.log_times import LogTimes
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Sample, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Forecast, Sample, TrialDesign
 from becalm.methods.surface_end import lost
 from becalm.nouns.settings import Settings
 
@@ -59,8 +61,7 @@ class Blocks:
             return
         rule = self.rule
         self.times.told((yield Ask((NO_SETTINGS, *new), rule.loops, rule.runs, rule.warmup_runs, why, best)))
-        self.runs += self.rule.cost * (len(new) + 1)
-        self.trials += len(new)
+        self._count(len(new))
 
     def go_on(self, again: int, new: Sequence[Settings], why: str) -> Asking:
         """Measure so many of the best arms again and, as far as there are trials before the final, these new ones."""
@@ -70,7 +71,8 @@ class Blocks:
     def leaders(self, count: int) -> list[Settings]:
         """The best arms that worked, as all runs have it."""
         expected = self.times.expected()
-        return sorted((arm for arm in expected if arm != NO_SETTINGS), key=lambda arm: expected[arm])[:count]
+        others = ((arm, level) for arm, level in expected.items() if arm != NO_SETTINGS)
+        return [arm for arm, _ in heapq.nsmallest(count, others, key=itemgetter(1))]
 
     def best(self) -> Settings:
         """What would be chosen now: one of the leaders, or the default."""
@@ -86,6 +88,25 @@ class Blocks:
             finalists = [arm for arm in finalists if arm == first or not self.times.differs(arm, first)]
             if len(finalists) == 1 and self.times.differs(first, NO_SETTINGS):
                 break
+
+    def counted(self, first: int, again: int, most: int) -> Forecast:
+        """What is asked for where so many arms go first, the best `again` in each of `most` steps, and
+        no finalist is told from another. Nothing is measured by these blocks then."""
+        controls = 0
+        for step in range(most):
+            arms = min(first + (again if step else 0), self.left, self.room())
+            if arms < 1:
+                break
+            self._count(arms)
+            controls += 1
+        while self.room() >= FINALISTS:
+            self._count(FINALISTS)
+            controls += 1
+        return Forecast(self.runs, controls * self.rule.loops * self.rule.runs)
+
+    def _count(self, arms: int) -> None:
+        self.runs += self.rule.cost * (arms + 1)
+        self.trials += arms
 
     @property
     def lost(self) -> bool:

@@ -12,7 +12,7 @@ Failed arms, and those of which a run was ended early, are censored: they are kn
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.special import stdtrit
@@ -22,6 +22,7 @@ from becalm.nouns.domain import Scale
 from becalm.nouns.objective import find
 from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
+from becalm.stats.one_thread import one_thread
 
 STEPS = 60
 """Of EM, at most: variances that still change are then known well enough, for weights."""
@@ -44,6 +45,7 @@ class LogTimes:
         self._cells: list[tuple[int, int, float, int]] = []
         self._blocks = 0
         self._fit: _Fit | None = None
+        self._expected: dict[Settings, float] | None = None
 
     def told(self, samples: Sequence[Sample]) -> None:
         """Take in what an Ask gave. One failed run, ever, makes a failed arm."""
@@ -59,12 +61,12 @@ class LogTimes:
                     (arm, self._blocks + block, value, len(sample.loops[block])) for block, value in enumerate(values)
                 ]
         self._blocks += loops
-        self._fit = None
+        self._fit = self._expected = None
 
     @property
     def good(self) -> list[Settings]:
         """Arms whose runs all ended well, the default included, in the order in which they were first tried."""
-        return [arm for arm in self._arms if arm not in self._failed]
+        return [arm for arm in self._arms if arm not in self._failed] if self._failed else list(self._arms)
 
     @property
     def bad(self) -> list[Settings]:
@@ -113,9 +115,14 @@ class LogTimes:
         difference, error = self.difference(one, other)
         return abs(difference) > self.quantile(share) * error
 
-    def expected(self) -> dict[Settings, float]:
+    def expected(self) -> Mapping[Settings, float]:
         """Levels of all good arms as they are to be expected when run again: the lowest of many noisy numbers is too
         good to be true, so each is drawn to the mean of all by as much as it is uncertain (James & Stein 1961)."""
+        if self._expected is None:
+            self._expected = self._drawn_together()
+        return self._expected
+
+    def _drawn_together(self) -> dict[Settings, float]:
         tried = [arm for arm in self.good if arm != NO_SETTINGS]
         if not tried:
             return {NO_SETTINGS: 0.0} if NO_SETTINGS in self._arms else {}
@@ -151,7 +158,8 @@ class LogTimes:
 
     def _fitted(self) -> _Fit:
         if self._fit is None:
-            self._fit = _Fit(len(self._arms), self._blocks, self._cells)
+            with one_thread():
+                self._fit = _Fit(len(self._arms), self._blocks, self._cells)
         return self._fit
 
 

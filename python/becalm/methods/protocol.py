@@ -118,6 +118,14 @@ class Choice:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a search will ask for where all settings are alike. `controls`: counted runs of the machine as it is."""
+
+    runs: int
+    controls: int
+
+
 class TimeOver(Exception):
     """Raised in a method where it asked, when its time is over: it ends with what it knows."""
 

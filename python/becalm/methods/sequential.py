@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from becalm.methods.blocks import LOST, Asking
-from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, SearchGenerator, TimeOver, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Forecast, SearchGenerator, TimeOver, TrialDesign
 from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, too_short, without_model
 from becalm.methods.surface_process import Process, Seen, learned
 from becalm.methods.surface_search import Known, next_place, scattered
@@ -33,6 +33,9 @@ RADIUS = 0.35
 
 BLOCK = 6
 """Trials of a block beside the machine as it is."""
+
+FEWEST = 3
+"""Runs of the first ask beside one for each factor: the middle, one more corner than factors, the machine as it is."""
 
 AGAIN = 5
 """Every so many trials one is of the best place again, once the first third is over."""
@@ -62,6 +65,26 @@ def sequential(space: Space, rule: TrialDesign, rng: np.random.Generator) -> Sea
     return here.choice()
 
 
+def counted(factors: int, rule: TrialDesign) -> Forecast:
+    """The runs that a search in so many ranges asks for, as long as none of them fails."""
+    room = _limit(factors, rule) // rule.cost
+    if room < factors + FEWEST:
+        return Forecast(0, 0)
+    trials, controls, since = factors + 2, 1, factors + 2
+    while room > trials + controls:
+        control = since >= BLOCK
+        if control and room < trials + controls + 2:
+            break
+        trials, controls, since = trials + 1, controls + control, 1 if control else since + 1
+    return Forecast((trials + controls) * rule.cost, controls * rule.loops * rule.runs)
+
+
+def _limit(factors: int, rule: TrialDesign) -> int:
+    """Runs that a search may ask for."""
+    most = min(RUNS + EACH * factors, MOST) * rule.cost
+    return most if rule.most_runs is None else min(most, rule.most_runs)
+
+
 class _Search:
     """One search: what was measured where, and what is learnt from it."""
 
@@ -78,8 +101,7 @@ class _Search:
         self._worked: list[Settings] = []
         self._coded: dict[Settings, tuple[float, ...]] = {}
         self._seen: list[tuple[tuple[float, ...] | None, float, int]] = []
-        most = min(RUNS + EACH * len(self.factors), MOST)
-        self._most = most * rule.cost if rule.most_runs is None else min(most * rule.cost, rule.most_runs)
+        self._most = _limit(len(self.factors), rule)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -148,7 +170,7 @@ class _Search:
         for index, each in enumerate(self.factors):
             if each.categorical:
                 places[:, index] = self.rng.permutation(np.arange(len(places)) % len(each.choices))
-        self.short = self.room < len(self.factors) + 3
+        self.short = self.room < len(self.factors) + FEWEST
         if self.short:
             return
         yield from self.ask(places, f"a simplex about the middle of {len(self.factors)} ranges", control=True)

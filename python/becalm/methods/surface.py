@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Choice, Forecast, SearchGenerator, TrialDesign
 from becalm.methods.response_surface import composite
-from becalm.methods.sequential import sequential
+from becalm.methods.sequential import counted, sequential
 from becalm.nouns.options.tune import DESIGNS
 from becalm.nouns.search_space import Space
 
@@ -23,3 +23,11 @@ def surface(space: Space, rule: TrialDesign, rng: np.random.Generator, *, design
     if not space.factors:
         return Choice(NO_SETTINGS, "There is nothing to vary: no setting of this host has a range or choices.")
     return (yield from SEARCHES[design](space, rule, rng))
+
+
+def forecast(space: Space, rule: TrialDesign, *, design: str = DESIGNS[0]) -> Forecast | None:
+    """What it will ask for; None for a composite design, whose models decide that, and where there are choices, of
+    which the first places may be the same."""
+    if SEARCHES[design] is not sequential or any(each.categorical for each in space.factors):
+        return None
+    return counted(len(space.factors), rule)

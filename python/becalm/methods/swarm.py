@@ -18,7 +18,7 @@ import numpy as np
 
 from becalm.methods.blocks import Asking, Blocks
 from becalm.methods.places import Places
-from becalm.methods.protocol import NO_SETTINGS, Choice, SearchGenerator, TimeOver, TrialDesign
+from becalm.methods.protocol import NO_SETTINGS, Choice, Forecast, SearchGenerator, TimeOver, TrialDesign
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.swarm import SwarmParameters
@@ -60,6 +60,19 @@ def swarm(
     return here.choice()
 
 
+def forecast(space: Space, rule: TrialDesign, *, parameters: SwarmParameters = USUAL) -> Forecast | None:
+    """What it will ask for; None where there are choices alone: so few places that a swarm may settle."""
+    blocks = Blocks(rule, parameters.evaluations)
+    if all(each.categorical for each in space.factors):
+        return None
+    return blocks.counted(_size(parameters, blocks), AGAIN, parameters.iterations)
+
+
+def _size(parameters: SwarmParameters, blocks: Blocks) -> int:
+    """How many particles there are."""
+    return min(parameters.particles, max(FEWEST, blocks.planned // SWEEPS))
+
+
 class _Swarm:
     """One swarm: where its particles are and were, and what was measured there."""
 
@@ -68,7 +81,7 @@ class _Swarm:
         self.parameters = parameters
         self._rng = rng
         self._places = Places(space)
-        count = min(parameters.particles, max(FEWEST, self.blocks.planned // SWEEPS))
+        count = _size(parameters, self.blocks)
         self._at = self._places.scattered(count, rng)
         self._velocity = (self._places.scattered(count, rng) - self._at) / 2
         self._been: list[list[tuple[Settings, Floats]]] = [[] for _ in range(count)]

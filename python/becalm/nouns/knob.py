@@ -112,8 +112,13 @@ def known() -> Mapping[str, Knob]:
 
 def at_boot(settings: Settings) -> Settings:
     """What of some settings is set at the next boot."""
-    names = {row.name for row in catalogue() if row.boot is not None}
+    names = _at_boot()
     return Settings(tuple((name, value) for name, value in settings.values if name in names))
+
+
+@cache
+def _at_boot() -> frozenset[str]:
+    return frozenset(row.name for row in catalogue() if row.boot is not None)
 
 
 def find(knobs: Sequence[Knob], name: str) -> Knob:

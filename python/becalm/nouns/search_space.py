@@ -114,6 +114,8 @@ class Space:
 
     def at_boot(self, settings: Settings) -> Settings:
         """What of some settings costs a boot: two settings that agree in it need none in between."""
+        if not self.boot:
+            return Settings()
         return Settings(tuple((name, value) for name, value in settings.values if name in self.boot))
 
     def bundled(self) -> Space:

@@ -1,7 +1,8 @@
 """What a search for settings will take, before it starts: its runs, how long they are, the smallest effect it can show.
 
 A method for run time is asked what it would measure by answering it from thin air: all settings alike, with the noise
-of the pilot runs. So a new method has its cost without a line of its own.
+of the pilot runs. So a new method has its cost without a line of its own. That takes as much of the processor as its
+search, so one whose rule says how many runs there are counts them instead (`counts` in the table of methods).
 """
 
 from __future__ import annotations
@@ -101,7 +102,10 @@ def _noise(pilots: Sequence[Floats]) -> float:
 
 def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
     """Runs that a method asks for where all settings are alike, and how many of them are of the machine as it is."""
-    search = SearchRun(method_row(options.method).load(options), options.allowed.space, rule, seed)
+    row = method_row(options.method)
+    if (found := row.counted(options, options.allowed.space, rule)) is not None:
+        return found.runs, found.controls
+    search = SearchRun(row.load(options), options.allowed.space, rule, seed)
     rng = np.random.default_rng([seed, 4])
     size = noise if noise > 0 else UNKNOWN
     runs = controls = asks = 0

@@ -30,6 +30,7 @@ class Course:
     trials: TrialLog = field(default_factory=TrialLog)
     settings: list[Settings] = field(default_factory=list)
     next_loop: int = 0
+    _known: dict[Settings, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.options.metric is not None:
@@ -61,10 +62,12 @@ class Course:
     def number(self, request: PhaseRequest) -> NumberedAsk:
         """Give a request its loops and the positions of its settings, new ones at the end."""
         programs = (*self.programs, self.kernel) if self._with_kernel(request) else self.programs
+        known = self._positions()
         for settings in request.ask.arms:
-            if settings not in self.settings:
+            if settings not in known:
+                known[settings] = len(self.settings)
                 self.settings.append(settings)
-        positions = tuple(map(self.settings.index, request.ask.arms))
+        positions = tuple(known[each] for each in request.ask.arms)
         asked = NumberedAsk(
             request.ask, self.next_loop, positions, tuple(each for each in programs if each is not None)
         )
@@ -80,11 +83,18 @@ class Course:
             return {}
         found = {}
         for program in self.programs:
-            known = (self.settings.index(each) for each in (best, NO_SETTINGS) if each in self.settings)
+            positions = self._positions()
+            known = (positions[each] for each in (best, NO_SETTINGS) if each in positions)
             usual = (self.trials.usual_ns(each, program, asked.first) for each in known)
             if (best_ns := next((each for each in usual if each is not None), None)) is not None:
                 found[program] = rule.limit_ns(best_ns)
         return found
+
+    def _positions(self) -> dict[Settings, int]:
+        """Where each of the settings stands; made again where the list was given more from elsewhere."""
+        for position in range(len(self._known), len(self.settings)):
+            self._known.setdefault(self.settings[position], position)
+        return self._known
 
     def _with_kernel(self, request: PhaseRequest) -> bool:
         return request.floor and self.kernel is not None

@@ -22,6 +22,7 @@ from becalm.nouns.options.design import FitOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.sheet import Sheet
 from becalm.nouns.verdict import Finding
+from becalm.stats.one_thread import one_thread
 from becalm.wording.findings import finding
 
 RESPONSE = "time"
@@ -38,6 +39,7 @@ Tried = Sequence[tuple[int, Ask, Sample]]
 """Trials in the order in which they were asked for: the number of the ask, the ask, one of its arms."""
 
 
+@one_thread()
 def search_fit(
     space: Space, tried: Tried, objective: str, confidence: float, seed: int, metric: Metric | None = None
 ) -> tuple[DesignFit | None, list[Finding]]:
