@@ -11,11 +11,13 @@ nothing.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from becalm import _version
 
 __version__ = _version.VERSION
+
+TYPE_CHECKING = False
+"""As type checkers know it, without `typing`: until that is imported, the command cannot hear Ctrl-C."""
 
 if TYPE_CHECKING:
     from becalm.errors import BecalmError as BecalmError
@@ -189,7 +191,11 @@ def _homes() -> dict[str, str]:
     return values | {name: module for verb in TABLE for name, module in verb.homes.items()}
 
 
-def __getattr__(name: str) -> Any:
+__all__: list[str]
+"""All public names, from the tables, when they are asked for."""
+
+
+def __getattr__(name: str) -> object:
     if name == "__all__":
         return ["__version__", *sorted(_homes())]
     if name.startswith("__") or (module := _homes().get(name)) is None:

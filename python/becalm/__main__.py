@@ -1,6 +1,46 @@
-"""`python -m becalm` is the command `becalm`."""
+"""The command `becalm`, and `python -m becalm`: Ctrl-C is heard before anything else is imported.
 
-from becalm.cli.main import main
+`main` is the entry point. Until the command is loaded nothing has begun, so an interrupted one says so and is gone:
+there is nothing to put back, and an exception in the middle of an import is a stack trace, or swallowed there. What
+comes after is `becalm.cli.main`'s. Only Python's own start, before this file, is out of reach.
+"""
+
+import os
+import signal
+
+INTERRUPTED = 130
+"""What a shell says of a program that Ctrl-C has ended: 128 and the number of SIGINT."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C once the command is loaded.
+
+    Python takes note of a plain KeyboardInterrupt that leaves a piece of code which is executed from a text, as every
+    dataclass is made, and then ends by SIGINT whatever exit code it is given (run_eval_code_obj in CPython's
+    Python/pythonrun.c).
+    """
+
+
+def _gone(number: int, frame: object) -> None:
+    os.write(2, b"\nbecalm: Interrupted.\n")
+    os._exit(INTERRUPTED)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    raise Interrupted
+
+
+def main() -> None:
+    """Run the command and exit. A Ctrl-C that is ignored, as in the background of a script, stays so."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, _gone)
+    from becalm.cli.main import main as command
+
+    if ours:
+        signal.signal(signal.SIGINT, _interrupted)
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -150,6 +150,8 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _leave("Interrupted.", 130)
     except Exception as error:
+        if _interrupted(error):
+            _leave("Interrupted.", 130)
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
             _close_output()
             _leave(
@@ -165,6 +167,13 @@ def main() -> NoReturn:
             3,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether it is Ctrl-C in the disguise of another error, as from the making of a class (object.__set_name__)."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def _hint(error: click.ClickException) -> str:

@@ -1,0 +1,74 @@
+"""Ctrl-C while becalm starts: modules that wait for it stand in the place of those that it imports."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+import sys, time
+print("imported", flush=True)
+{waits}
+"""
+PLAIN = "time.sleep(60)"
+SWALLOWED = """
+try:
+    time.sleep(60)
+except BaseException:
+    sys.exit("swallowed")
+"""
+DISGUISED = """
+class Field:
+    def __set_name__(self, owner, name):
+        time.sleep(60)
+class Owner:
+    field = Field()
+"""
+EXECUTED = 'exec("def made(): time.sleep(60)\\nmade()")'
+
+
+def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL):
+    """Exit code, output and errors of becalm, which gets a Ctrl-C while it imports a module of that name."""
+    (tmp_path / f"{module}.py").write_text(MODULE.format(waits=waits))
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "becalm", *words],
+            env={**os.environ, "PYTHONPATH": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            assert process.stdout.readline() == "imported\n"
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    return process.returncode, output, errors
+
+
+@pytest.mark.parametrize("waits", [PLAIN, SWALLOWED, DISGUISED, EXECUTED])
+def test_ctrl_c_before_the_command_is_loaded_ends_it_at_once(tmp_path, waits):
+    code, output, errors = interrupted(tmp_path, "click", waits, "--version")
+    assert (code, output, errors.strip()) == (130, "", "becalm: Interrupted.")
+
+
+@pytest.mark.parametrize("waits", [PLAIN, DISGUISED, EXECUTED])
+def test_ctrl_c_while_a_verb_is_loaded_ends_in_a_sentence(tmp_path, waits):
+    code, output, errors = interrupted(tmp_path, "rich", waits, "run", "--", "true")
+    assert (code, output, errors.strip()) == (130, "", "becalm: Interrupted.")
+
+
+def test_a_ctrl_c_that_is_ignored_stays_so(tmp_path):
+    """As in the background of a script."""
+    code, output, errors = interrupted(
+        tmp_path, "click", 'time.sleep(0.3); sys.exit("went on")', "--version", handler=signal.SIG_IGN
+    )
+    assert (code, output, errors) == (1, "", "went on\n")
