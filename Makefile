@@ -9,13 +9,15 @@ AGENT := python/becalm/becalm-agent
 SIMULATOR := python/becalm/becalm-sim
 # The one program that is linked dynamically, to load the timers of libraries.
 TIMERS := python/becalm/becalm-timers
+# Programs of the kernel, which the agent has inside from the first `make bpf` in this tree on.
+BPF := target/bpf/switches.bpf.o
 # The engine's tables (knobs, columns, sources), which the Python package reads.
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
+.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -46,6 +48,9 @@ HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 PROGRAM = cargo rustc -q --release --locked --target $(HOST)
 STATICALLY = -- -C target-feature=+crt-static
 
+# Set where they were compiled.
+WITH_BPF = $(if $(wildcard $(BPF)),BECALM_BPF_OBJECT=$(abspath $(BPF)))
+
 # --- building -------------------------------------------------------------------------------------------------------
 
 # Development and tests: the source tree itself is on the path, with the agent built beside it.
@@ -54,8 +59,8 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	$(BIN)/python -c "import sysconfig, pathlib; pathlib.Path(sysconfig.get_path('purelib'), 'becalm-develop.pth').write_text(str(pathlib.Path('python').resolve()) + '\n')"
 	touch $@
 
-$(AGENT): $(RUST) | check-tools
-	$(PROGRAM) -p becalm-agent --bin becalm-agent $(STATICALLY)
+$(AGENT): $(RUST) $(wildcard $(BPF)) | check-tools
+	$(WITH_BPF) $(PROGRAM) -p becalm-agent --bin becalm-agent $(if $(WITH_BPF),--features bpf) $(STATICALLY)
 	cp target/$(HOST)/release/becalm-agent $@.new && mv $@.new $@
 
 $(SIMULATOR): $(RUST) | check-tools
@@ -69,10 +74,20 @@ $(TIMERS): $(RUST) | check-tools
 $(TABLES): $(AGENT)
 	$(AGENT) tables > $@.new && mv $@.new $@
 
+# For `sweetspots --by bpf`; nothing else needs it. By -idirafter Debian's place of <asm/types.h> is found.
+$(BPF): crates/becalm-agent/bpf/switches.bpf.c
+	@command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || \
+	  { echo "Programs of BPF are compiled by clang with libbpf's headers, and one of both is missing. On Debian and Ubuntu: sudo apt-get install clang libbpf-dev. becalm works without: make build, after rm -f $(BPF)"; exit 1; }
+	@mkdir -p $(@D)
+	clang -O2 -g -Wall -Werror -target bpf -idirafter /usr/include/$(shell uname -m)-linux-gnu -c $< -o $@.new && mv $@.new $@
+
+bpf: $(BPF)
+	@$(MAKE) --no-print-directory build
+
 build: $(VENV)/.develop $(AGENT) $(SIMULATOR) $(TIMERS) $(TABLES)
 
 install: check-tools
-	$(PYTHON) -m pip install .
+	$(WITH_BPF) $(PYTHON) -m pip install .
 
 # --- the demonstration ----------------------------------------------------------------------------------------------
 
@@ -104,6 +119,7 @@ guests: debian-packages build
 UNCHANGED ?=
 test: debian-packages
 	@rustup target add $(ARM) 2>/dev/null || echo "becalm-clock is not tried for Armv8: rustup cannot add $(ARM)."
+	@command -v clang >/dev/null && $(MAKE) --no-print-directory $(BPF) || echo "Recording by BPF is not tried."
 	@# The first boot of an image and downloads wait, and compilers compute: both at once.
 	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory guests"
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
@@ -178,6 +194,8 @@ lint: build check-arm check-crate
 	$(BIN)/python tools/house.py --check
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@# With programs of BPF, where they were compiled.
+	[ ! -e $(BPF) ] || $(WITH_BPF) cargo clippy -p becalm-agent --features bpf --all-targets --locked -- -D warnings
 	cargo clippy -p becalm-clock --no-default-features --locked -- -D warnings
 	cargo clippy -p becalm-clock --features std --all-targets --locked -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings

@@ -4,23 +4,26 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.machine.conversation import Agent
+from tests.needs import missing, need
 
 from becalm import hosts
 from becalm.errors import RefusedError, UsageError, WorkloadError
 from becalm.hosts.protocol import MeasureRequest
-from becalm.hosts.recorded import Counting, Recorded, Recording, Records, Started
+from becalm.hosts.recorded import MEANS, Counting, Recorded, Recording, Records, Started
 from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
 pytestmark = pytest.mark.machine
 
-SLEEPS = "import time\nfor _ in range(20): time.sleep(.01)"
+SLEEPS = "import time\nfor _ in range(60): time.sleep(.01)"
 GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
 
 
@@ -42,6 +45,21 @@ def refusal(host, recording):
     return ""
 
 
+def able(host, means):
+    """That this machine can record so; else the test is skipped with becalm's reason."""
+    if means == "bpf":
+        need("clang")
+    if why := refusal(host, Recording("faults", by=means)):
+        missing(f"{why} (make bpf)") if "built without" in why else pytest.skip(why)
+    return means
+
+
+@pytest.fixture(params=MEANS)
+def by(request, host):
+    """What tells of switches, each after the other."""
+    return able(host, request.param)
+
+
 def told(events):
     """The first event, all records, the last event; skipped where this user may not record."""
     try:
@@ -56,11 +74,12 @@ def told(events):
     return found, rows, recorded[0]
 
 
-def test_a_process_is_recorded_to_its_end(host):
+def test_a_process_is_recorded_to_its_end(host, by):
     child = subprocess.Popen([sys.executable, "-c", SLEEPS])
-    found, rows, end = told(host.record(Recording("faults"), child.pid))
+    found, rows, end = told(host.record(Recording("faults", by=by), child.pid))
     child.wait()
     assert isinstance(found[0], Counting)
+    assert found[0].by == by
     assert not found[0].miss_ratio
     assert found[0].counted[0]["references"]["name"] == "page-faults"
     assert end.ended
@@ -73,9 +92,9 @@ def test_a_process_is_recorded_to_its_end(host):
     assert times == sorted(times)
 
 
-def test_a_program_is_recorded_from_its_first_instruction_on(host):
+def test_a_program_is_recorded_from_its_first_instruction_on(host, by):
     host.define([Workload((sys.executable, "-c", GROWS))], [Settings()])
-    request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000))
+    request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000, by=by))
     found, rows, end = told(host.measure(request))
     (started,) = [each for each in found if isinstance(each, Started)]
     whats = [each["what"] for each in rows]
@@ -85,6 +104,43 @@ def test_a_program_is_recorded_from_its_first_instruction_on(host):
     first, last = ({each["cpu"]: each["references"] for each in order} for order in (reversed(rows), rows))
     assert sum(last[cpu] - first[cpu] for cpu in last) > 30 * 200
     assert end.trouble == {"lost": 0, "shared": 0, "offline": 0}
+
+
+def test_programs_in_the_kernel_and_counters_tell_the_same(host):
+    """Two agents record one program at once: it comes, leaves and faults in both when it did."""
+    by = able(host, "bpf")
+    program = [sys.executable, "-c", f"print(flush=True); input()\n{GROWS}"]
+    child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    begun = threading.Barrier(3, timeout=60)
+
+    def recorded(machine, recording):
+        events = machine.record(recording, child.pid)
+        first = next(events)
+        begun.wait()
+        return told([first, *events])[1:]
+
+    with hosts.open("local") as beside, ThreadPoolExecutor() as both:
+        other = both.submit(recorded, beside, Recording("faults", 1_000_000))
+        this = both.submit(recorded, host, Recording("faults", 1_000_000, by=by))
+        begun.wait()
+        child.communicate(b"\n")
+        (seen, end), (expected, of_other) = this.result(60), other.result(60)
+    assert end.trouble == of_other.trouble == {"lost": 0, "shared": 0, "offline": 0}
+    assert visits(seen, child.pid) == visits(expected, child.pid)
+    assert sum(faults for _, faults in visits(seen, child.pid)) > 30 * 200
+
+
+def visits(rows, task):
+    """Where a task ran from its coming to its leaving, and what was counted there meanwhile, one after the other."""
+    found, came = [], {}
+    for row in rows:
+        switch = row["what"].get("switch", {}) if isinstance(row["what"], dict) else {}
+        if switch.get("out") == task and row["cpu"] in came:
+            found.append((row["cpu"], row["references"] - came.pop(row["cpu"])))
+        if switch.get("to") == task:
+            came[row["cpu"]] = row["references"]
+    return found
 
 
 def test_new_pages_are_told_of_one_process(host):
@@ -108,6 +164,7 @@ def test_what_cannot_be_recorded_has_a_reason(host):
         (Recording("faults", batch_ns=1), "every 1 to 200 ms"),
         (Recording("faults", cpus="x"), "list of CPUs"),
         (Recording("ws_turnover"), "of one process"),
+        (Recording("ws_turnover", by="bpf"), "not by BPF"),
     ):
         with pytest.raises(UsageError, match=why):
             list(host.record(wrong))
@@ -133,11 +190,11 @@ def test_another_users_pages_need_root():
         agent.close()
 
 
-def test_nobody_who_reads_costs_no_memory_and_is_told(host):
+def test_nobody_who_reads_costs_no_memory_and_is_told(host, by):
     # What is not taken stays in the kernel's buffers, which are full at last.
     with subprocess.Popen([sys.executable, "-c", "while True: __import__('time').sleep(0)"]) as child:
         try:
-            events = host.record(Recording("faults", window_ns=100_000, batch_ns=1_000_000), child.pid)
+            events = host.record(Recording("faults", 100_000, 1_000_000, by=by), child.pid)
             try:
                 next(events)
             except RefusedError as error:

@@ -6,7 +6,8 @@
 //! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
-//! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU, `load` makes the machine busy, `neighbours` are kept running
+//! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
+//! (`bpf`: by programs in the kernel), `load` makes the machine busy, `neighbours` are kept running
 //! beside programs (`beside`: what lives there), `clock`
 //! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
 //! `kernel` runs a program of known pressure on caches,
@@ -16,6 +17,7 @@
 mod accounts;
 mod beside;
 mod booting;
+mod bpf;
 mod clock;
 mod conversation;
 mod copies;

@@ -11,7 +11,7 @@ use becalm_core::knob::settings::SettingError;
 use becalm_core::source::switches::events::EventSet;
 use becalm_core::stress::demand::Demand;
 use becalm_core::types::{Step, Text, TextError, Workload};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The protocol's version.
@@ -160,6 +160,8 @@ pub enum Action {
 #[serde(deny_unknown_fields)]
 pub struct Recording {
     pub events: EventSet,
+    #[serde(default)]
+    pub by: Means,
     /// T: tasks that go on for so long are read so often.
     pub window_ns: u64,
     /// How often records are sent; None: every two windows, within 10 to 100 ms.
@@ -168,6 +170,17 @@ pub struct Recording {
     /// A list such as 0,2-3; None: all that are online.
     #[serde(default)]
     pub cpus: Option<String>,
+}
+
+/// By what the kernel tells of switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Means {
+    /// Groups of counters, perf_event_open(2).
+    #[default]
+    Perf,
+    /// Programs in the kernel, bpf(2), where the agent was built with them.
+    Bpf,
 }
 
 /// What of the load a block wants to know.

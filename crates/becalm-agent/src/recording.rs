@@ -17,9 +17,10 @@ use becalm_core::source::switches::turnover::Turnover;
 use becalm_core::source::switches::{llc, Recorder};
 use serde_json::{json, Value};
 
+use crate::bpf;
 use crate::conversation::{Attention, Conversation};
 use crate::follow::{hold, Held};
-use crate::protocol::{Failure, Recording as Wish};
+use crate::protocol::{Failure, Means, Recording as Wish};
 
 /// Windows as the detector takes them, ns.
 const WINDOWS_NS: std::ops::RangeInclusive<u64> = 100_000..=50_000_000;
@@ -76,11 +77,20 @@ impl Recording {
             },
             None => None,
         };
-        let source = match wish.events {
-            EventSet::WsTurnover => Source::Nobody,
-            set => {
-                let opened = Recorder::open(set, cpus, wish.window_ns, root).map_err(failure)?;
-                Source::Cpus(Box::new(opened))
+        let cpus_of = |opened: Result<Recorder, RecordError>| {
+            opened.map(|recorder| Source::Cpus(Box::new(recorder))).map_err(failure)
+        };
+        let source = match (wish.events, wish.by) {
+            (EventSet::WsTurnover, Means::Perf) => Source::Nobody,
+            (EventSet::WsTurnover, Means::Bpf) => {
+                let message =
+                    "ws_turnover is read of the pages of one process, not by BPF. Leave one of both out.";
+                return Err(Failure::new("usage", message));
+            }
+            (set, Means::Perf) => cpus_of(Recorder::open(set, cpus, wish.window_ns, root))?,
+            (set, Means::Bpf) => {
+                let feed = bpf::feed().map_err(failure)?;
+                cpus_of(Recorder::from(feed, set, cpus, wish.window_ns, root))?
             }
         };
         Ok(Self {
@@ -100,7 +110,7 @@ impl Recording {
     /// Say what is counted, and where.
     pub fn tell(&self, talk: &mut Conversation) -> io::Result<()> {
         let mut event = json!({
-            "id": self.id, "event": "recording", "events": self.wish.events,
+            "id": self.id, "event": "recording", "events": self.wish.events, "by": self.wish.by,
             "miss_ratio": self.wish.events == EventSet::Llc, "window_ns": self.wish.window_ns,
             "batch_ns": self.batch_ns, "clock": "CLOCK_MONOTONIC_RAW", "counted": [], "cpus": null, "absent": {}, "llc": [],
         });

@@ -22,6 +22,7 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--from", "file", metavar="FILE", help="perf.data, a log of the thesis, dumps of callgrind, or JSON.")
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="This running process; with --from, only it.")
 @click.option("--events", metavar="NAME", help="Count llc, faults or ws_turnover. [default: llc]")
+@click.option("--by", metavar="NAME", help="Record by perf, or by bpf. [default: perf]")
 @click.option("--cpus", type=options.Checked("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
 @click.option("--host", metavar="HOST", help="Where the program runs. [default: local]")
 @click.option("--sudo", is_flag=True, help="Record as root; the program runs as you.")
@@ -49,8 +50,8 @@ from becalm.units import cpu_list, duration_ns
 @click.argument("words", nargs=-1, metavar="[CMD... | simulate WORKLOAD...]")
 def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
-    trace: str | None, log: str | None, parquet: str | None, events: str | None, cpus: str | None, host: str | None,
-    sudo: bool, migrate: str | None, limit: str | None, **given: Any,
+    trace: str | None, log: str | None, parquet: str | None, events: str | None, by: str | None, cpus: str | None,
+    host: str | None, sudo: bool, migrate: str | None, limit: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
@@ -70,7 +71,7 @@ def command_sweetspots(
 
         columns.needed()
     simulated = words[:1] == ("simulate",) and bool(words[1:])
-    live = {"events": events, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit}
+    live = {"events": events, "by": by, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit}
     chosen = {name: value for name, value in live.items() if value}
     if chosen and (file is not None or simulated):
         raise UsageError(f"--{next(iter(chosen))} is of a program that is recorded: -- CMD, or --pid N.")

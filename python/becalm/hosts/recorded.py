@@ -20,22 +20,30 @@ SETS = ("llc", "faults", "ws_turnover")
 miss ratio."""
 
 
+MEANS = ("perf", "bpf")
+"""What tells of switches: groups of counters of the kernel's, or programs in the kernel where the agent has them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
     """What is recorded.
 
     `window_ns`: T, so often long runners are read; `batch_ns`: so often records are sent, None: every two windows,
-    within 10 to 100 ms; `cpus`: a list such as "0,2-3", None: all.
+    within 10 to 100 ms; `cpus`: a list such as "0,2-3", None: all; `by`: one of MEANS.
     """
 
     events: str = "llc"
     window_ns: int = 5_000_000
     batch_ns: int | None = None
     cpus: str | None = None
+    by: str = "perf"
 
     def to_json(self) -> dict[str, Any]:
         """As the agent takes it (docs/reference/protocol.md)."""
-        return {"events": self.events, "window_ns": self.window_ns, "batch_ns": self.batch_ns, "cpus": self.cpus}
+        return {
+            "events": self.events, "by": self.by, "window_ns": self.window_ns, "batch_ns": self.batch_ns,
+            "cpus": self.cpus,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ class Counting(OfRecording):
 
     `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: that are
     recorded, a list as text; `absent`: why others are not; `llc`: the CPUs of each last-level cache. `miss_ratio`:
-    whether misses and references are of a cache. Times of records are of CLOCK_MONOTONIC_RAW.
+    whether misses and references are of a cache; `by`: one of MEANS. Times of records are of CLOCK_MONOTONIC_RAW.
     """
 
     events: str
@@ -55,6 +63,7 @@ class Counting(OfRecording):
     cpus: str | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     llc: Sequence[Sequence[int]] = ()
+    by: str = "perf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
         case "recording":
             return Counting(
                 event["events"], event["miss_ratio"], event["window_ns"], event["batch_ns"], event["counted"],
-                event["cpus"], event["absent"], event["llc"],
+                event["cpus"], event["absent"], event["llc"], event["by"],
             )  # fmt: skip
         case "started":
             return Started(event["seq"], event["pid"])

@@ -19,7 +19,7 @@ from typing import IO, Any
 from becalm import hosts
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
-from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started
+from becalm.hosts.recorded import MEANS, SETS, Counting, Recorded, Recording, Records, Started
 from becalm.migration import perf_data
 from becalm.migration.engine import ask
 from becalm.migration.spotted import Spotted
@@ -52,6 +52,7 @@ def record_sweetspots(
     *,
     pid: int | None = None,
     events: str = "llc",
+    by: str = "perf",
     window: float | str | None = None,
     rules: str = "rise",
     cpus: str | None = None,
@@ -71,6 +72,7 @@ def record_sweetspots(
         pid: of a process that runs already, which is recorded until it ends.
         events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (pages that are
             newly referenced): the last two work without counters in the processor, and are no miss ratio.
+        by: perf, or bpf where the agent was built with programs for the kernel (`make bpf`): what tells of switches.
         window: T, seconds or text ("5ms").
         rules: rise (ours), published, adaptive or cusum.
         cpus: record these alone, such as "0,2-3".
@@ -90,6 +92,8 @@ def record_sweetspots(
         raise UsageError("What is recorded? A command, or --pid N of a running process.")
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
+    if by not in MEANS:
+        raise UsageError(f"Nothing is recorded by {by!r}, but by: {', '.join(MEANS)}.")
     question = asked(rules, window)
     moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None)
     if moving is None and limit is not None:
@@ -97,7 +101,7 @@ def record_sweetspots(
     window_ns = duration_ns(window) if window else WINDOW_NS
     # Who waits for a spot wants to hear of it at once.
     batch_ns = BATCH_NS if moving is None else max(LEAST_BATCH_NS, window_ns // 2)
-    recording = Recording(events, window_ns, batch_ns, cpus=cpus)
+    recording = Recording(events, window_ns, batch_ns, cpus, by)
     if cpus is not None:
         cpu_list(cpus)
     workload = None if command is None else Workload.of(command, output=Output(output), expect=None)
@@ -251,8 +255,8 @@ class Taker:
         assert end is not None
         assert counting is not None
         return {
-            "pid": self._pid, "counted": list(counting.counted), "cpus": counting.cpus, "absent": dict(end.absent),
-            "records": end.records, "trouble": dict(end.trouble), "cost_ns": end.cost_ns,
+            "pid": self._pid, "by": counting.by, "counted": list(counting.counted), "cpus": counting.cpus,
+            "absent": dict(end.absent), "records": end.records, "trouble": dict(end.trouble), "cost_ns": end.cost_ns,
             "took_ns": time.monotonic_ns() - self._begun_ns,
         }  # fmt: skip
 

@@ -2,6 +2,10 @@
 
 import io
 
+import pytest
+
+import becalm
+from becalm.errors import UsageError
 from becalm.hosts.recorded import Recorded
 from becalm.verbs.sweetspots_live import Taker
 
@@ -19,3 +23,8 @@ def test_what_was_not_recorded_has_its_reason():
     assert said({"pages": why}) == f" {why}"
     assert "1,200 records were lost" in said({}, lost=1200)
     assert "5 times meanwhile" in said({}, shared=5)
+
+
+def test_means_that_there_are_not_are_named_with_those_that_there_are():
+    with pytest.raises(UsageError, match="by 'dtrace', but by: perf, bpf"):
+        becalm.record_sweetspots("true", by="dtrace")

@@ -11,7 +11,8 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use super::buffer::Buffer;
-use super::events::Pair;
+use super::events::{Counted, Pair};
+use super::feed::Refused;
 use super::parse::{Members, READ_FORMAT, SAMPLE_TYPE};
 
 /// struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid is of 4.1).
@@ -55,6 +56,7 @@ const CPU_CLOCK: u64 = 0;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const IOC_ENABLE: libc::c_ulong = 0x2400;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+const IOC_SET_BPF: libc::c_ulong = 0x4004_2408;
 const IOC_ID: libc::c_ulong = 0x8008_2407;
 const IOC_FLAG_GROUP: libc::c_ulong = 1;
 
@@ -70,20 +72,9 @@ pub struct Group {
     files: [File; 4],
 }
 
-/// Why a group could not be opened, and for which event.
-pub struct Refused {
-    pub event: String,
-    pub hardware: bool,
-    pub error: io::Error,
-}
-
 impl Group {
     /// Open and enable the group of a CPU; `window_ns`: so often long runners are read.
     pub fn open(cpu: u32, pair: &Pair, window_ns: u64) -> Result<Self, Refused> {
-        let refused = |event: &str, hardware| {
-            let event = event.to_owned();
-            move |error| Refused { event, hardware, error }
-        };
         let switches = Attributes {
             kind: SOFTWARE,
             config: CONTEXT_SWITCHES,
@@ -92,29 +83,13 @@ impl Group {
             wakeup_watermark: (super::buffer::RING_BYTES / 2) as u32,
             ..Attributes::default()
         };
-        let leader = open(switches, cpu, -1).map_err(refused("context-switches", false))?;
+        let leader = open(switches, cpu, -1).map_err(|error| refused("context-switches", false, error))?;
         let group = leader.as_raw_fd();
-        let clock = Attributes {
-            kind: SOFTWARE,
-            config: CPU_CLOCK,
-            sample_period: window_ns,
-            flags: EXCLUDE_IDLE | SAMPLE_ID_ALL | WATERMARK,
-            wakeup_watermark: (super::buffer::RING_BYTES / 2) as u32,
-            ..Attributes::default()
-        };
-        let clock = open(clock, cpu, group).map_err(refused("cpu-clock", false))?;
-        let counter = |number: usize| {
-            let event = &pair[number];
-            let attributes = Attributes {
-                kind: event.kind,
-                config: event.config,
-                flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-                ..Attributes::default()
-            };
-            open(attributes, cpu, group).map_err(refused(&event.name, event.is_hardware()))
-        };
+        let clock = clock(window_ns, EXCLUDE_IDLE);
+        let clock = open(clock, cpu, group).map_err(|error| refused("cpu-clock", false, error))?;
+        let counter = |number: usize| counter(&pair[number], cpu, group, 0);
         let files = [leader, clock, counter(0)?, counter(1)?];
-        let wrong = || refused("context-switches", false);
+        let wrong = || |error| refused("context-switches", false, error);
         let buffer = Buffer::map(group).map_err(wrong())?;
         control(&files[1], IOC_SET_OUTPUT, group as libc::c_ulong).map_err(wrong())?;
         let members =
@@ -130,6 +105,67 @@ impl Group {
         let mut bytes = [0; 8 * (3 + 2 * 4)];
         Ok((&self.files[0]).read(&mut bytes)? > 0)
     }
+}
+
+/// Both counters and the clock of a CPU, of which nothing is written anywhere: programs in the kernel read them.
+pub struct Counters {
+    /// References, which lead, and misses.
+    pub files: [File; 2],
+    /// It begins by `start`.
+    pub clock: File,
+}
+
+impl Counters {
+    /// Open them; both count from now on, together or not at all.
+    pub fn open(cpu: u32, pair: &Pair, window_ns: u64) -> Result<Self, Refused> {
+        let [references, misses] = pair;
+        let references = counter(references, cpu, -1, PINNED)?;
+        let misses = counter(misses, cpu, references.as_raw_fd(), 0)?;
+        let clock = clock(window_ns, DISABLED | EXCLUDE_IDLE);
+        let clock = open(clock, cpu, -1).map_err(|error| refused("cpu-clock", false, error))?;
+        Ok(Self { files: [references, misses], clock })
+    }
+
+    /// Have a program of BPF called by the clock every window, and begin.
+    pub fn start(&self, program: RawFd) -> Result<(), Refused> {
+        let begun = control(&self.clock, IOC_SET_BPF, program as libc::c_ulong)
+            .and_then(|()| control(&self.clock, IOC_ENABLE, 0));
+        begun.map_err(|error| refused("cpu-clock", false, error))
+    }
+
+    /// Whether the processor counts now.
+    pub fn counts(&self) -> io::Result<bool> {
+        // nr, both times, and two values with ids.
+        let mut bytes = [0; 8 * (3 + 2 * 2)];
+        Ok((&self.files[0]).read(&mut bytes)? > 0)
+    }
+}
+
+fn refused(event: &str, hardware: bool, error: io::Error) -> Refused {
+    Refused { event: event.to_owned(), hardware, error }
+}
+
+/// A clock that says something every window.
+fn clock(window_ns: u64, flags: u64) -> Attributes {
+    Attributes {
+        kind: SOFTWARE,
+        config: CPU_CLOCK,
+        sample_period: window_ns,
+        flags: flags | SAMPLE_ID_ALL | WATERMARK,
+        wakeup_watermark: (super::buffer::RING_BYTES / 2) as u32,
+        ..Attributes::default()
+    }
+}
+
+/// A counter of user mode.
+fn counter(event: &Counted, cpu: u32, group: RawFd, flags: u64) -> Result<File, Refused> {
+    let attributes = Attributes {
+        kind: event.kind,
+        config: event.config,
+        flags: flags | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        ..Attributes::default()
+    };
+    open(attributes, cpu, group).map_err(|error| refused(&event.name, event.is_hardware(), error))
 }
 
 fn open(mut attributes: Attributes, cpu: u32, group: RawFd) -> io::Result<File> {

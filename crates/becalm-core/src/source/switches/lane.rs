@@ -91,6 +91,11 @@ impl Lane {
                 push(self.record(time_ns, What::Exit(task as u32)), [None; 2]);
             }
             Said::Exec { .. } | Said::Exit { .. } => {}
+            Said::Uncounted { time_ns } => {
+                self.noticed.shared += 1;
+                (self.left, self.runs) = (None, None);
+                push(self.record(time_ns, What::Offline), [None; 2]);
+            }
             Said::Lost { time_ns, count } => {
                 self.noticed.lost += count;
                 (self.left, self.runs) = (None, None);
@@ -244,6 +249,20 @@ mod tests {
         let (records, noticed) = all(&[sample(1, LEADER, 7, 1), out(1, 8), away]);
         let whats: Vec<_> = records.iter().map(|record| record.what).collect();
         assert_eq!(whats, [switch(7, 8), What::Offline, What::Tick]);
+        assert_eq!(noticed.shared, 1);
+    }
+
+    #[test]
+    fn counters_that_could_not_be_read_are_unknown_and_not_zero() {
+        let (records, noticed) = all(&[
+            sample(1, LEADER, 7, 90),
+            out(1, 8),
+            Said::Uncounted { time_ns: 2 },
+            sample(3, LEADER, 9, 95),
+            out(3, 4),
+        ]);
+        assert_eq!(records[1], Record { time_ns: 2, cpu: 3, what: What::Offline, references: 90, misses: 9 });
+        assert_eq!((records[2].what, records[2].references), (switch(9, 4), 95));
         assert_eq!(noticed.shared, 1);
     }
 

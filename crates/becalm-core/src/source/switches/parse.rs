@@ -63,6 +63,10 @@ pub enum Said {
         time_ns: u64,
         count: u64,
     },
+    /// The counters could not be read: others had them.
+    Uncounted {
+        time_ns: u64,
+    },
 }
 
 /// Where references and misses are in a group: ids of its members.

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::events::{choices, Choice, EventSet};
-use super::group::{Group, Refused};
+use super::feed::{Feed, Groups, Refused};
 use super::lane::{Lane, Named};
-use super::parse;
 use super::record::Record;
 use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
@@ -50,7 +49,8 @@ pub struct Recorder {
     choices: Vec<Choice>,
     wanted: Option<Cpus>,
     window_ns: u64,
-    open: BTreeMap<u32, (Group, Lane)>,
+    feed: Box<dyn Feed>,
+    lanes: BTreeMap<u32, Lane>,
     /// CPUs that are not recorded, and why.
     pub absent: BTreeMap<u32, String>,
     waiting: Vec<(Record, [Named; 2])>,
@@ -62,9 +62,20 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Record a set of events on these CPUs, or all that are there; long runners are read every `window_ns`. An error when
-    /// no CPU can be recorded: a sentence with the reason and what can be done.
+    /// Record a set of events on these CPUs, or all that are there, by the kernel's groups of counters; long runners are
+    /// read every `window_ns`. An error when no CPU can be recorded: a sentence with the reason and what can be done.
     pub fn open(
+        set: EventSet,
+        wanted: Option<Cpus>,
+        window_ns: u64,
+        root: &Path,
+    ) -> Result<Self, RecordError> {
+        Self::from(Box::new(Groups::default()), set, wanted, window_ns, root)
+    }
+
+    /// The same from another feed.
+    pub fn from(
+        feed: Box<dyn Feed>,
         set: EventSet,
         wanted: Option<Cpus>,
         window_ns: u64,
@@ -80,7 +91,8 @@ impl Recorder {
             choices: choices(set, root),
             wanted,
             window_ns,
-            open: BTreeMap::new(),
+            feed,
+            lanes: BTreeMap::new(),
             absent: BTreeMap::new(),
             waiting: Vec::new(),
             threads: Threads::default(),
@@ -101,14 +113,14 @@ impl Recorder {
             }
         }
         match first {
-            Some(refused) if made.open.is_empty() => Err(error(&refused, set)),
+            Some(refused) if made.lanes.is_empty() => Err(error(&refused, set)),
             _ => Ok(made),
         }
     }
 
     /// CPUs that are recorded.
     pub fn cpus(&self) -> Cpus {
-        self.open.keys().copied().collect()
+        self.lanes.keys().copied().collect()
     }
 
     /// The events that are counted, of each kind of core.
@@ -119,7 +131,7 @@ impl Recorder {
     /// What went wrong until now.
     pub fn trouble(&self) -> Trouble {
         let mut sum = Trouble { offline: self.offline, ..self.before };
-        for (_, lane) in self.open.values() {
+        for lane in self.lanes.values() {
             sum.lost += lane.noticed.lost;
             sum.shared += lane.noticed.shared;
         }
@@ -130,15 +142,12 @@ impl Recorder {
     /// otherwise all that nothing earlier can come before.
     pub fn look(&mut self, out: &mut Vec<u8>, end: bool) -> u64 {
         let now = now_ns();
-        for (group, lane) in self.open.values_mut() {
-            let waiting = &mut self.waiting;
-            let members = group.members;
-            group.buffer.take(|kind, misc, body| {
-                if let Some(said) = parse::said(kind, misc, body, members) {
-                    lane.translate(said, |record, named| waiting.push((record, named)));
-                }
-            });
-        }
+        let (lanes, waiting) = (&mut self.lanes, &mut self.waiting);
+        self.feed.take(end, &mut |cpu, said| {
+            if let Some(lane) = lanes.get_mut(&cpu) {
+                lane.translate(said, |record, named| waiting.push((record, named)));
+            }
+        });
         if now - self.looked_ns >= LOOK_NS {
             self.looked_ns = now;
             self.come_and_go(now as u64);
@@ -185,13 +194,15 @@ impl Recorder {
             let error = io::Error::from_raw_os_error(libc::ENOENT);
             return Err(Refused { event: "cache-references".to_owned(), hardware: true, error });
         };
-        let group = Group::open(cpu, &choice.pair, self.window_ns)?;
-        let lane = Lane::new(cpu, group.leader);
-        if !group.counts().unwrap_or(false) {
-            let event = choice.pair[0].name.clone();
-            return Err(Refused { event, hardware: true, error: io::Error::from_raw_os_error(libc::EBUSY) });
+        let pair = choice.pair.clone();
+        let leader = self.feed.begin(cpu, &pair, self.window_ns)?;
+        if !self.feed.counts(cpu) {
+            self.feed.end(cpu);
+            let [references, _] = pair;
+            let error = io::Error::from_raw_os_error(libc::EBUSY);
+            return Err(Refused { event: references.name, hardware: true, error });
         }
-        self.open.insert(cpu, (group, lane));
+        self.lanes.insert(cpu, Lane::new(cpu, leader));
         Ok(())
     }
 
@@ -199,13 +210,14 @@ impl Recorder {
     fn come_and_go(&mut self, now: u64) {
         let there = online(&self.root);
         let gone: Vec<u32> = self
-            .open
-            .iter()
-            .filter(|(cpu, (group, _))| !there.contains(cpu) || !group.counts().unwrap_or(false))
-            .map(|(cpu, _)| *cpu)
+            .lanes
+            .keys()
+            .filter(|cpu| !there.contains(cpu) || !self.feed.counts(**cpu))
+            .copied()
             .collect();
         for cpu in gone {
-            let Some((_, lane)) = self.open.remove(&cpu) else { continue };
+            let Some(lane) = self.lanes.remove(&cpu) else { continue };
+            self.feed.end(cpu);
             self.before.lost += lane.noticed.lost;
             self.before.shared += lane.noticed.shared;
             self.offline += 1;
@@ -217,7 +229,7 @@ impl Recorder {
             self.absent.insert(cpu, why.to_owned());
         }
         for cpu in self.wished(&there) {
-            if !self.open.contains_key(&cpu) && self.begin(cpu).is_ok() {
+            if !self.lanes.contains_key(&cpu) && self.begin(cpu).is_ok() {
                 self.absent.remove(&cpu);
             }
         }

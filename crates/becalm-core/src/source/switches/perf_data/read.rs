@@ -133,7 +133,8 @@ fn time(said: &Said) -> u64 {
         | Said::Fork { time_ns, .. }
         | Said::Exec { time_ns, .. }
         | Said::Exit { time_ns, .. }
-        | Said::Lost { time_ns, .. } => time_ns,
+        | Said::Lost { time_ns, .. }
+        | Said::Uncounted { time_ns } => time_ns,
     }
 }
 

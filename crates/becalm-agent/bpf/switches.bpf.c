@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// Who runs when on each CPU, with two counters: what the detector of sweet spots reads, said by the kernel itself.
+//
+// `make bpf` compiles it into the agent, which loads nothing else (crates/becalm-agent/src/bpf.rs). On each switch of
+// tasks, and where one task goes on for a window on each tick of a clock, a record with both counts of this CPU is put
+// into one ring for all CPUs; forks and execs are told between them. Structures of the kernel are found by its own types
+// (BTF, "CO-RE"), so one object serves all kernels from 5.18, where `sched_switch` began to say in which state a task leaves.
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+// As many as the kernel may have; the agent asks for the CPUs that are there.
+#define MOST_CPUS 8192
+
+// include/linux/sched.h: the state in which a task leaves for the last time.
+#define TASK_DEAD 0x80
+
+enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4 };
+enum { PREEMPTED = 1, DEAD = 2, UNCOUNTED = 4 };
+
+// One record: crates/becalm-core/src/source/switches/bpf.rs reads it.
+struct said {
+	__u64 time_ns; // CLOCK_MONOTONIC
+	__u32 cpu;
+	__u16 kind;
+	__u16 flags;
+	__s32 process; // who leaves, is read, forks or executes
+	__s32 task;
+	__s32 other_process; // who comes, or is new
+	__s32 other_task;
+	__u64 enabled_ns;
+	__u64 running_ns;
+	__u64 references;
+	__u64 misses;
+	__u64 lost; // on this CPU since the beginning
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+} __attribute__((preserve_access_index));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+// Which CPUs are recorded.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__type(key, __u32);
+	__type(value, __u32);
+} recorded SEC(".maps");
+
+// Records that there was no room for.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost SEC(".maps");
+
+// The counters of each CPU, opened by the agent.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} references SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} misses SEC(".maps");
+
+// Room for a record of this CPU; none when it is not recorded, or when there is none, which is counted.
+static __always_inline struct said *room(__u16 kind)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 zero = 0;
+	__u32 *on = bpf_map_lookup_elem(&recorded, &cpu);
+	__u64 *missing = bpf_map_lookup_elem(&lost, &zero);
+	struct said *said;
+
+	if (!on || !*on || !missing)
+		return 0;
+	said = bpf_ringbuf_reserve(&records, sizeof(*said), 0);
+	if (!said) {
+		__sync_fetch_and_add(missing, 1);
+		return 0;
+	}
+	__builtin_memset(said, 0, sizeof(*said));
+	said->time_ns = bpf_ktime_get_ns();
+	said->cpu = cpu;
+	said->kind = kind;
+	said->lost = *missing;
+	return said;
+}
+
+// Both counts. A counter that cannot be read makes them unknown: they are never said to be zero.
+static __always_inline void count(struct said *said)
+{
+	struct bpf_perf_event_value first = {}, second = {};
+
+	if (bpf_perf_event_read_value(&references, BPF_F_CURRENT_CPU, &first, sizeof(first)) ||
+	    bpf_perf_event_read_value(&misses, BPF_F_CURRENT_CPU, &second, sizeof(second))) {
+		said->flags |= UNCOUNTED;
+		return;
+	}
+	said->references = first.counter;
+	said->misses = second.counter;
+	// Both are of one group, which is scheduled whole.
+	said->enabled_ns = first.enabled;
+	said->running_ns = first.running;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	struct said *said = room(SWITCH);
+
+	if (!said)
+		return 0;
+	count(said);
+	said->process = prev->tgid;
+	said->task = prev->pid;
+	said->other_process = next->tgid;
+	said->other_task = next->pid;
+	if (preempt || !prev_state)
+		said->flags |= PREEMPTED;
+	else if (prev_state & TASK_DEAD)
+		said->flags |= DEAD;
+	// The agent looks by itself: nobody is woken for a record.
+	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("perf_event")
+int ticked(void *context)
+{
+	struct said *said = room(TICK);
+	__u64 both;
+
+	if (!said)
+		return 0;
+	count(said);
+	both = bpf_get_current_pid_tgid();
+	said->process = both >> 32;
+	said->task = (__u32)both;
+	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	struct said *said = room(FORK);
+
+	if (!said)
+		return 0;
+	said->process = parent->tgid;
+	said->task = parent->pid;
+	said->other_process = child->tgid;
+	said->other_task = child->pid;
+	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *task)
+{
+	struct said *said = room(EXEC);
+
+	if (!said)
+		return 0;
+	said->process = task->tgid;
+	said->task = task->pid;
+	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+char permitted[] SEC("license") = "Dual BSD/GPL";

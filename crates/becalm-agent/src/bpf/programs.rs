@@ -1,0 +1,225 @@
+//! `Programs`, loaded into the kernel, with the counters of each CPU that they read.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+
+use aya::maps::{Array, Map, MapData, PerCpuArray, RingBuf};
+use aya::programs::{BtfTracePoint, PerfEvent};
+use aya::{Btf, Ebpf, EbpfLoader};
+use becalm_core::exec::clock_ns;
+use becalm_core::source::switches::bpf::{Reader, SWITCHES};
+use becalm_core::source::switches::events::Pair;
+use becalm_core::source::switches::feed::{Feed, Refused};
+use becalm_core::source::switches::group::Counters;
+use becalm_core::source::switches::parse::Said;
+use becalm_core::source::switches::recorder::RecordError;
+
+use super::WITHOUT;
+
+/// Compiled by `make bpf`.
+const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("BECALM_BPF_OBJECT"));
+
+/// Of the ring for each CPU that there may be, and at most: 2,000 switches a second of each take three seconds to fill it.
+const RING_BYTES_PER_CPU: usize = 512 << 10;
+const MOST_RING_BYTES: usize = 64 << 20;
+
+/// The programs, and the tracepoints whose arguments they take.
+const TRACEPOINTS: [(&str, &str); 3] =
+    [("switched", "sched_switch"), ("forked", "sched_process_fork"), ("executed", "sched_process_exec")];
+
+/// Inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+const FIRST_PIDS: u64 = 0xEFFF_FFFC;
+
+/// bpf(2): BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM.
+const UPDATE: libc::c_int = 2;
+const DELETE: libc::c_int = 3;
+
+/// Programs that run at each switch, each fork and exec, and each tick of the clocks of CPUs.
+pub struct Programs {
+    /// It keeps the programs where they are until it goes.
+    loaded: Ebpf,
+    ring: RingBuf<MapData>,
+    recorded: Array<MapData, u32>,
+    lost: PerCpuArray<MapData, u64>,
+    open: BTreeMap<u32, Counters>,
+    reader: Reader,
+}
+
+impl Programs {
+    /// Load and attach them. Nothing is recorded before a CPU is begun with.
+    pub fn load() -> Result<Self, RecordError> {
+        // The kernel names processes to programs as they are called outside of any container.
+        if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
+            return Err(RecordError::Unsupported(format!(
+                "BPF tells numbers of processes that are not those of this container (its own PID namespace). {WITHOUT}"
+            )));
+        }
+        let btf = Btf::from_sys_fs().map_err(|error| {
+            RecordError::Unsupported(format!(
+                "This kernel does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read \
+                 ({error}; CONFIG_DEBUG_INFO_BTF). {WITHOUT}"
+            ))
+        })?;
+        Self::loaded(&btf).map_err(|error| why(error.as_ref()))
+    }
+
+    fn loaded(btf: &Btf) -> Result<Self, Box<dyn Error>> {
+        let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
+        let ring_bytes = (cpus * RING_BYTES_PER_CPU).next_power_of_two().min(MOST_RING_BYTES);
+        let mut loader = EbpfLoader::new();
+        loader.btf(Some(btf)).map_max_entries("records", ring_bytes as u32);
+        for name in ["recorded", "references", "misses"] {
+            loader.map_max_entries(name, cpus as u32);
+        }
+        let mut loaded = loader.load(OBJECT)?;
+        let take = |loaded: &mut Ebpf, name: &str| loaded.take_map(name).ok_or_else(|| missing(name));
+        let ring = RingBuf::try_from(take(&mut loaded, "records")?)?;
+        let recorded = Array::try_from(take(&mut loaded, "recorded")?)?;
+        let lost = PerCpuArray::try_from(take(&mut loaded, "lost")?)?;
+        let ticked: &mut PerfEvent =
+            loaded.program_mut("ticked").ok_or_else(|| missing("ticked"))?.try_into()?;
+        ticked.load()?;
+        for (name, tracepoint) in TRACEPOINTS {
+            let program: &mut BtfTracePoint =
+                loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
+            program.load(tracepoint, btf)?;
+            program.attach()?;
+        }
+        Ok(Self { loaded, ring, recorded, lost, open: BTreeMap::new(), reader: Reader::default() })
+    }
+
+    fn ticked(&self) -> io::Result<RawFd> {
+        let program = self.loaded.program("ticked").and_then(|program| program.fd().ok());
+        program.map(|fd| fd.as_fd().as_raw_fd()).ok_or_else(|| missing("ticked"))
+    }
+
+    /// The maps in which the programs find their counters, in the order of a pair.
+    fn counters(&self) -> io::Result<[RawFd; 2]> {
+        let of = |name| match self.loaded.map(name) {
+            Some(Map::PerfEventArray(map)) => Ok(map.fd().as_fd().as_raw_fd()),
+            _ => Err(missing(name)),
+        };
+        Ok([of("references")?, of("misses")?])
+    }
+}
+
+impl Feed for Programs {
+    fn begin(&mut self, cpu: u32, pair: &Pair, window_ns: u64) -> Result<u64, Refused> {
+        let refused = |error| Refused { event: "context-switches".to_owned(), hardware: false, error };
+        let counters = Counters::open(cpu, pair, window_ns)?;
+        for (map, file) in self.counters().map_err(refused)?.into_iter().zip(&counters.files) {
+            element(UPDATE, map, cpu, Some(file.as_raw_fd())).map_err(refused)?;
+        }
+        counters.start(self.ticked().map_err(refused)?)?;
+        self.recorded.set(cpu, 1, 0).map_err(|error| refused(io::Error::other(error)))?;
+        self.open.insert(cpu, counters);
+        Ok(SWITCHES)
+    }
+
+    fn counts(&self, cpu: u32) -> bool {
+        self.open.get(&cpu).is_some_and(|counters| counters.counts().unwrap_or(false))
+    }
+
+    fn end(&mut self, cpu: u32) {
+        // What fails here was not there: nobody would be told anything new.
+        let _ = self.recorded.set(cpu, 0, 0);
+        for map in self.counters().into_iter().flatten() {
+            let _ = element(DELETE, map, cpu, None);
+        }
+        self.open.remove(&cpu);
+    }
+
+    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said)) {
+        let now = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        self.reader.offset_ns = now - clock_ns(libc::CLOCK_MONOTONIC);
+        while let Some(record) = self.ring.next() {
+            self.reader.read(&record, each);
+        }
+        // Later no record comes any more that says so.
+        if end {
+            let Ok(lost) = self.lost.get(&0, 0) else { return };
+            for cpu in self.open.keys() {
+                if let Some(lost) = lost.get(*cpu as usize) {
+                    self.reader.missing(*cpu, *lost, now as u64, each);
+                }
+            }
+        }
+    }
+}
+
+fn missing(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the compiled programs"))
+}
+
+/// Put a file into an array of them, or take it out. aya has such arrays for what programs write alone.
+fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> io::Result<()> {
+    /// union bpf_attr of these commands.
+    #[repr(C)]
+    struct Element {
+        map: u32,
+        padding: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    let value = file.unwrap_or(-1);
+    let (key, value) = (&raw const key as u64, &raw const value as u64);
+    let attributes = Element { map: map as u32, padding: 0, key, value, flags: 0 };
+    // SAFETY: key and value are live and have the sizes of the map's, four bytes each.
+    match unsafe { libc::syscall(libc::SYS_bpf, command, &attributes, size_of::<Element>()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Why the kernel did not take them, with the way out.
+fn why(error: &(dyn Error + 'static)) -> RecordError {
+    let (mut cause, mut code) = (Some(error), None);
+    while let Some(error) = cause {
+        code = code.or(error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
+        cause = error.source();
+    }
+    // SAFETY: it cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    match code {
+        Some(libc::EPERM) if !root => RecordError::Refused(format!(
+            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Use --sudo. {WITHOUT}"
+        )),
+        Some(libc::EPERM) => RecordError::Unsupported(format!(
+            "The kernel takes no BPF programs, not even of root: it is locked down, or this is a container without \
+             CAP_BPF and CAP_PERFMON. {WITHOUT}"
+        )),
+        Some(libc::ENOSYS) => RecordError::Unsupported(format!(
+            "This kernel was built without BPF (CONFIG_BPF_SYSCALL). {WITHOUT}"
+        )),
+        _ => {
+            let text = error.to_string();
+            let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
+            let said: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
+            RecordError::Unsupported(format!(
+                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}. {WITHOUT}"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_loaded_has_a_reason_and_a_way_out() {
+        let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
+        // SAFETY: it cannot fail.
+        let root = unsafe { libc::geteuid() } == 0;
+        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "--sudo" }));
+        assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
+        assert!(said(libc::EACCES).contains("Linux 5.18"));
+        assert!([libc::EPERM, libc::ENOSYS, libc::EACCES]
+            .into_iter()
+            .all(|code| said(code).ends_with(WITHOUT)));
+    }
+}

@@ -1,0 +1,148 @@
+//! Records of the BPF program crates/becalm-agent/bpf/switches.bpf.c, which has their form (`struct said`), read.
+//!
+//! Both are built together, so there is no version; what has another length, or a kind that is not known, is left out.
+//! Each record says how many records of its CPU found no room until then, so it is known between which two they are missing.
+//! A task that leaves for the last time says so itself: its end is known exactly. Times are of CLOCK_MONOTONIC, the only
+//! one that all kernels give a program; they are moved by how far CLOCK_MONOTONIC_RAW is from it when records are taken.
+
+use std::collections::BTreeMap;
+
+use super::parse::{Counts, Said};
+
+/// Bytes of a record.
+pub const BYTES: usize = 72;
+
+/// The sample of a switch, for `Lane`.
+pub const SWITCHES: u64 = SWITCH as u64;
+
+const SWITCH: u16 = 1;
+const TICK: u16 = 2;
+const FORK: u16 = 3;
+const EXEC: u16 = 4;
+
+const PREEMPTED: u16 = 1;
+const DEAD: u16 = 2;
+const UNCOUNTED: u16 = 4;
+
+/// Reads records one after the other.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// CLOCK_MONOTONIC_RAW less CLOCK_MONOTONIC, ns.
+    pub offset_ns: i64,
+    /// Records that found no room, of each CPU, as it was told last.
+    lost: BTreeMap<u32, u64>,
+}
+
+impl Reader {
+    /// What a record says, of which CPU.
+    pub fn read(&mut self, bytes: &[u8], each: &mut dyn FnMut(u32, Said)) {
+        let Ok(record) = <&[u8; BYTES]>::try_from(bytes) else { return };
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
+        let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
+        let quarter = |at: usize| u16::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
+        let thread = |at: usize| (half(at) as i32, half(at + 4) as i32);
+        let time_ns = word(0).saturating_add_signed(self.offset_ns);
+        let (cpu, kind, flags) = (half(8), quarter(12), quarter(14));
+        let (task, other) = (thread(16), thread(24));
+        let counts =
+            Counts { enabled_ns: word(32), running_ns: word(40), references: word(48), misses: word(56) };
+        self.missing(cpu, word(64), time_ns, each);
+        match kind {
+            SWITCH | TICK => {
+                if flags & DEAD != 0 {
+                    each(cpu, Said::Exit { time_ns, task: task.1 });
+                }
+                if flags & UNCOUNTED != 0 {
+                    each(cpu, Said::Uncounted { time_ns });
+                    return;
+                }
+                each(cpu, Said::Sample { time_ns, id: kind.into(), thread: task, counts });
+                if kind == SWITCH {
+                    each(cpu, Said::Out { time_ns, next: other, preempted: flags & PREEMPTED != 0 });
+                }
+            }
+            FORK => each(cpu, Said::Fork { time_ns, child: other, parent: task.1 }),
+            EXEC => each(cpu, Said::Exec { time_ns, task: task.1 }),
+            _ => {}
+        }
+    }
+
+    /// Of a CPU so many records found no room until now.
+    pub fn missing(&mut self, cpu: u32, lost: u64, time_ns: u64, each: &mut dyn FnMut(u32, Said)) {
+        let before = self.lost.entry(cpu).or_default();
+        if lost > *before {
+            let count = lost - *before;
+            *before = lost;
+            each(cpu, Said::Lost { time_ns, count });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(kind: u16, flags: u16, lost: u64) -> Vec<u8> {
+        let head = u64::from(3_u32) | u64::from(kind) << 32 | u64::from(flags) << 48;
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let words = [1_000, head, pair(20, 21), pair(30, 31), 90, 80, 500, 50, lost];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn all(records: &[Vec<u8>]) -> Vec<Said> {
+        let mut reader = Reader { offset_ns: -100, ..Reader::default() };
+        let mut found = Vec::new();
+        for bytes in records {
+            reader.read(bytes, &mut |cpu, said| {
+                assert_eq!(cpu, 3);
+                found.push(said);
+            });
+        }
+        found
+    }
+
+    const COUNTS: Counts = Counts { enabled_ns: 90, running_ns: 80, references: 500, misses: 50 };
+    const TIME: u64 = 900;
+
+    #[test]
+    fn a_switch_has_who_leaves_who_comes_and_both_counts() {
+        let sample = Said::Sample { time_ns: TIME, id: SWITCHES, thread: (20, 21), counts: COUNTS };
+        let out = |preempted| Said::Out { time_ns: TIME, next: (30, 31), preempted };
+        assert_eq!(all(&[record(SWITCH, 0, 0)]), [sample, out(false)]);
+        assert_eq!(all(&[record(SWITCH, PREEMPTED, 0)]), [sample, out(true)]);
+        let exit = Said::Exit { time_ns: TIME, task: 21 };
+        assert_eq!(all(&[record(SWITCH, DEAD, 0)]), [exit, sample, out(false)]);
+    }
+
+    #[test]
+    fn ticks_forks_and_execs_are_told() {
+        let tick = Said::Sample { time_ns: TIME, id: 2, thread: (20, 21), counts: COUNTS };
+        assert_eq!(all(&[record(TICK, 0, 0)]), [tick]);
+        assert_eq!(all(&[record(FORK, 0, 0)]), [Said::Fork { time_ns: TIME, child: (30, 31), parent: 21 }]);
+        assert_eq!(all(&[record(EXEC, 0, 0)]), [Said::Exec { time_ns: TIME, task: 21 }]);
+    }
+
+    #[test]
+    fn what_found_no_room_is_lost_once_and_before_the_record_that_says_so() {
+        let found = all(&[record(TICK, 0, 0), record(TICK, 0, 7), record(TICK, 0, 7), record(TICK, 0, 8)]);
+        let lost: Vec<_> = found.iter().map(|said| matches!(said, Said::Lost { .. })).collect();
+        assert_eq!(lost, [false, true, false, false, true, false]);
+        assert_eq!(found[1], Said::Lost { time_ns: TIME, count: 7 });
+        assert_eq!(found[4], Said::Lost { time_ns: TIME, count: 1 });
+    }
+
+    #[test]
+    fn counters_that_cannot_be_read_are_said_to_be_so() {
+        assert_eq!(all(&[record(SWITCH, UNCOUNTED, 0)]), [Said::Uncounted { time_ns: TIME }]);
+        assert_eq!(all(&[record(TICK, UNCOUNTED, 0)]), [Said::Uncounted { time_ns: TIME }]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..160), offset_ns in any::<i64>()) {
+            let mut reader = Reader { offset_ns, ..Reader::default() };
+            reader.read(&bytes, &mut |_, _| {});
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `Feed`, what the kernel says of each CPU one thing after the other, and `Groups`, which is that of perf_event_open(2).
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::events::Pair;
+use super::group::Group;
+use super::parse::{self, Said};
+
+/// Where a `Recorder` has what the kernel says from.
+pub trait Feed {
+    /// Begin with a CPU: count this pair there, and read whoever goes on for `window_ns`. Which samples are those of
+    /// switches: all others are of the clock.
+    fn begin(&mut self, cpu: u32, pair: &Pair, window_ns: u64) -> Result<u64, Refused>;
+
+    /// Whether the processor counts on this CPU now.
+    fn counts(&self, cpu: u32) -> bool;
+
+    /// Be done with a CPU, which may be gone.
+    fn end(&mut self, cpu: u32);
+
+    /// Take all that was said, of each CPU in its order. At the `end` nothing is taken after it.
+    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said));
+}
+
+/// Why something could not be opened, and for which event.
+pub struct Refused {
+    pub event: String,
+    pub hardware: bool,
+    pub error: io::Error,
+}
+
+/// A group of counters for each CPU, each with a ring of its own.
+#[derive(Default)]
+pub struct Groups {
+    open: BTreeMap<u32, Group>,
+}
+
+impl Feed for Groups {
+    fn begin(&mut self, cpu: u32, pair: &Pair, window_ns: u64) -> Result<u64, Refused> {
+        let group = Group::open(cpu, pair, window_ns)?;
+        let leader = group.leader;
+        self.open.insert(cpu, group);
+        Ok(leader)
+    }
+
+    fn counts(&self, cpu: u32) -> bool {
+        self.open.get(&cpu).is_some_and(|group| group.counts().unwrap_or(false))
+    }
+
+    fn end(&mut self, cpu: u32) {
+        self.open.remove(&cpu);
+    }
+
+    fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
+        for (cpu, group) in &mut self.open {
+            let members = group.members;
+            group.buffer.take(|kind, misc, body| {
+                if let Some(said) = parse::said(kind, misc, body, members) {
+                    each(*cpu, said);
+                }
+            });
+        }
+    }
+}
