@@ -15,7 +15,12 @@ const WITHOUT: &str = "Without BPF the same is recorded: leave --by bpf out.";
 /// Load the programs; nothing is recorded yet. An error says why that cannot be, and what can.
 #[cfg(feature = "bpf")]
 pub fn feed() -> Result<Box<dyn Feed>, RecordError> {
-    Ok(Box::new(programs::Programs::load()?))
+    match programs::Programs::load() {
+        Ok(programs) => Ok(Box::new(programs)),
+        Err(RecordError::Refused(why)) => Err(RecordError::Refused(format!("{why} {WITHOUT}"))),
+        Err(RecordError::Unsupported(why)) => Err(RecordError::Unsupported(format!("{why} {WITHOUT}"))),
+        Err(other) => Err(other),
+    }
 }
 
 /// Load the programs, which are not there.

@@ -12,12 +12,10 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use becalm_core::exec::clock_ns;
 use becalm_core::source::switches::bpf::{Reader, SWITCHES};
 use becalm_core::source::switches::events::Pair;
-use becalm_core::source::switches::feed::{Feed, Refused};
-use becalm_core::source::switches::group::Counters;
+use becalm_core::source::switches::feed::Feed;
+use becalm_core::source::switches::group::{Counters, Refused};
 use becalm_core::source::switches::parse::Said;
 use becalm_core::source::switches::recorder::RecordError;
-
-use super::WITHOUT;
 
 /// Compiled by `make bpf`.
 const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("BECALM_BPF_OBJECT"));
@@ -53,14 +51,15 @@ impl Programs {
     pub fn load() -> Result<Self, RecordError> {
         // The kernel names processes to programs as they are called outside of any container.
         if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
-            return Err(RecordError::Unsupported(format!(
-                "BPF tells numbers of processes that are not those of this container (its own PID namespace). {WITHOUT}"
-            )));
+            return Err(RecordError::Unsupported(
+                "BPF tells numbers of processes that are not those of this container (its own PID namespace)."
+                    .to_owned(),
+            ));
         }
         let btf = Btf::from_sys_fs().map_err(|error| {
             RecordError::Unsupported(format!(
                 "This kernel does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read \
-                 ({error}; CONFIG_DEBUG_INFO_BTF). {WITHOUT}"
+                 ({error}; CONFIG_DEBUG_INFO_BTF)."
             ))
         })?;
         Self::loaded(&btf).map_err(|error| why(error.as_ref()))
@@ -175,7 +174,7 @@ fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> i
     }
 }
 
-/// Why the kernel did not take them, with the way out.
+/// Why the kernel did not take them.
 fn why(error: &(dyn Error + 'static)) -> RecordError {
     let (mut cause, mut code) = (Some(error), None);
     while let Some(error) = cause {
@@ -185,22 +184,22 @@ fn why(error: &(dyn Error + 'static)) -> RecordError {
     // SAFETY: it cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
     match code {
-        Some(libc::EPERM) if !root => RecordError::Refused(format!(
-            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Use --sudo. {WITHOUT}"
-        )),
-        Some(libc::EPERM) => RecordError::Unsupported(format!(
+        Some(libc::EPERM) if !root => RecordError::Refused(
+            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Use --sudo.".to_owned(),
+),
+        Some(libc::EPERM) => RecordError::Unsupported(
             "The kernel takes no BPF programs, not even of root: it is locked down, or this is a container without \
-             CAP_BPF and CAP_PERFMON. {WITHOUT}"
-        )),
-        Some(libc::ENOSYS) => RecordError::Unsupported(format!(
-            "This kernel was built without BPF (CONFIG_BPF_SYSCALL). {WITHOUT}"
-        )),
+             CAP_BPF and CAP_PERFMON.".to_owned(),
+),
+        Some(libc::ENOSYS) => RecordError::Unsupported(
+            "This kernel was built without BPF (CONFIG_BPF_SYSCALL).".to_owned(),
+),
         _ => {
             let text = error.to_string();
             let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
             let said: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
             RecordError::Unsupported(format!(
-                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}. {WITHOUT}"
+                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}."
             ))
         }
     }
@@ -211,15 +210,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_loaded_has_a_reason_and_a_way_out() {
+    fn what_cannot_be_loaded_has_a_reason() {
         let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
         // SAFETY: it cannot fail.
         let root = unsafe { libc::geteuid() } == 0;
         assert!(said(libc::EPERM).contains(if root { "locked down" } else { "--sudo" }));
         assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
         assert!(said(libc::EACCES).contains("Linux 5.18"));
-        assert!([libc::EPERM, libc::ENOSYS, libc::EACCES]
-            .into_iter()
-            .all(|code| said(code).ends_with(WITHOUT)));
     }
 }

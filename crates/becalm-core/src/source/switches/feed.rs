@@ -1,10 +1,9 @@
 //! `Feed`, what the kernel says of each CPU one thing after the other, and `Groups`, which is that of perf_event_open(2).
 
 use std::collections::BTreeMap;
-use std::io;
 
 use super::events::Pair;
-use super::group::Group;
+use super::group::{Group, Refused};
 use super::parse::{self, Said};
 
 /// Where a `Recorder` has what the kernel says from.
@@ -21,13 +20,6 @@ pub trait Feed {
 
     /// Take all that was said, of each CPU in its order. At the `end` nothing is taken after it.
     fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said));
-}
-
-/// Why something could not be opened, and for which event.
-pub struct Refused {
-    pub event: String,
-    pub hardware: bool,
-    pub error: io::Error,
 }
 
 /// A group of counters for each CPU, each with a ring of its own.

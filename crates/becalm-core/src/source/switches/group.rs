@@ -12,7 +12,6 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use super::buffer::Buffer;
 use super::events::{Counted, Pair};
-use super::feed::Refused;
 use super::parse::{Members, READ_FORMAT, SAMPLE_TYPE};
 
 /// struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid is of 4.1).
@@ -70,6 +69,13 @@ pub struct Group {
     pub buffer: Buffer,
     /// The leader first; closing it ends the group.
     files: [File; 4],
+}
+
+/// Why something could not be opened, and for which event.
+pub struct Refused {
+    pub event: String,
+    pub hardware: bool,
+    pub error: io::Error,
 }
 
 impl Group {

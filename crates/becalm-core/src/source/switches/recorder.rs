@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::events::{choices, Choice, EventSet};
-use super::feed::{Feed, Groups, Refused};
+use super::feed::{Feed, Groups};
+use super::group::Refused;
 use super::lane::{Lane, Named};
 use super::record::Record;
 use super::threads::Threads;
