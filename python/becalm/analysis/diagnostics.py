@@ -22,7 +22,7 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.stats import time_series
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, median_of
 from becalm.wording.findings import finding
 
 FEWEST = 20
@@ -39,8 +39,8 @@ def of_series(
     """Findings on one program's counted good runs in their order; `loads` tell more of why a run was slow."""
     wall = history.wall_ns(program).astype(np.float64)
     found: list[Finding] = []
-    if len(wall) and np.median(wall) < 1e6:
-        found.append(finding("short", {"median_ns": float(np.median(wall))}, name))
+    if len(wall) and median_of(wall) < 1e6:
+        found.append(finding("short", {"median_ns": median_of(wall)}, name))
     if len(wall) < FEWEST:
         return tuple(found)
     found += _shape(name, wall)
@@ -92,7 +92,7 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
 def _outliers(
     name: str, wall: Floats, indices: Sequence[int], record: dict[str, Any], loads: OwnLoads, several: bool
 ) -> Finding:
-    median = float(np.median(wall))
+    median = median_of(wall)
     worst = sorted(indices, key=lambda index: -abs(wall[index] - median))[:NAMED_OUTLIERS]
     reasons = [reason(record, int(index), loads) for index in worst]
     numbers = {

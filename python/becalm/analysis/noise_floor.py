@@ -13,7 +13,7 @@ from becalm.load.metrics import find
 from becalm.load.record import Load, pooled
 from becalm.nouns.diagnosis import Noise, Overhead
 from becalm.nouns.run import Run
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.describe import describe
 from becalm.stats.effective_sample_size import correlations
 from becalm.stats.paired import RepeatedPairs
@@ -80,7 +80,7 @@ def detectable(
     compare does; the estimator of compare gives the standard error for the pairs there are, and the root of the number
     of pairs scales it to the budget. None below 20 pairs.
     """
-    together = max(1, round(program_ns / float(np.median(wall_ns))))
+    together = max(1, round(program_ns / median_of(wall_ns)))
     programs = len(wall_ns) // together
     pairs = programs // 2
     if pairs < FEWEST:
@@ -121,4 +121,4 @@ def overhead(bare_ns: npt.ArrayLike, own_ns: npt.ArrayLike) -> Overhead:
     if len(bare) != len(own):
         raise ValueError(f"{len(bare)} bare costs and {len(own)} own ones cannot be paired.")
     low, middle, high = (float(q) for q in np.quantile(own - bare, (0.25, 0.5, 0.75)))
-    return Overhead(len(bare), float(np.median(bare)), middle, low, high)
+    return Overhead(len(bare), median_of(bare), middle, low, high)

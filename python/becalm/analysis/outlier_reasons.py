@@ -20,7 +20,7 @@ from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import SLOWER, waterfall
 from becalm.nouns.codec import Json
 from becalm.nouns.run import COLUMNS, Run
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, median_of
 
 SAMPLE = 1000
 """Runs that the usual one is the median of, at most."""
@@ -52,7 +52,7 @@ def reason(record: dict[str, Any], index: int, loads: OwnLoads) -> Reason:
     For a run that took less, and where the parts do not add up,
     the record alone says what it can, and there is no bar.
     """
-    median = float(np.median(record["wall_ns"]))
+    median = median_of(record["wall_ns"])
     excess = float(record["wall_ns"][index]) - median
     if excess <= 0:
         return _of_record(record, index)
@@ -89,13 +89,13 @@ def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
         own = loads.read([run.seq for run in runs])
         found = middle(of([run], own[run.seq]) for run in runs)
         assert found is not None
-        return replace(found, wall_ns=float(np.median(record["wall_ns"])))
+        return replace(found, wall_ns=median_of(record["wall_ns"]))
 
     def median(values: Floats) -> float | None:
-        return None if np.isnan(values).any() else float(np.median(values))
+        return None if np.isnan(values).any() else median_of(values)
 
     cpu, wait = median(record["user_ns"] + record["system_ns"]), median(record["wait_ns"])
-    return Times(len(record["seq"]), float(np.median(record["wall_ns"])), cpu_ns=cpu, wait_ns=wait)
+    return Times(len(record["seq"]), median_of(record["wall_ns"]), cpu_ns=cpu, wait_ns=wait)
 
 
 def _excess(values: Floats, index: int) -> float:

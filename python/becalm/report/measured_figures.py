@@ -15,6 +15,7 @@ import numpy as np
 from becalm.nouns.verdict import Difference, Summary, Verdict
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, figure, svg
 from becalm.report.terminal import sorted_differences, sorted_summaries
+from becalm.stats.arrays import median_of
 from becalm.stats.thinned import density, step_ends
 from becalm.wording.measurement import percent
 from becalm.wording.metric import binary, measured, quantity
@@ -50,7 +51,7 @@ def axis_unit(found: Verdict) -> tuple[str, float]:
     if found.metric is not None:
         return found.metric.unit, 1.0
     medians = [each.median_ns.value for each in found.summaries]
-    typical = float(np.median(medians)) if medians else 1e9
+    typical = median_of(medians) if medians else 1e9
     name = duration(typical).rpartition(" ")[2]
     return name, {**UNITS, "µs": 1e3, "min": 60e9}[name]
 

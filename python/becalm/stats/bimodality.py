@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.effective_sample_size import effective_size
 from becalm.stats.normal_scores import normal_scores
 
@@ -40,7 +40,7 @@ def bimodal(x: npt.ArrayLike) -> Modes:
     """
     values = series(x, "The series of times")
     count = len(values)
-    middle = float(np.median(values))
+    middle = median_of(values)
     if count < FEWEST or values.min() == values.max():
         return Modes(False, middle, middle, 1.0, 0.0, 1.0)
     ordered = np.sort(values)
@@ -51,8 +51,8 @@ def bimodal(x: npt.ArrayLike) -> Modes:
     below, above = values[values <= valley], values[values > valley]
     return Modes(
         p_value < LEVEL,
-        float(np.median(below)) if len(below) else middle,
-        float(np.median(above)) if len(above) else middle,
+        median_of(below) if len(below) else middle,
+        median_of(above) if len(above) else middle,
         len(below) / count,
         excess,
         p_value,

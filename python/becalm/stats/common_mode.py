@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, median_of
 from becalm.stats.step_scan import EVERY, Scan
 
 SUITE = 8
@@ -77,7 +77,7 @@ class CommonMode:
         machine, own = (past[LAG:] - past[:-LAG]).T
         # A benchmark's own step is no answer: what is far from the line counts less.
         beside = own - machine * self._answer[column]
-        reach = WINSOR * max(white * math.sqrt(2), float(np.median(np.abs(beside))) * 1.4826)
+        reach = WINSOR * max(white * math.sqrt(2), median_of(np.abs(beside)) * 1.4826)
         own = machine * self._answer[column] + np.clip(beside, -reach, reach)
         # Differences over LAG sittings overlap: so many of them tell as much as one.
         ridge = LAG * 2 * white**2 / SCATTER**2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, level, series
+from becalm.stats.arrays import Floats, level, median_of, series
 from becalm.stats.effective_sample_size import correlation_time, effective_size, mean_error
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
@@ -58,7 +58,7 @@ def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
     """
     x = series(wall_ns, "The series of times")
     alpha = level(1.0 - confidence)
-    mean, sd, median = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0, float(np.median(x))
+    mean, sd, median = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0, median_of(x)
     error, freedom = mean_error(x)
     reach = float(stdtrit(freedom, 1 - alpha / 2)) * error if len(x) > 1 else math.inf
     return Description(
@@ -70,7 +70,7 @@ def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
         sd=sd,
         cv=sd / mean if mean else math.inf,
         cv_interval=cv_interval(x, alpha),
-        robust_cv=NORMAL_MAD * float(np.median(np.abs(x - median))) / median if median else math.inf,
+        robust_cv=NORMAL_MAD * median_of(np.abs(x - median)) / median if median else math.inf,
         minimum=float(x.min()),
         maximum=float(x.max()),
         effective_n=effective_size(x),
@@ -86,7 +86,7 @@ def median_interval(x: Floats, alpha: float) -> tuple[float, float]:
     the rank is scaled to it; the binomial is continued between integers by the incomplete beta function.
     """
     count = len(x)
-    worth = effective_size(np.sign(x - np.median(x)))
+    worth = effective_size(np.sign(x - median_of(x)))
     if betainc(worth, 1.0, 0.5) > alpha / 2:
         return -math.inf, math.inf
     rank = root(lambda low: float(betainc(worth - low + 1, low, 0.5)) - alpha / 2, 1.0, worth / 2 + 0.5, 1e-9)

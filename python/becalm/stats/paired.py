@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
@@ -222,7 +222,7 @@ def standardised(pairs: Pairs, theta: float) -> float:
 
 def locate(pairs: Pairs) -> float:
     """Where S vanishes: the value that is farthest from being rejected."""
-    middle = float(np.median(pairs.difference))
+    middle = median_of(pairs.difference)
     step = Score(pairs, middle).scale / 8
     if step == 0.0:
         return middle

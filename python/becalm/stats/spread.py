@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtri, ndtr, polygamma, psi, stdtrit
 
-from becalm.stats.arrays import Floats, level, series
+from becalm.stats.arrays import Floats, level, median_of, series
 from becalm.stats.classical_tests import f_test, welch_t
 from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import NORMAL_MAD
@@ -60,7 +60,7 @@ def _mean(x: Floats) -> float:
 
 
 def _median(x: Floats) -> float:
-    return float(np.median(x))
+    return median_of(x)
 
 
 def _deviation(x: Floats) -> float:
@@ -68,7 +68,7 @@ def _deviation(x: Floats) -> float:
 
 
 def _median_deviation(x: Floats) -> float:
-    return NORMAL_MAD * float(np.median(np.abs(x - np.median(x))))
+    return NORMAL_MAD * median_of(np.abs(x - median_of(x)))
 
 
 CV = Estimator(_mean, _deviation, bias=bias, f_interval=True)

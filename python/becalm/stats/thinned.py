@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, median_of
 
 QUANTILES, COURSE = 101, 200
 """At most so many values of each are kept."""
@@ -24,7 +24,7 @@ def course(values: Floats) -> tuple[float, ...]:
     """The values in the order they were measured where there are few, else medians of as many pieces of them."""
     if len(values) <= COURSE:
         return tuple(float(each) for each in values)
-    return tuple(float(np.median(part)) for part in np.array_split(values, COURSE))
+    return tuple(median_of(part) for part in np.array_split(values, COURSE))
 
 
 def density(points: Floats, places: Floats) -> Floats:

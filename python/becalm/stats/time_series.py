@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, quantiles, series
+from becalm.stats.arrays import Floats, median_of, quantiles, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
@@ -106,9 +106,9 @@ def warmup(x: npt.ArrayLike) -> Warmup:
     total = np.cumsum(scores)
     gap = total[sizes - 1] / sizes - (total[-1] - total[sizes - 1]) / (count - sizes)
     p_value = min(1.0, stdtr(worth - 1, float((-gap / error).min())) * (len(sizes) + 1))
-    spread = scale(values - np.median(values))
+    spread = scale(values - median_of(values))
     if p_value >= LEVEL:
-        lone = values[0] >= values.max() and values[0] > np.median(values) + 8 * spread
+        lone = values[0] >= values.max() and values[0] > median_of(values) + 8 * spread
         return Warmup(True, 1, _excess(values, 1), 1 / count) if lone else nothing
     drop = max(_end(scores), 1)
     return Warmup(True, drop, _excess(values, drop), p_value)
@@ -122,8 +122,8 @@ def _end(scores: Floats) -> int:
 
 
 def _excess(values: Floats, drop: int) -> float:
-    late = float(np.median(values[drop:]))
-    return float(np.median(values[:drop])) / late - 1.0 if late else 0.0
+    late = median_of(values[drop:])
+    return median_of(values[:drop]) / late - 1.0 if late else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,10 @@ def drift(x: npt.ArrayLike) -> Drift:
 
 def _change(values: Floats) -> float:
     blocks = np.array_split(values, min(BLOCKS, len(values)))
-    middle = np.array([np.median(block) for block in blocks])
+    middle = np.array([median_of(block) for block in blocks])
     first, second = np.triu_indices(len(blocks), 1)
-    per_block = float(np.median((middle[second] - middle[first]) / (second - first)))
-    start = float(np.median(middle)) - per_block * len(blocks) / 2
+    per_block = median_of((middle[second] - middle[first]) / (second - first))
+    start = median_of(middle) - per_block * len(blocks) / 2
     return per_block * len(blocks) / start if start else 0.0
 
 

@@ -107,6 +107,14 @@ def test_without_a_store(tmp_path: Path, words: list[str]) -> None:
     assert beyond(imported(tmp_path, AT_THE_END, words), (*NEVER, *STORELESS)) == []
 
 
+@pytest.mark.parametrize("words", [["compare", "true", "true"], ["run", "--", "true"]], ids=lambda given: given[0])
+def test_a_whole_measurement(tmp_path: Path, words: list[str]) -> None:
+    """What is computed and said of a short one needs no masked arrays, which numpy's own median imports."""
+    found = imported(tmp_path, AT_THE_END, [words[0], "--runs", "3", "--warmup", "0", *words[1:]])
+    assert "becalm.stats.arrays" in found
+    assert beyond(found, ("numpy.ma", "scipy", "jinja2", "matplotlib")) == []
+
+
 def test_list(tmp_path: Path) -> None:
     """`list` reads the store and draws a table; it computes nothing."""
     assert beyond(imported(tmp_path, AT_THE_END, ["list"]), ("scipy", "jinja2", "becalm.stats.paired")) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.stats.arrays import quantile, quantiles, series
+from becalm.stats.arrays import median_of, quantile, quantiles, series
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -16,6 +16,21 @@ def test_quantiles_are_numpys_to_the_last_bit(count: int) -> None:
         assert quantiles(values, *SHARES) == wanted
         assert tuple(quantile(np.sort(values), share) for share in SHARES) == wanted
         assert (values == before).all(), "the series itself stays in its order"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 11, 61, 1000])
+def test_the_median_is_numpys_to_the_last_bit(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for values in (rng.standard_normal(count), rng.integers(2**60, size=count), np.full(count, 0.1)):
+        before = values.copy()
+        assert median_of(values) == float(np.median(values))
+        assert (values == before).all(), "the series itself stays in its order"
+        unknown = np.where(np.arange(count) == count // 3, np.nan, values)
+        assert np.isnan(median_of(unknown))
+
+
+def test_the_median_of_nothing_is_unknown() -> None:
+    assert np.isnan(median_of([]))
 
 
 def test_what_is_no_number_is_named_with_its_place() -> None:
