@@ -193,6 +193,20 @@ def test_one_that_is_just_being_moved_is_not_somebody_elses(root):
     wait_for(lambda: len(elsewhere(root)) == 1)
 
 
+def test_a_mask_of_ours_that_reads_as_before_is_written_all_the_same(root):
+    """While the kernel moves an interrupt to ours its mask reads as it did before: believed, ours would stay for good."""
+    file = root / f"proc/irq/{QUIET}/smp_affinity"
+    before = file.read_text()
+    with Agent(root) as agent:
+        agent.done("hold", settings={"irq_affinity": "2-3"}, dangerous=True)
+        assert file.read_text() != before
+        put(root, f"proc/irq/{QUIET}/smp_affinity", before)
+        os.utime(file, (0, 0))
+        assert agent.done("release")["unsettled"] == []
+    assert file.read_text() == before
+    assert file.stat().st_mtime > 0
+
+
 @pytest.mark.parametrize("victims", ["agent", "agent and guard"])
 def test_the_killed_leave_it_to_the_guard_or_to_the_next(root, victims):
     before = snapshot(root)

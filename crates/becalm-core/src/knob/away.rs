@@ -5,10 +5,9 @@
 //! old mask. Some fire a thousand times a second and some never, so who puts settings back does not wait for that: this
 //! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
 //!
-//! While the kernel moves one (irq_do_set_affinity) it arrives already where it should, and its mask still reads as it
-//! did before: tens of microseconds, since the device is told in between, and longer where a hypervisor plays the device.
-//! So one that is under way is never judged done, or somebody else's, by its mask alone: it is given its old mask in any
-//! case, which the kernel does after the move.
+//! While the kernel moves one it arrives already where it should, and its mask still reads as it did before (`interrupt`).
+//! So one that is under way is never judged done, or somebody else's, by one look at its mask: it is given its old mask in
+//! any case, which the kernel does after the move.
 //!
 //! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
 //! interrupt again takes its old values from here, so that becalm's own never pass for the machine's.
@@ -33,8 +32,6 @@ const LOCK: &str = "/run/becalm/interrupts.lock";
 
 /// Between two looks, ms, doubling from the first to the last.
 const PAUSE_MS: (u64, u64) = (1, 128);
-/// The kernel has moved an interrupt within this time, also where a hypervisor has other things to do.
-const MOVED: Duration = Duration::from_millis(20);
 
 /// Why an interrupt is not back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,12 +71,12 @@ impl Away {
         !now.is_empty() && (Some(&now) == cpus::unmask(&self.mask).as_ref() || self.narrowed(tree))
     }
 
-    /// Whether somebody else has given one that is under way another mask: seen twice, since one that is just being moved
-    /// may read so for a moment.
+    /// Whether somebody else has given it another mask: seen twice, since one that is just being moved may read so for a
+    /// moment.
     fn theirs(&self, tree: &Tree) -> bool {
         let other = || !self.ours(tree) && !self.back(tree);
         other() && {
-            sleep(MOVED);
+            sleep(interrupt::MOVED);
             other()
         }
     }
@@ -161,11 +158,8 @@ fn read(tree: &Tree) -> Vec<Away> {
     let mut found: Vec<Away> = lines.filter_map(checksum::value).collect();
     found.retain(|away: &Away| {
         let there = away.boot == boot && tree.exists(&interrupt::mask_file(away.irq));
-        let moved_on = || match away.why {
-            Why::Waiting => away.theirs(tree),
-            _ => away.back(tree) || !away.ours(tree),
-        };
-        there && !moved_on()
+        let came = || away.why != Why::Waiting && away.back(tree);
+        there && !came() && !away.theirs(tree)
     });
     found
 }
@@ -253,17 +247,15 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     let before = list.all.clone();
     let waiting = |away: &Away| away.why == Why::Waiting;
     for away in list.all.iter_mut().filter(|away| waiting(away)) {
-        let ours = away.ours(tree);
-        if ours && (all || away.back(tree)) {
+        // What is somebody else's by now is not in the list any more.
+        if all || (away.ours(tree) && away.back(tree)) {
             // One that cannot be written any more has gone; `read` drops it.
             drop(away.widen(tree));
-        }
-        if all || (ours && away.back(tree)) {
             away.why = Why::Silent;
         }
     }
     // Where the kernel takes the first CPU of a mask, it may have moved on with its old one.
-    list.all.retain(|away| waiting(away) || (away.ours(tree) && !away.back(tree)));
+    list.all.retain(|away| waiting(away) || !(away.back(tree) || away.theirs(tree)));
     if list.all != before || before.is_empty() {
         list.save(tree)?;
     }

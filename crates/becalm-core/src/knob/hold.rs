@@ -321,7 +321,10 @@ impl Hold {
         let mut found = Vec::new();
         for (entry, left) in self.entries.iter().zip(&self.left) {
             let Some(left) = left else { continue };
-            let now = entry.place.read(&self.tree).unwrap_or_default();
+            let mut now = entry.place.read(&self.tree).unwrap_or_default();
+            if !entry.place.agree(&now, &left.found) {
+                now = entry.place.read_again(&self.tree).unwrap_or(now);
+            }
             if !entry.place.agree(&now, &left.found) {
                 found.push(Drift {
                     knob: entry.knob.clone(),

@@ -3,13 +3,26 @@
 //! A mask says where an interrupt may arrive; most arrive at one CPU of it. That CPU is chosen when the interrupt is set
 //! up, when its CPU goes offline, or when a new mask does not contain it; a wider mask leaves it where it is
 //! (assign_vector_locked in arch/x86/kernel/apic/vector.c). So a mask that is written back does not bring one back.
+//!
+//! A mask that is written takes effect when the interrupt next fires, and reads as written until then. While the kernel
+//! moves it (irq_move_masked_irq in kernel/irq/migration.c) it reads once more as it did before: for tens of microseconds,
+//! longer where a hypervisor plays the device. What is believed of a mask is therefore seen twice (`MOVED`).
 
+use std::collections::HashMap;
 use std::io;
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
 
 const IRQ: &str = "/proc/irq";
+
+/// The kernel has moved an interrupt within this time, also where a hypervisor has other things to do.
+pub const MOVED: Duration = Duration::from_millis(20);
+
+/// So often masks are looked at until none has changed meanwhile.
+const LOOKS: usize = 5;
 
 /// Numbers of all interrupts that have a mask.
 pub fn numbers(tree: &Tree) -> Vec<u32> {
@@ -52,6 +65,28 @@ pub fn allowed(tree: &Tree, irq: u32) -> Cpus {
     tree.read(&mask_file(irq)).ok().and_then(|text| cpus::unmask(&text)).unwrap_or_default()
 }
 
+/// The masks of interrupts, by number: what they are also when the kernel was just moving some. Those that cannot be read
+/// are left out.
+pub fn masks(tree: &Tree, irqs: &[u32]) -> HashMap<u32, String> {
+    alike(|| irqs.iter().filter_map(|irq| Some((*irq, tree.read(&mask_file(*irq)).ok()?))).collect())
+}
+
+/// What two looks in turn agree on, or the last of some.
+fn alike(mut look: impl FnMut() -> HashMap<u32, String>) -> HashMap<u32, String> {
+    let mut seen = look();
+    for _ in 1..LOOKS {
+        if seen.is_empty() {
+            break;
+        }
+        sleep(MOVED);
+        let before = std::mem::replace(&mut seen, look());
+        if before == seen {
+            break;
+        }
+    }
+    seen
+}
+
 /// Whether the kernel lets the mask be set. It does not for the interrupts that it spreads itself, one per queue of a
 /// device ("managed"). From 6.12 on the file's mode says so; older kernels refuse the write (EIO).
 pub fn movable(tree: &Tree, irq: u32) -> bool {
@@ -59,15 +94,14 @@ pub fn movable(tree: &Tree, irq: u32) -> bool {
     if read_only(&irq) {
         return false;
     }
-    // Writing the mask that is there moves nothing on x86; on ARM it may (gic_set_affinity takes the first CPU of it).
+    // What is no mask changes nothing, and is looked at only after this (write_irq_affinity in kernel/irq/proc.c).
     // SAFETY: cannot fail.
-    let may_try = tree.live && cfg!(target_arch = "x86_64") && unsafe { libc::geteuid() } == 0;
+    let may_try = tree.live && unsafe { libc::geteuid() } == 0;
     if !may_try || numbers(tree).iter().any(read_only) {
         return true;
     }
-    let path = mask_file(irq);
-    let rewritten = tree.read(&path).and_then(|mask| tree.write(&path, &mask));
-    !rewritten.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM)))
+    let tried = tree.write(&mask_file(irq), "no mask");
+    !tried.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM)))
 }
 
 /// The drivers that handle an interrupt; empty when nobody does.
@@ -123,4 +157,24 @@ fn named(tree: &Tree, irqs: &[u32]) -> String {
         names.push(format!("{} more", irqs.len() - MOST));
     }
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looks(seen: &[&str]) -> (HashMap<u32, String>, usize) {
+        let mut left = seen.iter();
+        let found =
+            alike(|| left.next().map(|mask| HashMap::from([(5, (*mask).to_owned())])).unwrap_or_default());
+        (found, left.len())
+    }
+
+    #[test]
+    fn a_mask_that_reads_as_an_older_one_for_a_moment_is_not_believed() {
+        assert_eq!(looks(&["3", "3", "1"]), (HashMap::from([(5, "3".to_owned())]), 1));
+        assert_eq!(looks(&["2", "3", "3", "1"]), (HashMap::from([(5, "3".to_owned())]), 1));
+        // Somebody who moves it all the time is not waited for.
+        assert_eq!(looks(&["1", "2", "1", "2", "1", "2"]), (HashMap::from([(5, "1".to_owned())]), 1));
+    }
 }

@@ -103,6 +103,14 @@ impl Place {
         }
     }
 
+    /// The present value of a mask that may just have read as an older one (`interrupt`), a moment later.
+    pub fn read_again(&self, tree: &Tree) -> Option<String> {
+        match self {
+            Place::Mask { .. } => interrupt::masks(tree, &[self.irq()?]).into_values().next(),
+            _ => None,
+        }
+    }
+
     /// Make `value` the present value. A running machine's `Latency` is not written here: whoever holds it writes it.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         match self {

@@ -148,7 +148,7 @@ fn call_back(tree: &Tree, entries: &[Entry], outcomes: &mut [Restored]) {
             continue;
         }
         let held = mask.map(|mask| entries[*mask].original.clone());
-        let Some(held) = held.or_else(|| tree.read(&interrupt::mask_file(*irq)).ok()) else { continue };
+        let Some(held) = held.or_else(|| interrupt::masks(tree, &[*irq]).remove(irq)) else { continue };
         away.push(Away::new(tree, *irq, device, &entry.original, &held));
         of.push(index);
     }
@@ -194,6 +194,10 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
     };
     outcome.found = now.clone();
     if place.agree(&now, original) {
+        if !entry.side_effect && matches!(place, Place::Mask { .. }) && place.irq().is_some() {
+            // The kernel may be just about to make it ours (`interrupt`). One that it does not let be set is not.
+            drop(place.write(tree, original));
+        }
         if matches!(outcome.fate, Fate::Failed | Fate::Gone) {
             outcome.fate = Fate::Untouched;
         }
@@ -208,7 +212,9 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
         outcome.fate = Fate::Untouched;
         return true;
     }
-    if judged && !entry.ours.iter().any(|value| place.agree(&now, value)) {
+    let ours =
+        |now: &str| place.agree(now, original) || entry.ours.iter().any(|value| place.agree(now, value));
+    if judged && !ours(&now) && !place.read_again(tree).is_some_and(|now| ours(&now)) {
         outcome.fate = Fate::Foreign;
         return true;
     }

@@ -8,6 +8,7 @@ use super::super::away::{self, Away};
 use super::super::changes::{Change, Changes};
 use super::super::cpuset::ABSENT;
 use super::super::hold_error::HoldError;
+use super::super::interrupt;
 use super::super::journal::Entry;
 use super::super::place::Place;
 use super::super::threads::ticks;
@@ -23,7 +24,7 @@ impl Hold {
             tasks.extend(bound_tasks(&self.tree, &wanted.taken));
         }
         let watched = || wanted.watched.iter().chain(&tasks);
-        let known = Known { tree: &self.tree, away: away::listed(&self.tree) };
+        let known = Known::of(&self.tree, |place| !self.numbers.contains_key(place), wanted);
         let mut fresh = Fresh { next: self.entries.len(), entries: Vec::new(), places: HashSet::new() };
         for change in &wanted.writes {
             self.written(change, &known, &mut fresh)?;
@@ -133,13 +134,26 @@ impl Fresh {
 struct Known<'a> {
     tree: &'a Tree,
     away: HashMap<u32, Away>,
+    masks: HashMap<u32, String>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// `new`: which places are not known yet.
+    fn of(tree: &'a Tree, new: impl Fn(&Place) -> bool, wanted: &Changes) -> Self {
+        let away = away::listed(tree);
+        let masks = wanted.places().filter(|place| matches!(place, Place::Mask { .. }) && new(place));
+        let mut irqs: Vec<u32> = masks.filter_map(Place::irq).filter(|irq| !away.contains_key(irq)).collect();
+        irqs.sort_unstable();
+        irqs.dedup();
+        Self { tree, away, masks: interrupt::masks(tree, &irqs) }
+    }
+
     fn original(&self, place: &Place) -> io::Result<String> {
-        match (place, place.irq().and_then(|irq| self.away.get(&irq))) {
+        let Some(irq) = place.irq() else { return place.read(self.tree) };
+        match (place, self.away.get(&irq)) {
             (Place::Arrival { .. }, Some(away)) => Ok(away.was.clone()),
             (Place::Mask { .. }, Some(away)) => Ok(away.mask.clone()),
+            (Place::Mask { .. }, None) if self.masks.contains_key(&irq) => Ok(self.masks[&irq].clone()),
             _ => place.read(self.tree),
         }
     }
