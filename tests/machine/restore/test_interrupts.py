@@ -194,7 +194,7 @@ def test_one_that_is_just_being_moved_is_not_somebody_elses(root):
 
 
 def test_a_mask_of_ours_that_reads_as_before_is_written_all_the_same(root):
-    """While the kernel moves an interrupt to ours its mask reads as it did before: believed, ours would stay for good."""
+    """While the kernel moves an interrupt to ours its mask reads as before: believed, ours would stay for good."""
     file = root / f"proc/irq/{QUIET}/smp_affinity"
     before = file.read_text()
     with Agent(root) as agent:
