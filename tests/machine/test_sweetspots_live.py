@@ -103,8 +103,9 @@ def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
 
 @movable
 def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
-    # Long beside the moment, so that it is there to be moved on a busy machine, too.
-    program = Workload.of([sys.executable, "-c", "for _ in range(200): sum(range(150_000))"], output=Output.DISCARD)
+    # It lives until it is bound, however long a busy machine takes.
+    lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
+    program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)
     asked = Asked(window="1ms", limit="20ms")
     with hosts.open("local") as machine, hosts.open("local") as binder:
         moving = Moving(machine, binder, asked, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
