@@ -8,7 +8,6 @@ Public: of_series, outliers, contaminated, unknown, failure_numbers.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -108,28 +107,34 @@ def _outliers(
     return finding("outliers", numbers, name)
 
 
-def contaminated(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:
-    """Rounds during which the machine was not quiet; `dropped`: they were left out, as was asked for beforehand."""
+def contaminated(
+    rounds: Sequence[int], measures: Mapping[str, int], by: Rule, complete: int, dropped: bool
+) -> tuple[Finding, ...]:
+    """Rounds, ascending, during which the machine was not quiet, and how many of them each measure shows.
+
+    `dropped`: they were left out, as was asked for beforehand.
+    """
     if not rounds:
         return ()
     numbers = {
-        "rounds": sorted(rounds),
+        "rounds": list(rounds),
         "complete": complete,
         "rule": by.text,
         "limits": {limit.measure: limit.most for limit in by.limits},
         "dropped": dropped,
-        "measures": dict(Counter(measure for measures in rounds.values() for measure in measures)),
+        "measures": dict(measures),
     }
     return (finding("contaminated", numbers),)
 
 
-def unknown(rounds: Mapping[int, Sequence[str]], by: Rule, complete: int, dropped: bool) -> tuple[Finding, ...]:
-    """Rounds of which the rule that was asked for cannot say whether they were contaminated."""
+def unknown(
+    rounds: Sequence[int], measures: Mapping[str, int], by: Rule, complete: int, dropped: bool
+) -> tuple[Finding, ...]:
+    """Rounds, ascending, of which the rule that was asked for cannot say it, and how many of them lack each measure."""
     if not rounds:
         return ()
-    measures = dict(Counter(measure for each in rounds.values() for measure in each))
-    numbers = {"rounds": sorted(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
-    return (finding("contamination_unknown", {**numbers, "measures": measures}),)
+    numbers = {"rounds": list(rounds), "complete": complete, "rule": by.text, "dropped": dropped}
+    return (finding("contamination_unknown", {**numbers, "measures": dict(measures)}),)
 
 
 def failure_numbers(run: Run, stderr: str, done: int, workload: Workload | None = None) -> dict[str, Any]:

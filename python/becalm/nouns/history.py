@@ -145,10 +145,10 @@ class History:
         self.dropped.update(rounds)
         self._kept = None
 
-    def whole(self, rounds: Iterable[int]) -> list[int]:
-        """Those of some rounds that are complete, dropped or not."""
-        made = set(self._round.values.tolist())
-        return [each for each in rounds if each in made]
+    @property
+    def finished(self) -> Positions:
+        """Numbers of the complete rounds, dropped or not; not to be written to."""
+        return self._round.values
 
     @property
     def complete(self) -> int:

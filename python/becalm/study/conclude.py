@@ -157,17 +157,16 @@ def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
 
 def _of_all(looks: Looks) -> tuple[Finding, ...]:
     """Findings that any plan may give."""
+    history, strict = looks.history, looks.options.unknown_contamination == "drop"
     # A round that was begun and not finished is none that a person could count.
-    found, unsure = (
-        {each: rounds[each] for each in looks.history.whole(rounds)} for rounds in (looks.contaminated, looks.unknown)
-    )
+    found, unsure = looks.contaminated.among(history.finished), looks.unknown.among(history.finished)
     return (
         *emulated(looks.options),
         *_settings(looks),
         *_beside(looks),
         *left_behind(looks.names, looks.history),
-        *contaminated(found, looks.rule, looks.history.complete, looks.drops),
-        *unknown(unsure, looks.rule, looks.history.complete, looks.options.unknown_contamination == "drop"),
+        *contaminated(*found, looks.rule, history.complete, looks.drops),
+        *unknown(*unsure, looks.rule, history.complete, strict),
     )
 
 

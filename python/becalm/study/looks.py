@@ -16,6 +16,7 @@ from becalm.analysis.comparison import SequentialComparison, summarise
 from becalm.analysis.contamination import BESIDE_OTHERS, USUAL, Rule, judge, rule
 from becalm.analysis.ranking import SequentialRanking
 from becalm.load.record import Load
+from becalm.nouns.flagged_rounds import FlaggedRounds
 from becalm.nouns.history import History
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
@@ -43,9 +44,9 @@ class Looks:
     ranking: SequentialRanking = field(init=False)
     rule: Rule = field(init=False)
     reason: Stopped = Stopped.STORED
-    contaminated: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    contaminated: FlaggedRounds = field(default_factory=FlaggedRounds)
     """Contaminated rounds, with the measures of the rule that were exceeded."""
-    unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    unknown: FlaggedRounds = field(default_factory=FlaggedRounds)
     """Rounds of which a rule that was asked for cannot say it, with the measures that are not known."""
     _rng: np.random.Generator = field(init=False)
     _runs: list[Run] = field(default_factory=list)

@@ -75,8 +75,8 @@ def test_outliers_are_counted_and_the_farthest_carry_their_reasons():
 
 def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceeded():
     by = rule("cpu>20%,steal>5%")
-    assert contaminated({}, by, 9, False) == ()
-    (found,) = contaminated({4: ("cpu",), 2: ("cpu", "steal")}, by, 9, True)
+    assert contaminated([], {}, by, 9, False) == ()
+    (found,) = contaminated([2, 4], {"cpu": 2, "steal": 1}, by, 9, True)
     assert found.numbers["rounds"] == [2, 4]
     assert found.numbers["measures"] == {"cpu": 2, "steal": 1}
     assert found.numbers["limits"] == {"cpu": 0.2, "steal": 0.05}

@@ -85,4 +85,6 @@ def test_only_rounds_that_were_finished_count_as_contaminated():
     history = History(2)
     history.extend(row(seq, seq % 2, seq // 2, 10) for seq in range(5))
     assert history.complete == 2
-    assert history.whole([0, 1, 2]) == [0, 1]
+    assert history.finished.tolist() == [0, 1]
+    history.drop([0])
+    assert history.finished.tolist() == [0, 1], "a dropped one was finished"
