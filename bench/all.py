@@ -78,6 +78,7 @@ TABLE = (
     Bench("history", 1, (), STATISTICS),
     Bench("bisection", 1, (), "docs/how-to/bisect.md"),
     Bench("recording", 4),
+    Bench("perf_data", 1),
     Bench("migrations", 2, (), "docs/explanation/sweetspots.md"),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),

@@ -26,7 +26,7 @@ BENCHES = {
     "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",
     "place": "explanation/placement.md",
-    **dict.fromkeys(("sweetspots", "recording"), "explanation/sweetspots.md"),
+    **dict.fromkeys(("sweetspots", "recording", "perf_data"), "explanation/sweetspots.md"),
     **dict.fromkeys(("simulate", "simulate_real"), "how-to/simulate.md"),
 }
 """The document with the block of each bench that leaves a result."""

@@ -1,0 +1,135 @@
+"""How fast large files of perf are read, and in how much memory: the engine's time and peak, by the size of the file.
+
+    python bench/perf_data.py             # a minute: up to 1 GB
+    python bench/perf_data.py --quick     # shows in seconds that it works
+
+Files are made as `perf record -a -c 1 -e '{context-switches,cache-references,cache-misses}:S' --switch-events -o -`
+writes them: two CPUs, on each of which two tasks take turns every 100 µs, a round of perf's after each 8,192 switches.
+One process is looked at, as `becalm sweetspots --from FILE --pid N` does. The peak is that of the resident memory of
+`becalm-sim`, which alone reads the file; with it comes the answer, whose windows grow with the time that was recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from becalm.hosts.simulated.scheduler.engine import simulator_path
+from becalm.verbs.sweetspots import asked
+from campaign import OUT, Record, begun, describe, save, saved, table
+
+MIB = 1 << 20
+SIZES = (64 * MIB, 256 * MIB, 1024 * MIB)
+QUICK = (8 * MIB, 32 * MIB)
+PROCESS, OTHER = 100, 200
+TURN_NS = 100_000
+ROUND = 8_192
+
+IDENTIFIER_TID_TIME_READ_CPU = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 7
+SAMPLE_WORDS, SWITCH_WORDS = 14, 6
+
+
+def write(path: Path, size: int) -> int:
+    """A file of perf's of at least so many bytes, in the form of a pipe; how many switches are in it."""
+    with path.open("wb") as out:
+        out.write(b"PERFILE2" + struct.pack("=Q", 16))
+        for number, (kind, config, period) in enumerate(((1, 3, 1), (0, 2, 0), (0, 3, 0)), start=1):
+            # struct perf_event_attr of 64 bytes: both times, ID and GROUP are read, sample_id_all.
+            words = (kind | 64 << 32, config, period, IDENTIFIER_TID_TIME_READ_CPU, 15, 1 << 18, 0, 0, number)
+            out.write(struct.pack("=IHH9Q", 64, 0, 8 + 8 * len(words), *words))
+        switches = 0
+        while out.tell() < size:
+            out.write(turns(switches).tobytes())
+            switches += ROUND
+            out.write(struct.pack("=IHH", 68, 0, 8))
+    return switches
+
+
+def turns(first: int) -> NDArray[np.uint64]:
+    """The next round: a sample of who leaves and a record of who comes, of each switch."""
+    number = np.arange(first, first + ROUND, dtype=np.uint64)
+    cpu, turn = number % 2, number // 2
+    time_ns = (turn + 1) * TURN_NS
+    task = np.where(turn % 2 == 0, PROCESS, OTHER).astype(np.uint64) + cpu
+    comes = np.where(turn % 2 == 0, OTHER, PROCESS).astype(np.uint64) + cpu
+    references = turn * 1_000
+    # Phases of a second: a tenth and half of the references miss.
+    misses = references // 10 + (turn // 10_000 % 2) * 400
+    head = [np.full(ROUND, kind | misc << 32 | 8 * words << 48, np.uint64)
+            for kind, misc, words in ((9, 0, SAMPLE_WORDS), (15, 1 << 13, SWITCH_WORDS))]  # fmt: skip
+    one, both = np.ones(ROUND, np.uint64), 1 + (1 << 32)
+    sample = [head[0], one, task * both, time_ns, cpu, one * 3, time_ns, time_ns, turn, one, references, one * 2]
+    switch = [head[1], comes * both, task * both, time_ns, cpu, one]
+    return np.column_stack([*sample, misses, one * 3, *switch])
+
+
+def read(path: Path) -> Record:
+    """Time and memory of the engine on a file."""
+    question = {**asked("rise", None), "tasks": [PROCESS]}
+    request = json.dumps({"from": {"perf_data": {"path": str(path)}}, "question": question}) + "\n"
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+") as answer:
+        engine = subprocess.Popen([simulator_path(), "spots"], stdin=subprocess.PIPE, stdout=answer, text=True)
+        assert engine.stdin is not None
+        engine.stdin.write(request)
+        engine.stdin.close()
+        _, status, used = os.wait4(engine.pid, 0)
+        engine.returncode = os.waitstatus_to_exitcode(status)
+        took = time.monotonic() - start
+        answer.seek(0)
+        (found,) = json.load(answer).values()
+    if engine.returncode or "windows" not in found:
+        raise SystemExit(f"The engine did not read {path}: {found}")
+    return {
+        "bytes": path.stat().st_size, "seconds": took, "peak_kib": used.ru_maxrss, "windows": len(found["windows"]),
+        "records": found["file"]["records"],
+    }  # fmt: skip
+
+
+def measured(sizes: tuple[int, ...]) -> Record:
+    """All sizes, one file at a time."""
+    result, rounds = begun(), []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            path = Path(folder) / "perf.data"
+            write(path, size)
+            rounds.append(read(path))
+    return {**result, "rounds": rounds}
+
+
+def report(result: Record) -> str:
+    """The table."""
+    rows = [
+        [f"{each['bytes'] / MIB:,.0f}", f"{each['records']:,}", f"{each['windows']:,}", f"{each['seconds']:.1f}",
+         f"{each['bytes'] / each['seconds'] / MIB:,.0f}", f"{each['peak_kib'] / 1024:,.0f}"]
+        for each in result["rounds"]
+    ]  # fmt: skip
+    head = ["File, MiB", "Records", "Windows", "Seconds", "MiB a second", "Peak memory, MiB"]
+    return "\n".join([f"Machine: {describe(result['machine'])}.", "", table(head, rows)])
+
+
+def main() -> None:
+    """Measure, and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=OUT / "perf_data.json")
+    parser.add_argument("--quick", action="store_true", help="small files: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of the last measurement")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.out = chosen.out.with_name("perf_data-quick.json")
+    if not chosen.report:
+        save(chosen.out, measured(QUICK if chosen.quick else SIZES))
+    print(report(saved(chosen.out)))
+
+
+if __name__ == "__main__":
+    main()
