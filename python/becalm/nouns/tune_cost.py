@@ -10,7 +10,8 @@ from becalm.nouns.design import document
 
 @dataclass(frozen=True, slots=True)
 class TuneCost:
-    """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it.
+    """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it. Of settings
+    that stay undecided more is confirmed than that.
 
     `run_ns`: one run of all programs. `duration_ns`: of the whole study, None where that is not known; `budget_ns`: its
     limit, which is kept where a run takes at most `longest_ns`. `noise`: standard deviation of single runs, a share of

@@ -161,7 +161,7 @@ def write(found: Conclusion, path: Path) -> None:
 def tried(found: Conclusion) -> None:
     """Draw it in every form, for nobody: raises whatever would be raised when a person asks for one of them."""
     for width in (20, 80):
-        Console(file=io.StringIO(), width=width).print(on_terminal(found, columns=width))
+        Console(file=io.StringIO(), width=width, markup=False, emoji=False).print(on_terminal(found, columns=width))
     for form in dict.fromkeys(FORMS.values()):
         with contextlib.suppress(UsageError):
             form(found).encode()

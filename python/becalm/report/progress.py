@@ -239,6 +239,10 @@ class Display(Warnings):
 PHASES = {"look": "Looking", "search": "Searching", "confirm": "Confirming"}
 
 
+NAMED = 6
+"""Settings of the best so far that are named: a line of progress is no report."""
+
+
 def search(state: SearchProgress) -> list[str]:
     """Where a search stands: what is measured now, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
@@ -248,7 +252,9 @@ def search(state: SearchProgress) -> list[str]:
     if state.best:
         known = state.spread is not None and math.isfinite(state.spread)
         seen = f" (seen: {_seen(state, state.spread)})" if known and state.spread is not None else ""
-        lines.append(f"best so far{seen}: {', '.join(f'{name}={value}' for name, value in state.best.items())}")
+        values = [f"{name}={value}" for name, value in state.best.items()]
+        more = f" and {len(values) - NAMED} more" if len(values) > NAMED + 1 else ""
+        lines.append(f"best so far{seen}: {', '.join(values[:NAMED] if more else values)}{more}")
     return lines
 
 

@@ -42,8 +42,14 @@ class Screen(Console):
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:
-    """Where to print: colours only on a terminal (rich heeds NO_COLOR), none of them in plain output."""
-    return Screen(stderr=stderr, no_color=plain or None, highlight=False, soft_wrap=not _terminal(stderr))
+    """Where to print: colours only on a terminal (rich heeds NO_COLOR), none of them in plain output.
+
+    What stands in brackets or between colons is part of a name ("policy[batch]"), never rich's markup.
+    """
+    soft_wrap = not _terminal(stderr)
+    return Screen(
+        stderr=stderr, no_color=plain or None, highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap
+    )
 
 
 def _terminal(stderr: bool) -> bool:

@@ -31,6 +31,9 @@ UNKNOWN = 0.02
 
 MOST_ASKS = 500
 
+MOST_CHOSEN = 4
+"""Settings that a search for little variation is thought to choose, each of which is then left out once."""
+
 LOOKED = 2
 """Runs that a search makes of the settings that it ends with, at least; a model makes more of them."""
 
@@ -55,7 +58,9 @@ def cost(
         rule = affordable(rule, options, max(0.0, options.budget_ns - look * run_ns), run_ns)
     knobs = len(allowed.space.factors) if timed else allowed.space.count
     searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
-    arms = 1 + len(allowed.tried) if allowed.tried else 2 + (min(knobs, 4) if options.single_out and knobs > 1 else 0)
+    # A search for time sets all of its factors; how many settings one for little variation chooses is not known.
+    single = knobs if timed else min(knobs, MOST_CHOSEN)
+    arms = 1 + len(allowed.tried) if allowed.tried else 2 + (single if options.single_out and knobs > 1 else 0)
     each = options.confirm_loops * options.confirm_runs
     confirm = arms * (each + 1)
     whole = None if searched is None else (look + searched + confirm) * run_ns

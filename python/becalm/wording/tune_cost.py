@@ -18,8 +18,8 @@ def cost(found: TuneCost) -> str:
         head += f", then about {counted(found.confirm_runs, 'fresh run')}"
     else:
         head = (
-            f"About {counted(found.search_runs, 'run')} of a search ({found.method}) in {what}, then at most "
-            f"{counted(found.confirm_runs, 'fresh run')} that confirm what it finds"
+            f"About {counted(found.search_runs, 'run')} of a search ({found.method}) in {what}, then about "
+            f"{counted(found.confirm_runs, 'fresh run')} that confirm what it finds, and more of what stays undecided"
         )
     if found.search_runs == 0 and found.method != "try":
         head = f"The limit of runs or time is too short for a search ({found.method}) in {what}"

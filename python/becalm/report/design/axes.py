@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from becalm.nouns.design_fit import DesignFit
@@ -17,8 +19,17 @@ LONGEST = 24
 """Characters of a name on one line: longer ones would stand outside of their picture."""
 
 
-ROOM = Margins(left=0.68, right=0.14, bottom=0.62, top=0.12)
-"""Around a picture of one panel: ticks and a label on the left, and below them a name on two lines."""
+NARROW = 4
+"""Ticks of a picture that has two others beside it."""
+
+WIDE, SLIM = 44, 19
+"""Characters that stand below an axis of a picture by itself, and of one that has two others beside it."""
+
+SMALL = 8
+"""Size of labels that stand on several lines."""
+
+ROOM = Margins(left=0.68, right=0.14, bottom=0.76, top=0.12)
+"""Around a picture of one panel: ticks and a label on the left, below them labels on three lines or a name on two."""
 
 
 def folded(name: str, longest: int = LONGEST) -> str:
@@ -44,29 +55,61 @@ def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None
 
     axis = axes.xaxis if across else axes.yaxis
     if factor.categorical:
-        axis.set_ticks(range(len(factor.choices)), factor.choices)
+        lines = _lines(factor.choices, WIDE if most > NARROW else SLIM) if across else 1
+        named = [f"{chr(10) * (index % lines)}{each}" for index, each in enumerate(factor.choices)]
+        axis.set_ticks(range(len(named)), named, fontsize=SMALL if lines > 1 else None)
         axis.set_label_text(folded(factor.name))
         return
     if factor.scale is Scale.LOG:
         (axes.set_xscale if across else axes.set_yscale)("log")
-        plain_ticks(axis, (factor.low, factor.high), most, lambda level, _: tick(factor, level))
+        few = across and most <= NARROW and len(tick(factor, factor.high)) > 4
+        plain_ticks(axis, (factor.low, factor.high), 3 if few else most, lambda level, _: tick(factor, level))
         axis.set_label_text(folded(labelled(factor)))
         return
     unit, size = _shown(factor)
     axis.set_major_locator(MaxNLocator(min(5, most), steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda level, _: f"{round(level / size, 9):g}"))
+    axis.set_major_formatter(FuncFormatter(lambda level, _: short(level / size)))
     axis.set_label_text(folded(f"{factor.name}, {unit}" if unit else factor.name))
 
 
 def tick(factor: Factor, level: float) -> str:
     """A level of a logarithmic axis; times have their units with them, since they change along the axis."""
-    said = factor.worded(level, 3)
-    return said if factor.unit in TIMES else said.removesuffix(f" {factor.unit}")
+    if factor.unit in TIMES and not _long(factor):
+        return factor.worded(level, 3)
+    return short(level * TIMES.get(factor.unit, 1.0))
 
 
 def labelled(factor: Factor) -> str:
     """The name of such an axis."""
-    return f"{factor.name}, {factor.unit}" if factor.unit and factor.unit not in TIMES else factor.name
+    unit = "s" if _long(factor) else "" if factor.unit in TIMES else factor.unit
+    return f"{factor.name}, {unit}" if unit else factor.name
+
+
+def short(level: float) -> str:
+    """A number as a tick: thousands, millions and so on by their letters, as 20M."""
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(level) >= 10 * size or (abs(level) >= size > 1e3):
+            return f"{round(level / size, 6):g}{letter}"
+    return f"{round(level, 9):g}"
+
+
+def _long(factor: Factor) -> bool:
+    """Whether a range of times goes beyond hours, where seconds by themselves are easier to read."""
+    return factor.unit in TIMES and factor.high * TIMES[factor.unit] >= 1e4
+
+
+def _lines(labels: Sequence[str], room: int) -> int:
+    """On how many lines labels stand by turns, so that neighbours do not touch; three at most. `room`: characters of
+    the axis."""
+    for lines in (1, 2):
+        rows = [labels[line::lines] for line in range(lines)]
+        if all(
+            (len(one) + len(other)) / 2 + 1 <= lines * room / len(labels)
+            for row in rows
+            for one, other in pairwise(row)
+        ):
+            return lines
+    return 3
 
 
 def grid(*every: Axes, **more: Any) -> None:

@@ -51,7 +51,8 @@ def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
     if best.rows:
         along = (
             f"{each.name} along each factor through the best place (the star), with the {level_of(found)} interval of "
-            "the mean; all pictures have one scale, so a flat line is a factor that matters little there.",
+            "the mean; all pictures have one scale, so a flat line is a factor that matters little there."
+            f"{_of_all(found, each)}",
             "".join(surface_figures.curves(found, each)),
         )
         yield Part(best.title, _drawn(along), best)
@@ -111,7 +112,7 @@ def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]
         residual_figures.leverage(each) + residual_figures.cook(each),
     )
     yield (
-        "Residuals over each factor; a bend is a term that the model lacks.",
+        f"Residuals over each factor; a bend is a term that the model lacks.{_of_all(found, each)}",
         "".join(residual_figures.over_factors(found, each)),
     )
     yield (
@@ -119,6 +120,12 @@ def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]
         f"({level_of(found)}), shaded; where it holds 1, the response is fitted as it was measured.",
         residual_figures.power(each),
     )
+
+
+def _of_all(found: DesignFit, each: ResponseFit) -> str:
+    """Which factors are drawn, where not all of them are."""
+    drawn, count = len(surface_figures.movers(found, each)), len(found.factors)
+    return f" Drawn are the {drawn} of {count} factors that move {each.name} most." if drawn < count else ""
 
 
 def level_of(found: DesignFit) -> str:

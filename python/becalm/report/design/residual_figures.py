@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from becalm.nouns.design_fit import DesignFit, FittedRun, ResponseFit
 from becalm.report.design.axes import ROOM, factor_axis, grid
+from becalm.report.design.surface_figures import movers
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, svg
 from becalm.wording.design import number
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 LEAST = 3
 """Residuals below which there is nothing to look at."""
-
-FACTORS = 12
-"""Factors over which residuals are drawn; their order is that of the design."""
 
 DASHES = (0, (4, 3))
 
@@ -164,12 +162,13 @@ def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit:
 
 
 def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
-    """Residuals over each factor, a picture each."""
+    """Residuals over each factor that is drawn, a picture each."""
     runs = judged(response)
     values = [each.studentised for each in runs]
     made = []
-    for index, factor in enumerate(found.factors[:FACTORS] if runs else ()):
-        with figure(2.3, width=THIRD, margins=ROOM) as (drawn, axes):
+    for index in movers(found, response) if runs else ():
+        factor = found.factors[index]
+        with figure(2.44, width=THIRD, margins=ROOM) as (drawn, axes):
             coded = [each.coded[index] for each in runs]
             if factor.categorical:
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)

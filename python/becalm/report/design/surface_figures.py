@@ -222,9 +222,17 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
         return svg(drawn, f"surface-{response.name}", f"{response.name} as a surface over {names}: {told}.")
 
 
+def movers(found: DesignFit, response: ResponseFit) -> list[int]:
+    """Numbers of the factors that are drawn each by itself: those that move the response most, in their order; of a
+    fit without curves the first ones."""
+    most = sorted(response.curves, key=lambda each: -float(np.ptp(each.values)))[:CURVES]
+    return sorted(each.factor for each in most) or list(range(len(found.factors)))[:CURVES]
+
+
 def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     """The response along each factor through the best place, with its interval, a picture each on one scale."""
-    drawn_of = sorted(response.curves, key=lambda each: -float(np.ptp(each.values)))[:CURVES]
+    moving = movers(found, response)
+    drawn_of = [each for each in response.curves if each.factor in moving]
     ends = [end for each in drawn_of for end in (*each.low, *each.high) if math.isfinite(end)]
     if response.best is None or not ends:
         return ()
@@ -232,7 +240,7 @@ def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     made = []
     for each in sorted(drawn_of, key=lambda one: one.factor):
         factor, at = found.factors[each.factor], response.best.at.coded[each.factor]
-        with figure(2.4, width=THIRD, margins=ROOM) as (drawn, axes):
+        with figure(2.54, width=THIRD, margins=ROOM) as (drawn, axes):
             if factor.categorical:
                 errors = [[v - e for v, e in zip(each.values, each.low, strict=True)],
                           [e - v for v, e in zip(each.values, each.high, strict=True)]]  # fmt: skip
