@@ -260,6 +260,25 @@ ONLINE = "/sys/devices/system/cpu/cpu1/online"
 MASK = "grep Cpus_allowed_list /proc/{}/status"
 
 
+@pytest.mark.parametrize("by", MEANS)
+def test_a_cpu_that_goes_and_comes_back_is_unknown_meanwhile_and_recorded_again(guest, by):
+    """It is looked for CPUs once a second."""
+    plugged = shell(f"echo 0 > {ONLINE}; sleep 1.2; echo 1 > {ONLINE}; sleep 1.4")
+    guest.define([plugged], [Settings()])
+    request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), recording=Recording("faults", by=by))
+    events = list(guest.measure(request))
+    rows = [row for each in events if isinstance(each, Records) for row in each.rows]
+    (end,) = [each for each in events if isinstance(each, Recorded)]
+    assert end.trouble["offline"] == 1
+    assert end.trouble["lost"] == 0
+    assert not end.absent, "it is recorded again"
+    of_it = [row["what"] for row in rows if row["cpu"] == 1]
+    assert "offline" in of_it
+    assert of_it[-1] != "offline"
+    times = [row["time_ns"] for row in rows]
+    assert times == sorted(times)
+
+
 @pytest.fixture
 def program(guest):
     """The number of a program that goes on in the guest; CPU 1 is there again afterwards."""
