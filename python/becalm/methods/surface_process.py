@@ -9,8 +9,9 @@ factor has for itself (its relevance): so runs that are fewer than coefficients 
 automatic relevance determination (MacKay 1994; Neal 1996), and little effects of many factors are not thrown away.
 Curvatures have a mean above 0: times mostly have their lowest place within a range, and what does not is learnt from
 the runs. The rest is a process with the squared exponential covariance (Rasmussen & Williams 2006, 4.9), longer along
-factors that matter less; with it cliffs and second valleys are seen. Blocks and noise are normal; the weights are those
-of the largest posterior density, by its gradient (Rasmussen & Williams 2006, 5.9).
+factors that matter less; with it second valleys are seen, and cliffs by a step in one factor
+(`becalm.methods.surface_step`). Blocks and noise are normal; the weights are those of the largest posterior density, by
+its gradient (Rasmussen & Williams 2006, 5.9).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from becalm.methods.surface_covariance import (
     Weights,
     prior,
 )
+from becalm.methods.surface_step import SOONEST, VARIANCE, Step, likeliest
 from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
@@ -81,6 +83,7 @@ class _Posterior:
         self.here = Places(self.columns, self.places)
         self.size, self.of_surface = len(self.y), len(self.places)
         self.mean, self.spread = prior(len(seen.factors))
+        self.step: Step | None = None
 
     def bare(self, weights: Weights, side: Side, parts: tuple[Floats, Floats] | None = None) -> Floats:
         """Covariance of all runs, shape (n, n): the varied ones first, then the machine as it is."""
@@ -88,6 +91,8 @@ class _Posterior:
         whole = np.full((self.size, self.size), LEVEL)
         whole[self.of_surface :, self.of_surface :] += LEVEL
         whole[: self.of_surface, : self.of_surface] = side.covariance(self.here, parts)
+        if self.step is not None:
+            whole[: self.of_surface, : self.of_surface] += self.step.joint(self.here, self.here)
         whole += block**2 * self.same
         whole[np.diag_indices(self.size)] += noise**2 + JITTER
         return whole
@@ -97,6 +102,14 @@ class _Posterior:
         found = np.zeros(self.size)
         found[: self.of_surface] = CURVED * (weights.relevance @ self.here.bends)
         return found
+
+    def likeliest_step(self, weights: Weights) -> Step | None:
+        """What step the runs speak for with these weights; None with too few of them."""
+        if self.of_surface < len(self.mean) - len(weights.others) + SOONEST:
+            return None
+        self.step = None
+        _, root = _root(self.bare(weights, Side(self.here, weights)))
+        return likeliest(self.here, root, root.T @ (root @ (self.y - self.expected(weights))))
 
     def value(self, logs: Floats) -> tuple[float, Floats]:
         """Minus the logarithm of the density, and its gradient."""
@@ -155,6 +168,8 @@ class Process:
         self._alpha = self._root.T @ (self._root @ (posterior.y - posterior.expected(weights)))
         varied, others = np.split(self._alpha, [posterior.of_surface])
         self._said, self._level = self._side.weighted(varied), LEVEL * float(others.sum())
+        self._step = posterior.step
+        self._stepped = 0.0 if self._step is None else VARIANCE * float(varied @ self._step.sides(posterior.here))
 
     @property
     def noise(self) -> float:
@@ -170,11 +185,16 @@ class Process:
         """Covariance of the surface at places with all runs, shape (n, m)."""
         joint = np.full((self._of.size, places.bends.shape[1]), LEVEL)
         joint[: self._of.of_surface] = self._side.covariance(places)
+        if self._step is not None:
+            joint[: self._of.of_surface] += self._step.joint(self._of.here, places)
         return joint
 
     def _mean(self, places: Places) -> Floats:
         """Expected values at places, scaled."""
-        return np.asarray(CURVED * (self._side.relevance @ places.bends) + self._said.at(places) + self._level)
+        found = CURVED * (self._side.relevance @ places.bends) + self._said.at(places) + self._level
+        if self._step is not None:
+            found += self._stepped * self._step.sides(places)
+        return np.asarray(found)
 
     def against(self, base: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
         """What gives of places, shape (m, factors), the expected value, and the standard error of how they differ from
@@ -188,6 +208,8 @@ class Process:
             known = self._root @ (self._joint(here) - joint)
             variance = self._side.variance(here) + own
             variance -= 2 * there.covariance(here)[0] + np.einsum("ij,ij->j", known, known)
+            if self._step is not None:
+                variance += VARIANCE * (self._step.sides(here) - self._step.sides(there.places)) ** 2
             mean = self._of.middle + self._of.scale * self._mean(here)
             return mean, self._of.scale * np.sqrt(np.maximum(0.0, variance))
 
@@ -205,6 +227,8 @@ class Process:
         # Of the difference: both have the variance of the level in common.
         known = self._root @ (self._joint(here)[:, 0] - default)
         variance = float(self._side.variance(here)[0]) - float(known @ known)
+        if self._step is not None:
+            variance += float(self._step.joint(here, here)[0, 0])
         difference = float(default @ self._alpha) - float(self._mean(here)[0])
         return self._of.scale * difference, self._of.scale * math.sqrt(max(0.0, variance))
 
@@ -215,6 +239,8 @@ def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) ->
     `again` False: with the weights of before, which is quicker.
     """
     posterior = _Posterior(seen)
+    if before is not None:
+        posterior.step = posterior.likeliest_step(before)
     if before is not None and not again:
         return Process(posterior, before)
     start = Weights.usual(len(seen.factors)) if before is None else before

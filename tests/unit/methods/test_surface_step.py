@@ -1,0 +1,111 @@
+"""A step in one factor: found where it is, believed only where runs speak for it, and part of what is expected."""
+
+import numpy as np
+import pytest
+
+from becalm.methods import surface_process
+from becalm.methods.surface_covariance import Columns, Places, Side, Weights
+from becalm.methods.surface_process import Process, Seen, _Posterior, learned
+from becalm.methods.surface_step import Step, likeliest
+from becalm.nouns.factor import Factor
+
+RANGES = tuple(Factor(f"f{number}", 0.0, 1.0) for number in range(3))
+CHOICE = Factor("c", choices=("a", "b", "c"))
+EDGE, HEIGHT, NOISE = 0.3, 0.4, 0.01
+
+
+def seen(factors=RANGES, count=24, height=HEIGHT, seed=0):
+    """Runs of a bowl with a step in the second factor."""
+    rng, found = np.random.default_rng(seed), Seen(factors)
+    for number in range(count):
+        at = [float(rng.integers(3)) if each.categorical else rng.uniform(-1, 1) for each in factors]
+        found.add(at, value(at, height) + NOISE * rng.standard_normal(), number // 6)
+        if number % 6 == 0:
+            found.add(None, 0.3, number // 6)
+    return found
+
+
+def value(at, height=HEIGHT):
+    return 0.2 * (at[0] - 0.1) ** 2 + 0.1 * at[2] + height * (at[1] > EDGE)
+
+
+def again(told):
+    """As a search learns: first without a step, then from those weights."""
+    process = learned(told)
+    for _ in range(4):
+        process = learned(told, process.weights)
+    return process
+
+
+@pytest.mark.parametrize("factors", [RANGES, (*RANGES, CHOICE), (CHOICE, *RANGES)], ids=["ranges", "last", "first"])
+def test_a_step_is_found_where_it_is(factors):
+    if factors[0] is CHOICE:
+        told = Seen(factors)
+        for place, y, block in zip(
+            *(getattr(seen((*RANGES, CHOICE)), each) for each in told.__slots__[1:]), strict=True
+        ):
+            told.add((place[3], *place[:3]), y, block)
+    else:
+        told = seen(factors)
+    step = again(told)._step
+    assert factors[step.factor].name == "f1"
+    below = max(p[step.factor] for p in told.places if p[step.factor] <= EDGE)
+    above = min(p[step.factor] for p in told.places if p[step.factor] > EDGE)
+    assert step.edge == pytest.approx((below + above) / 2)
+
+
+def test_without_one_the_rest_of_the_surface_is_not_known_as_well(monkeypatch):
+    places = np.random.default_rng(9).uniform(-0.9, 0.9, (60, 3))
+    truth = np.array([value(each) for each in places])
+
+    def missed():
+        return float(np.median(np.abs(again(seen(count=30)).expected(places) - truth)))
+
+    stepped = missed()
+    monkeypatch.setattr(surface_process, "likeliest", lambda *_: None)
+    assert missed() > 2 * stepped
+
+
+def test_both_sides_of_it_are_expected_and_how_they_differ_is_sure():
+    process = again(seen(count=30))
+    sides = np.array([[0.0, EDGE - 0.3, 0.0], [0.0, EDGE + 0.3, 0.0]])
+    low, high = process.expected(sides)
+    assert high - low == pytest.approx(HEIGHT, abs=0.08)
+    mean, error = process.against(sides[0])(sides)
+    assert mean == pytest.approx([low, high])
+    assert error[0] == pytest.approx(0.0, abs=1e-6)
+    assert 0 < error[1] < HEIGHT / 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_bowl_is_expected_as_well_with_it(seed):
+    told = seen(count=30, height=0.0, seed=seed)
+    places = np.random.default_rng(seed + 50).uniform(-0.8, 0.8, (20, 3))
+    truth = [value(each, 0.0) for each in places]
+    assert again(told).expected(places) == pytest.approx(truth, abs=0.06)
+
+
+def test_it_is_one_column_more_of_the_covariance():
+    """What is expected, and how sure that is, as from the whole covariance written out."""
+    told = seen()
+    posterior = _Posterior(told)
+    weights = Weights.usual(3)
+    posterior.step = Step(1, 0.2)
+    process = Process(posterior, weights)
+    at, base = np.array([[0.4, 0.6, -0.3]]), np.array([[0.1, -0.5, 0.2]])
+    both = Places(Columns(RANGES), np.vstack([at, base]))
+    side = Side(both, weights)
+    prior = side.covariance(both) + posterior.step.joint(both, both)
+    joint = np.full((2, posterior.size), 25.0)
+    joint[:, : posterior.of_surface] = Side(posterior.here, weights).covariance(both).T
+    joint[:, : posterior.of_surface] += posterior.step.joint(both, posterior.here)
+    inverse = np.linalg.inv(posterior.bare(weights, Side(posterior.here, weights)))
+    left = prior - joint @ inverse @ joint.T
+    contrast = np.array([1.0, -1.0])
+    _, error = process.against(base[0])(at)
+    assert error[0] == pytest.approx(posterior.scale * np.sqrt(contrast @ left @ contrast), rel=1e-4)
+
+
+def test_runs_of_one_value_in_each_factor_have_no_step():
+    places = Places(Columns(RANGES), np.zeros((4, 3)))
+    assert likeliest(places, np.eye(4), np.ones(4)) is None
