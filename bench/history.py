@@ -14,6 +14,12 @@ James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sittings with the sett
 (permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the one before, p <
 0.05. An alarm that lies at most 3 commits from a true change is right.
 
+The limit: no rule with a given rate of false alarms can find more. Whoever knows the level, the noise of each benchmark
+and the size of the change, and has only to decide whether it was there, decides best by the ratio of likelihoods
+(Neyman & Pearson 1933); alarms with the first, second and third sitting are three chances. Drift is left out of
+it: it could be known exactly. Values are drawn with a change and weighted by the inverse of that ratio to have those
+without.
+
 And young histories, of 100 commits and 1, 3 or 8 benchmarks, of which one becomes 5 % slower at commit 10, 18 or 25.
 """
 
@@ -301,6 +307,46 @@ def young(histories: int, seed: int) -> str:
     return "\n".join(lines)
 
 
+def limit(rng: np.random.Generator, noisy: bool, sittings: int, false: float, draws: int) -> float:
+    """Largest share of changes that can be found with so many sittings at this rate of false alarms per commit."""
+    scale = rng.uniform(0.002, 0.005, draws) if noisy else np.full(draws, 0.003)
+    # The median of 15 normal values has 1.2533 times the standard error of their mean.
+    within = rng.uniform(*WITHIN, draws) * 1.2533 / math.sqrt(RUNS)
+    stray = np.where(rng.random((draws, sittings)) < (0.05 if noisy else 0.0), 5.0, 1.0)
+    values = math.log1p(SIZE) + np.hypot(stray * scale[:, None], within[:, None]) * rng.standard_normal(stray.shape)
+
+    def likelihood(level: float) -> Floats:
+        parts = [
+            math.log(share) - 0.5 * ((values - level) / sd[:, None]) ** 2 - np.log(sd)[:, None]
+            for share, sd in (
+                ((0.95, np.hypot(scale, within)), (0.05, np.hypot(5 * scale, within)))
+                if noisy
+                else ((1.0, np.hypot(scale, within)),)
+            )
+        ]
+        whole: Floats = np.logaddexp.reduce(parts).sum(axis=1)
+        return whole
+
+    up, down = likelihood(math.log1p(SIZE)), likelihood(-math.log1p(SIZE))
+    ratio = np.sort(np.logaddexp(up, down) - math.log(2) - likelihood(0))[::-1]
+    # Either sign is as likely, and a test that is as good for both does not tell them apart.
+    chance = np.cumsum(np.exp(-ratio)) / draws
+    return int(np.searchsorted(chance, sittings * false / SUITE)) / draws
+
+
+def limits(seed: int, draws: int) -> str:
+    """Markdown: the limit after one to six sittings."""
+    looks = (1, 2, 3, 4, 6)
+    heads = " | ".join(f"{each} sitting{'s' * (each > 1)}" for each in looks)
+    lines = [f"| sittings | false alarms in 1,000 commits | {heads} |", "| --- | --- |" + " --- |" * len(looks)]
+    for name, noisy in (("quiet", False), ("noisy", True)):
+        for false in (1e-3, 5e-4):
+            rng = np.random.default_rng([seed, noisy])
+            cells = [f"{100 * limit(rng, noisy, each, false, draws):.1f} %" for each in looks]
+            lines.append(f"| {name} | {1000 * false:g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """The table, printed, and put into a document where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -312,9 +358,11 @@ def main() -> None:
     chosen = parser.parse_args()
     made = table(1, 160, chosen.seed) if chosen.quick else table(chosen.histories, COMMITS, chosen.seed, chosen.only)
     early = young(1 if chosen.quick else max(5, chosen.histories), chosen.seed)
-    print(f"{made}\n\n{early}")
+    least = limits(chosen.seed, 20_000 if chosen.quick else 500_000)
+    print(f"{made}\n\n{least}\n\n{early}")
     if chosen.document is not None:
         put(chosen.document, "history", made)
+        put(chosen.document, "history_limit", least)
         put(chosen.document, "history_young", early)
 
 

@@ -5,17 +5,19 @@ Values are logarithms of times, one row a sitting, in the order of the commits; 
 
 1. What all benchmarks of a sitting have in common (a warmer room, a busier neighbour) is taken away where at least
    `SUITE` of them were measured, and is a series itself (`becalm.stats.common_mode`).
-2. A step at row k is the mean of 3, 4, 6 or 10 values from k on minus that of up to 20 before it (`LOOKS`). Of five
-   values after it at least four must lie beyond half of the step, and with a stray one among them it counts as no
-   larger than by their median, so that single bad sittings never make one, nor make one of chance.
-3. A series that has shown none yet is looked back at a few times (`BACK`), since a step among its first values was
+2. A step at row k is the level of 3, 4, 6 or 10 values from k on (`LOOKS`) against that of up to 6, 12 or 30 before it:
+   of these the reach with which such steps varied least in the past. Of five values after it at least four must lie
+   beyond a third of it.
+3. Two things must be unlikely without it. Its size, against its standard deviation (Student's t). And the likelihood
+   of one level instead of two, where values are normal but for a share that strays (`becalm.stats.contaminated`): so
+   single bad sittings never make a step, nor hide one.
+4. The standard deviation is that of white noise, from successive differences, times a factor: how much more such
+   steps varied in the past of the same series. Drift of any kind raises it. It rests on few independent windows, so
+   that the other benchmarks moderate it (`becalm.stats.moderation`). A move of the machine that is larger than usual
+   adds what is not known of how far the benchmark answers to it.
+5. A series that has shown none yet is looked back at a few times (`BACK`), since a step among its first values was
    there before its noise was known; only steps that have nothing to do with that one say what is noise then.
-4. Its standard deviation is that of white noise, from successive differences (von Neumann 1941, Ann. Math. Stat.
-   12:367, winsorised), times a factor: how much more such steps varied in the past of the same series. Drift of any
-   kind raises it. It rests on few independent windows, so that the other benchmarks moderate it
-   (`becalm.stats.moderation`).
-5. Student's t of the step gives a p-value. `rate` false alarms per commit are spent in equal parts on the benchmarks,
-   and by `SHARES` on the looks (Bonferroni).
+6. `rate` false alarms per commit are spent in equal parts on the benchmarks, and by `SHARES` on the looks (Bonferroni).
 
 `bench/history.py` holds it to its rate on noisy and drifting machines.
 """
@@ -31,13 +33,15 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats
 from becalm.stats.arrays import level as checked
 from becalm.stats.common_mode import SUITE, CommonMode
+from becalm.stats.contaminated import Noise
 from becalm.stats.moderation import Prior, prior_of
-from becalm.stats.step_scan import EVERY, LOOKS, Scan
+from becalm.stats.step_scan import EVERY, LOOKS, REACHES, SETTLED, Scan
 
 RATE = 5e-4
 """False alarms per commit that are aimed at, over all benchmarks: half of one in a thousand."""
 
-_ALONE = (Prior(),) * len(LOOKS)
+_ALONE = ((Prior(),) * len(REACHES),) * len(LOOKS)
+_STRAY = Noise().stray
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +100,19 @@ def change_points(
     suite, shared, mode = [Scan() for _ in range(columns)], Scan(), CommonMode(columns)
     common = np.zeros(rows)
     found: list[tuple[int, int, int, float]] = []
-    priors: Sequence[Prior] = _ALONE
+    priors: Sequence[Sequence[Prior]] = _ALONE
+    stray = _STRAY
     for row in range(rows):
         there = np.flatnonzero(~np.isnan(y[row])).tolist()
         together = len(there) >= SUITE
         if together:
             mode.take(y[row], suite, there)
-            shared.take(row, float(marks[row]), mode.now, 0.0)
+            shared.take(row, float(marks[row]), mode.now, 0.0, stray)
         common[row] = mode.now
         for i in there:
-            suite[i].take(row, float(marks[row]), float(y[row, i]) - mode.share(i), float(own[row, i]))
-        if row % EVERY == 0:
-            priors = _priors(suite)
+            suite[i].take(row, float(marks[row]), float(y[row, i]) - mode.share(i), float(own[row, i]), stray, mode.now)
+        if row % (EVERY if row <= SETTLED else 3 * EVERY) == 0:
+            priors, stray = _priors(suite), _stray(suite)
         for i in there:
             if (step := suite[i].look(priors, share) or suite[i].look_back(priors, share)) is not None:
                 found.append((i, row, *step))
@@ -138,13 +143,21 @@ def _given(values: object, commits: object, errors: object) -> tuple[Floats, Flo
     return y, own, marks
 
 
-def _priors(suite: Sequence[Scan]) -> Sequence[Prior]:
-    """What the benchmarks say of each other's factors, for each look."""
-    made = []
-    for index in range(len(LOOKS)):
-        known = [each.factors[index] for each in suite if each.factors[index][1] and each.factors[index][0] > 0]
-        made.append(prior_of([value for value, _ in known], [freedom for _, freedom in known]))
-    return made
+def _priors(suite: Sequence[Scan]) -> Sequence[Sequence[Prior]]:
+    """What the benchmarks say of each other's factors, for each look and reach."""
+    return [[_prior(suite, index, reach) for reach in range(len(REACHES))] for index in range(len(LOOKS))]
+
+
+def _prior(suite: Sequence[Scan], index: int, reach: int) -> Prior:
+    factors = [each.factors[index][reach] for each in suite]
+    known = [each for each in factors if each[1] and each[0] > 0]
+    return prior_of([value for value, _ in known], [freedom for _, freedom in known])
+
+
+def _stray(suite: Sequence[Scan]) -> float:
+    """Share of stray values in the suite; the usual one while nothing is known."""
+    known = [each.noise.stray for each in suite if each.noise.core > 0]
+    return sum(known) / len(known) if known else _STRAY
 
 
 def _sized(

@@ -22,7 +22,7 @@ SUITE = 8
 LAG = 5
 """Sittings from one value to the next of the regression: far enough that the machine moved more than its noise."""
 
-REMEMBERED = 80
+REMEMBERED = 240
 SCATTER = 0.3
 """Standard deviation of how benchmarks answer to their machine; some are bound by memory, others are not."""
 
@@ -66,14 +66,15 @@ class CommonMode:
         for i in there:
             self._past[i].append((self.now, float(row[i])))
             if self._rows % EVERY == 0 and len(self._past[i]) > 4 * LAG:
-                self._answer[i] = self._regressed(i, suite[i].white)
+                self._answer[i], suite[i].unsure = self._regressed(i, suite[i].white)
             self._share[i] += self._answer[i] * (self.now - self._last[i])
             self._last[i] = self.now
 
-    def _regressed(self, column: int, white: float) -> float:
+    def _regressed(self, column: int, white: float) -> tuple[float, float]:
+        """Answer of a benchmark and its standard error."""
         past = np.array(self._past[column][-REMEMBERED - LAG :])
         if not white > 0:
-            return 1.0
+            return 1.0, SCATTER
         machine, own = (past[LAG:] - past[:-LAG]).T
         # A benchmark's own step is no answer: what is far from the line counts less.
         beside = own - machine * self._answer[column]
@@ -81,7 +82,8 @@ class CommonMode:
         own = machine * self._answer[column] + np.clip(beside, -reach, reach)
         # Differences over LAG sittings overlap: so many of them tell as much as one.
         ridge = LAG * 2 * white**2 / SCATTER**2
-        return float(np.clip((machine @ own + ridge) / (machine @ machine + ridge), 0.3, 3.0))
+        told = float(machine @ machine) + ridge
+        return float(np.clip((machine @ own + ridge) / told, 0.3, 3.0)), SCATTER * math.sqrt(ridge / told)
 
 
 def weighted_median(pairs: list[tuple[float, float]]) -> float:

@@ -7,20 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
+from becalm.stats.contaminated import Noise, noise_of
 from becalm.stats.moderation import Prior, moderate, winsorised_variance
 
-LOOKS = ((3, 12), (4, 12), (6, 16), (10, 20))
-"""Sittings after and at most before a step, of each look at it."""
+LOOKS = (3, 4, 6, 10)
+"""Sittings after a step, of each look at it."""
 
-SHARES = (0.5, 0.2, 0.15, 0.15)
+SHARES = (0.6, 0.2, 0.1, 0.1)
 """What each look may spend of a step's error."""
+
+REACHES = (6, 12, 30)
+"""Sittings before a step that it may be held against: of each look those with which past steps varied least."""
+
+USUAL = 1
+"""Which of these, where nothing is known of past steps."""
 
 BEFORE = 6
 """Values of one level that are needed before a step can be seen."""
 
-REMEMBERED = 80
+REMEMBERED = 240
 """Differences and past steps from which scales are computed."""
 
 LEAST = 12
@@ -29,14 +36,19 @@ LEAST = 12
 FREEDOM = 4.0
 """Degrees of freedom of a factor below which no step is judged by it."""
 
-STRAY = 2.0
-"""A value after a step that lies so many standard deviations from their median makes a mean that is not believed."""
+TRIMMED = 3.0
+"""Values so many standard deviations from their median have no say in a level."""
 
-WINSOR = 2.5
-"""Values before a step count at most so many standard deviations from their median."""
+BEYOND = 1 / 3
+"""Of five values after a step at least four lie beyond this part of it."""
+
+PEERS = 50.0
+"""How many values of its own the share of stray values of other benchmarks is worth."""
 
 EVERY = 4
-"""Scales are computed anew with every fourth value."""
+"""Scales are computed anew with every fourth value, and after `SETTLED` of them with every twelfth."""
+
+SETTLED = 80
 
 NEAR = 2
 """Values by which a step may lie earlier or later than where it was seen."""
@@ -44,6 +56,9 @@ NEAR = 2
 BACK = (24, 32, 44, 60)
 """Values with which a series that has shown no step yet is looked back at: by then a scale is known that the step is no
 part of. What these looks may spend is what was left unspent while no scale was known, in equal parts."""
+
+Factor = tuple[float, float]
+"""How much more past steps varied than white noise lets them, and with how many degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +77,24 @@ class _Step:
 
 @dataclass(slots=True)
 class Scan:
-    """The values of one series so far. `first`: position at which its present level begins; `factors`: how much more
-    past steps of each look varied than white noise lets them, and with how many degrees of freedom."""
+    """The values of one series so far. `first`: position at which its present level begins; `white`: standard deviation
+    of white noise in it; `noise`: that told apart from stray values; `factors`: of each look and reach; `machine`: what
+    the machine did, which was taken away as far as the series answers to it; `unsure`: standard error of how far."""
 
     rows: list[int] = field(default_factory=list)
     commits: list[float] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    machine: list[float] = field(default_factory=list)
+    unsure: float = 0.0
+    _unsure: list[float] = field(default_factory=list)
     first: int = 0
     white: float = math.nan
-    factors: list[tuple[float, float]] = field(default_factory=lambda: [(1.0, 0.0)] * len(LOOKS))
-    _steps: list[list[tuple[int, float]]] = field(default_factory=lambda: [[] for _ in LOOKS])
-    _now: list[_Step | None] = field(default_factory=lambda: [None] * len(LOOKS))
+    noise: Noise = field(default_factory=Noise)
+    factors: list[list[Factor]] = field(default_factory=lambda: [[(1.0, 0.0)] * len(REACHES) for _ in LOOKS])
+    _steps: list[list[list[tuple[int, float]]]] = field(default_factory=lambda: [[[] for _ in REACHES] for _ in LOOKS])
+    _now: list[list[_Step]] = field(default_factory=lambda: [[] for _ in LOOKS])
+    _levels: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
 
     def level(self, count: int = 12) -> float:
         """Median of the newest values of the present level; NaN where there are none."""
@@ -83,124 +104,164 @@ class Scan:
     @property
     def lacking(self) -> int:
         """Values that are needed until a step can be seen."""
-        begun = BEFORE + LOOKS[0][0] - (len(self.values) - self.first)
-        return max(0, begun, LEAST + BEFORE + LOOKS[0][0] - len(self.values) if not self.factors[0][1] else 0)
+        begun = BEFORE + LOOKS[0] - (len(self.values) - self.first)
+        known = self.factors[0][USUAL][1]
+        return max(0, begun, LEAST + BEFORE + LOOKS[0] - len(self.values) if not known else 0)
 
-    def take(self, row: int, commit: float, value: float, error: float) -> None:
-        """One more value; steps that end with it become part of what is known of the series."""
+    def take(self, row: int, commit: float, value: float, error: float, stray: float, machine: float = 0.0) -> None:
+        """One more value; steps that end with it become part of what is known of the series.
+
+        `stray`: the share of stray values in other series.
+        """
         self.rows.append(row)
         self.commits.append(commit)
         self.values.append(value)
         self.errors.append(error)
+        self.machine.append(machine)
+        self._unsure.append(self.unsure)
         count = len(self.values)
-        for index, (after, _) in enumerate(LOOKS):
+        self._levels.pop(count - LOOKS[-1] - 1, None)
+        for index, after in enumerate(LOOKS):
             at = count - after
-            self._now[index] = None
+            self._now[index] = []
             if at - self.first >= BEFORE:
-                step = self._step(at, index, self.first)
-                self._now[index] = step
-                self._steps[index].append((at, step.scaled(after)))
-        if count % EVERY == 0:
-            self._scale()
+                self._now[index] = self._stepped(at, index, self.first)
+                for reach, step in enumerate(self._now[index]):
+                    self._steps[index][reach].append((at, step.scaled(after)))
+        if count % (EVERY if count <= SETTLED else 3 * EVERY) == 0:
+            self._scale(stray)
 
-    def look(self, priors: Sequence[Prior], error: float) -> tuple[int, float] | None:
+    def look(self, priors: Sequence[Sequence[Prior]], error: float) -> tuple[int, float] | None:
         """Where a step lies that the newest value has made clear, and its p-value; then a new level begins there.
 
         `error`: probability with which one is seen at a commit where there is none.
         """
-        if not self.white > 0:
+        if not self.noise.core > 0:
             return None
-        for index, step in enumerate(self._now):
+        for index, steps in enumerate(self._now):
             # Far from any threshold, at which nothing else is computed; no step lies within a commit.
-            if step is None or abs(step.size) < self.white or self.commits[step.at] == self.commits[step.at - 1]:
+            if not steps or abs(steps[USUAL].size) < self.noise.core:
                 continue
-            scale, freedom = self._scale_of(step, LOOKS[index][0], self.factors[index], priors[index])
-            if freedom < FREEDOM or abs(step.size) < 2.5 * scale or not self._agreed(step, LOOKS[index][0]):
+            at = steps[0].at
+            if self.commits[at] == self.commits[at - 1]:
                 continue
-            p = 2 * float(stdtr(freedom, -self._sure(step, LOOKS[index][0]) / scale)) / SHARES[index]
-            if p <= error:
+            step, factor, freedom = self._best(steps, LOOKS[index], self.factors[index], priors[index])
+            if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom)) <= error:
                 place = self._place(step)
                 self._begin(place)
                 return place, p
         return None
 
-    def look_back(self, priors: Sequence[Prior], error: float) -> tuple[int, float] | None:
+    def look_back(self, priors: Sequence[Sequence[Prior]], error: float) -> tuple[int, float] | None:
         """As `look`, for steps among the first values, which were there before a scale was known.
 
         A step that is a tenth of all that is known makes past steps vary much: as drift does. So each place is judged
         by the steps that end before it or begin after it. `error` as in `look`.
         """
         count = len(self.values)
-        if self.first or count not in BACK or not self.white > 0:
+        if self.first or count not in BACK or not self.noise.core > 0:
             return None
         places = [at for at in range(BEFORE, count - BEFORE + 1) if self.commits[at] != self.commits[at - 1]]
-        share = error * (LEAST + BEFORE + LOOKS[0][0]) / len(BACK) / max(1, len(places))
+        share = error * (LEAST + BEFORE + LOOKS[0]) / len(BACK) / max(1, len(places))
         found, least = None, share
         for at in places:
-            for index, (after, _) in enumerate(LOOKS):
+            for index, after in enumerate(LOOKS):
                 if at + after > count:
                     continue
-                step = self._step(at, index, 0)
-                if abs(step.size) < self.white or not self._agreed(step, after):
+                step = self._stepped(at, index, 0)[USUAL]
+                if abs(step.size) < self.noise.core:
                     continue
-                beside = self._past(0, at, index) + self._past(at, count, index)
+                beside = self._past(0, at, index)[USUAL] + self._past(at, count, index)[USUAL]
                 if not beside:
                     continue
                 past = winsorised_variance(np.array([each for _, each in beside]))
-                factor = past / self.white**2, len(beside) / after
-                scale, freedom = self._scale_of(step, after, factor, priors[index])
-                if freedom < FREEDOM:
-                    continue
-                p = 2 * float(stdtr(freedom, -self._sure(step, after) / scale)) / SHARES[index]
-                if p <= least:
+                factor, freedom = self._usual((past / self.noise.core**2, len(beside) / after), priors[index][USUAL])
+                if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom)) <= least:
                     found, least = step, p
         if found is None:
             return None
         place = self._place(found)
-        self._steps = [self._past(0, place, index) + self._past(place, count, index) for index in range(len(LOOKS))]
+        for index in range(len(LOOKS)):
+            left, right = self._past(0, place, index), self._past(place, count, index)
+            self._steps[index] = [one + other for one, other in zip(left, right, strict=True)]
+        self._levels.clear()
         self.first = place
-        self._scale()
+        self._scale(self.noise.stray)
         return place, least * error / share
 
-    def visible(self, priors: Sequence[Prior], error: float) -> float:
+    def visible(self, priors: Sequence[Sequence[Prior]], error: float) -> float:
         """The least step that a look would report if it came with the next value; NaN while none would be seen."""
         least = math.inf
-        for index, (after, most) in enumerate(LOOKS):
-            before = min(most, len(self.values) - self.first)
-            if self.white > 0 and before >= BEFORE:
-                variance, freedom = self._usual(before, after, self.factors[index], priors[index])
-                if freedom >= FREEDOM:
-                    t = max(2.5, -float(stdtrit(freedom, error * SHARES[index] / 2)))
-                    least = min(least, max(self.white, t * math.sqrt(variance)))
+        for index, after in enumerate(LOOKS):
+            before = len(self.values) - self.first
+            if self.noise.core > 0 and before >= BEFORE:
+                for reach, most in enumerate(REACHES):
+                    factor, freedom = self._usual(self.factors[index][reach], priors[index][reach])
+                    if freedom >= FREEDOM:
+                        variance = factor * self.noise.core**2 * (1 / after + 1 / min(before, most))
+                        t = -float(stdtrit(freedom, error * SHARES[index] / 2))
+                        least = min(least, max(self.noise.core, t * math.sqrt(variance)))
         return least if math.isfinite(least) else math.nan
 
-    def _past(self, begin: int, end: int, index: int) -> list[tuple[int, float]]:
+    def _past(self, begin: int, end: int, index: int) -> list[list[tuple[int, float]]]:
         """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
-        after, _ = LOOKS[index]
-        places = range(begin + BEFORE, end - after + 1)
-        return [(at, self._step(at, index, begin).scaled(after)) for at in places]
+        after = LOOKS[index]
+        found: list[list[tuple[int, float]]] = [[] for _ in REACHES]
+        for at in range(begin + BEFORE, end - after + 1):
+            self._levels.pop(at, None)
+            for reach, step in enumerate(self._stepped(at, index, begin)):
+                found[reach].append((at, step.scaled(after)))
+        return found
 
-    def _step(self, at: int, index: int, begin: int) -> _Step:
-        """The values of a look from a position on against those before it, of a level that begins at `begin`."""
-        after, most = LOOKS[index]
-        before = min(most, at - begin)
-        level = self._level(at, before)
-        return _Step(at, before, level, sum(self.values[at : at + after]) / after - level)
+    def _stepped(self, at: int, index: int, begin: int) -> list[_Step]:
+        """The values of a look from a position on against those before it, of a level that begins at `begin`: of each
+        reach."""
+        middle = self._level(at, at + LOOKS[index])
+        if at not in self._levels or begin != self.first:
+            counts = [min(most, at - begin) for most in REACHES]
+            self._levels[at] = [(count, self._level(at - count, at)) for count in counts]
+        return [_Step(at, count, level, middle - level) for count, level in self._levels[at]]
 
-    def _scale_of(self, step: _Step, after: int, factor: tuple[float, float], prior: Prior) -> tuple[float, float]:
-        """Standard deviation of a step where there is none, and its degrees of freedom."""
-        usual, freedom = self._usual(step.before, after, factor, prior)
-        return math.sqrt(usual + self._worse(step.at, after, step.before)), freedom
+    def _best(
+        self, steps: Sequence[_Step], after: int, factors: Sequence[Factor], priors: Sequence[Prior]
+    ) -> tuple[_Step, float, float]:
+        """The step with the reach by which past ones varied least, its factor, and degrees of freedom."""
+        usual = [self._usual(factor, prior) for factor, prior in zip(factors, priors, strict=True)]
+        variance = [
+            factor * (1 / after + 1 / step.before) if freedom >= FREEDOM else math.inf
+            for (factor, freedom), step in zip(usual, steps, strict=True)
+        ]
+        best = min(range(len(steps)), key=variance.__getitem__)
+        return (steps[best], *usual[best])
 
-    def _usual(self, before: int, after: int, factor: tuple[float, float], prior: Prior) -> tuple[float, float]:
-        """Variance of a step where there is none, of sittings that are known as well as ever; degrees of freedom."""
-        value, more = moderate(*factor, prior) if factor[1] or prior.freedom else (1.0, 0.0)
+    def _usual(self, own: Factor, prior: Prior) -> tuple[float, float]:
+        """How much more steps vary than white noise lets them, and degrees of freedom of a step's scale."""
+        value, more = moderate(*own, prior) if own[1] or prior.freedom else (1.0, 0.0)
         if not more:
-            return math.inf, 0.0
+            return 1.0, 0.0
         count = min(REMEMBERED, len(self.values))
         # Two thirds: successive differences share a value (von Neumann's statistic has that efficiency).
-        freedom = 1 / (1 / (count * 2 / 3) + 1 / more)
-        return self.white**2 * (1 / after + 1 / before) * max(1.0, value), freedom
+        return max(1.0, value), 1 / (1 / (count * 2 / 3) + 1 / more)
+
+    def _chance(self, step: _Step, index: int, factor: float, freedom: float) -> float:
+        """p-value of a step, of all looks; 1 for one that is none.
+
+        It must be large for what is known of the scale (Student's t), and likely beside stray values (normal).
+        """
+        after = LOOKS[index]
+        white = self.noise.core**2 * (1 / after + 1 / step.before)
+        spread = (factor - 1) * white + self._worse(step.at, after, step.before)
+        if step.size**2 < 9 * (white + spread):
+            return 1.0
+        spread += self._moved(step.at, after, step.before)
+        before, newest = self.values[step.at - step.before : step.at], self.values[step.at : step.at + after]
+        old, new, root = self.noise.evidence(before, newest, spread)
+        size = new - old
+        beyond = sorted((each - old) * math.copysign(1.0, size) for each in newest)
+        if beyond[after // 5] <= abs(size) * BEYOND:
+            return 1.0
+        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), float(ndtr(-root)))
+        return min(1.0, 2 * p / SHARES[index])
 
     def _worse(self, at: int, after: int, before: int) -> float:
         """Variance that sittings beside the step add, since they are known worse than those before them."""
@@ -208,37 +269,36 @@ class Scan:
         new = sum(each * each for each in self.errors[at : at + after]) / after
         return max(0.0, new - usual) / after
 
-    def _level(self, at: int, before: int) -> float:
-        """The level before a step: extreme values have little say."""
-        values = self.values[at - before : at]
+    def _moved(self, at: int, after: int, before: int) -> float:
+        """Variance that a move of the machine adds which is larger than usual, since the answer to it is not exact."""
+        # What was known when the machine moved: that the answer is known better since takes nothing back.
+        unsure = max(self._unsure[at - before : at + after])
+        if not unsure:
+            return 0.0
+        total = np.concatenate(([0.0], np.cumsum(self.machine[max(0, at + after - REMEMBERED) : at + after])))
+        left = (total[before:-after] - total[: -after - before]) / before
+        right = (total[before + after :] - total[before:-after]) / after
+        moves = np.square(right - left)
+        return unsure**2 * max(0.0, float(moves[-1] - np.median(moves)))
+
+    def _level(self, begin: int, end: int) -> float:
+        """Mean of values but for those that stray."""
+        values = self.values[begin:end]
         middle = _median(values)
-        if not self.white > 0:
+        if not self.noise.core > 0:
             return middle
-        low, high = middle - WINSOR * self.white, middle + WINSOR * self.white
-        return sum([low if each < low else high if each > high else each for each in values]) / before
-
-    def _agreed(self, step: _Step, after: int) -> bool:
-        """Whether of five values after the step at least four lie beyond half of it."""
-        newest = self.values[step.at : step.at + after]
-        beyond = sorted((each - step.level) * math.copysign(1.0, step.size) for each in newest)
-        return beyond[len(beyond) // 5] > abs(step.size) / 2
-
-    def _sure(self, step: _Step, after: int) -> float:
-        """How large a step counts as: with one stray value among few, no larger than by their median.
-
-        Three small deviations and a bad sitting have the mean of a step, and are no rarer than these together.
-        """
-        values = self.values[step.at : step.at + after]
-        middle = _median(values)
-        stray = max(abs(each - middle) for each in values) > STRAY * self.white
-        return min(abs(step.size), abs(middle - step.level)) if stray else abs(step.size)
+        low, high = middle - TRIMMED * self.noise.core, middle + TRIMMED * self.noise.core
+        if low <= min(values) and max(values) <= high:
+            return sum(values) / len(values)
+        usual = [each for each in values if low <= each <= high] or [middle]
+        return sum(usual) / len(usual)
 
     def _place(self, step: _Step) -> int:
         """Where between two commits the step is most likely: the split with the least squares, near where it showed.
 
         One of a young series may have shown long after it was there: it is looked for among all values of that look.
         """
-        end, begin = min(len(self.values), step.at + LOOKS[-1][0]), step.at - step.before
+        end, begin = min(len(self.values), step.at + LOOKS[-1]), step.at - step.before
         near = NEAR if self.first or len(self.values) > BACK[-1] else end - begin
         found, least = step.at, math.inf
         for place in range(max(begin + 2, step.at - near), min(end - 2, step.at + near) + 1):
@@ -250,30 +310,39 @@ class Scan:
 
     def _begin(self, place: int) -> None:
         self.first = place
-        for index, (after, _) in enumerate(LOOKS):
-            self._steps[index] = [each for each in self._steps[index] if each[0] + after <= place]
+        self._levels.clear()
+        for index, after in enumerate(LOOKS):
+            for reach in range(len(REACHES)):
+                self._steps[index][reach] = [each for each in self._steps[index][reach] if each[0] + after <= place]
 
-    def _scale(self) -> None:
+    def _scale(self, stray: float) -> None:
         values = np.array(self.values[-REMEMBERED - 1 :])
         if len(values) <= LEAST:
             return
-        self.white = math.sqrt(winsorised_variance(np.diff(values)) / 2)
-        for index, (after, _) in enumerate(LOOKS):
-            steps = np.array([step for _, step in self._steps[index][-REMEMBERED:]])
-            if len(steps) >= LEAST and self.white > 0:
-                self.factors[index] = (winsorised_variance(steps) / self.white**2, len(steps) / after)
+        differences = np.diff(values)
+        self.white = math.sqrt(winsorised_variance(differences) / 2)
+        if not self.white > 0:
+            self.noise = Noise()
+            return
+        self.noise = noise_of(differences, self.noise, stray, PEERS)
+        for index, after in enumerate(LOOKS):
+            for reach in range(len(REACHES)):
+                steps = np.array([step for _, step in self._steps[index][reach][-REMEMBERED:]])
+                if len(steps) >= LEAST and self.noise.core > 0:
+                    value = winsorised_variance(steps) / self.noise.core**2
+                    self.factors[index][reach] = (value, len(steps) / after)
 
     def interval(self, at: int, begin: int, end: int, share: float = 0.95) -> tuple[float, float, float]:
         """Size of the step at a position and its interval, from the values of up to twenty on both sides of it.
 
         `begin`, `end`: positions at which the level before it begins and that after it ends.
         """
-        most = LOOKS[-1][1]
+        most = 20
         left = self.values[max(begin, at - most) : at]
         right = self.values[at : min(end, at + most)]
         size = sum(right) / len(right) - sum(left) / len(left)
-        factor = max(1.0, self.factors[-1][0] if self.factors[-1][1] else self.factors[0][0])
-        reach = self.white * math.sqrt(factor * (1 / len(left) + 1 / len(right)))
+        known = self.factors[-1][USUAL] if self.factors[-1][USUAL][1] else self.factors[0][USUAL]
+        reach = self.white * math.sqrt(max(1.0, known[0]) * (1 / len(left) + 1 / len(right)))
         reach *= float(stdtrit(max(2, len(left) + len(right) - 2), (1 + share) / 2))
         return size, size - reach, size + reach
 

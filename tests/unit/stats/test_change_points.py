@@ -82,6 +82,22 @@ def test_what_all_do_is_taken_away_and_said_of_all():
     assert found(y) == [(-1, 70, 72)]
 
 
+def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_further_than_ever():
+    """How far it answers was never seen before: 0.7 of 10 % would look like a step of 3 % of its own."""
+    for seed in range(3):
+        y = noise(seed=20 + seed)
+        y[70:] += 0.10 * np.linspace(0.85, 1.15, 10)
+        assert {series for series, *_ in found(y)} == {-1}
+
+
+def test_with_a_stray_sitting_in_four_of_a_noisy_machine_two_percent_are_seen():
+    """What usual sittings say is enough: a bad one among those after the step takes nothing from it."""
+    y = noise(sd=0.003, seed=14)
+    y[60:, 2] += 0.02
+    y[61, 2] += 0.03
+    assert found(y) == [(2, 60, 62)] or found(y) == [(2, 60, 63)]
+
+
 def test_a_step_lies_between_commits_never_between_sittings_of_one():
     y = noise(columns=1, seed=8)[:, 0]
     commits = np.arange(120) // 3
