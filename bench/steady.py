@@ -19,6 +19,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -104,15 +105,25 @@ PROGRAMS: dict[str, tuple[str, Callable[[Path], Made]]] = {
 """The executable that each needs, and how it is made ready."""
 
 
-def trial(name: str, chosen: argparse.Namespace) -> Record:
-    """Search for one program's settings, then measure all lists beside each other."""
+def _alone(phase: int) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+def trial(
+    name: str, chosen: argparse.Namespace, beside: Callable[[int], AbstractContextManager[object]] = _alone
+) -> Record:
+    """Search for one program's settings, then measure all lists beside each other.
+
+    `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1).
+    """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
         argv, where = PROGRAMS[name][1](directory)
         common = ["--store", str(directory / "runs.db"), "--directory", where, "--seed", str(chosen.seed), "--json"]
         consent = ["--dangerous"] if chosen.dangerous else []
         tune = [*becalm_command(), "tune", *common, *consent]
-        searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
+        with beside(0):
+            searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
         found = json.loads(searched.stdout)
         shown = timed([*becalm_command(), "show", "last", "--store", str(directory / "runs.db"), "--json"])
         tries = ["llvm-tips", "pyperf"]
@@ -122,7 +133,8 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
             profile.write_text('name = "becalm"\n[settings]\n' + "\n".join(lines) + "\n")
             tries.insert(0, str(profile))
         rounds = ["--confirm-loops", str(chosen.loops), "--confirm-runs", str(chosen.runs), "--budget", "none"]
-        tried = timed([*tune, *rounds, *(part for each in tries for part in ("--try", each)), "--", *argv])
+        with beside(1):
+            tried = timed([*tune, *rounds, *(part for each in tries for part in ("--try", each)), "--", *argv])
         return {
             "program": name,
             "argv": argv,

@@ -1,0 +1,117 @@
+"""Spread of real programs on a machine that is disturbed from inside: untouched, with two lists, and as becalm found.
+
+    python bench/disturbed.py                    # as root; programs from Debian: hmmer lame git gcc
+    python bench/disturbed.py --programs git gcc --budget 60 --loops 6
+    python bench/disturbed.py --report
+
+As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
+Held out: what is searched under the bursts of one seed is measured under those of another one, on fresh runs, with all
+arms in random order in each loop. Nothing of the search is in the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import steady
+from campaign import OUT, Log, Record, read_log, save, versions, work_off
+from disturbance import disturbed
+from steady import LISTS, OURS, PROGRAMS, UNTOUCHED
+
+WANTED_RATIO = 4.0
+
+
+def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
+    """The disturbance of the search (0) and of what is reported (1): never the same bursts."""
+    return disturbed(2 * seed + phase, directory)
+
+
+def trial(name: str, chosen: argparse.Namespace) -> Record:
+    """One program, searched for and measured beside bursts of two seeds."""
+    # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
+    with tempfile.TemporaryDirectory(prefix="becalm-disturbance-", dir="/var/tmp") as place:
+        return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed))
+
+
+def spreads(record: Record) -> dict[str, Record]:
+    """The interval of each arm's spread, by its name; becalm's is that of the baseline where it recommended nothing."""
+    found = {steady.NAMES.get(arm["name"], arm["name"]): arm["spread"] for arm in record["tried"]["arms"]}
+    if record["first"] != OURS:
+        # `--try` calls the first list "tuned" where there is nothing of becalm's before it.
+        found[record["first"]] = found.pop(OURS, found.get(record["first"]))
+        found[OURS] = found[UNTOUCHED]
+    return found
+
+
+def judged(rows: Sequence[Record]) -> list[str]:
+    """What the project wants, and whether it was seen. "No worse": the value of becalm's spread is not the larger."""
+    every = [spreads(record) for record in rows]
+    steadier = sum(each[UNTOUCHED]["value"] >= WANTED_RATIO * each[OURS]["value"] for each in every)
+    least = [min(each[name]["value"] for name in LISTS if name in each) for each in every]
+    no_worse = sum(each[OURS]["value"] <= best for each, best in zip(every, least, strict=True))
+    wanted = -(-len(every) * 4 // 5)
+    return [
+        f"{WANTED_RATIO:g} times as steady as untouched: {steadier} of {len(every)} programs, wanted {wanted}: "
+        + ("met" if steadier >= wanted else "not met"),
+        f"no worse than the better of {' and '.join(LISTS)}: {no_worse} of {len(every)}, wanted all: "
+        + ("met" if no_worse == len(every) else "not met"),
+    ]
+
+
+def report(result: Record) -> str:
+    """Markdown: as that of `bench/steady.py`, which says the machine, the loops, and what becalm said."""
+    return steady.report(result)
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
+    parser.add_argument("--budget", type=int, default=120, help="seconds of a search")
+    parser.add_argument("--loops", type=int, default=12)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT / "disturbed.json", help="trials go to the same name, .jsonl")
+    parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")
+    parser.add_argument("--report", action="store_true", help="print the table of the trials so far")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.programs, chosen.budget, chosen.loops = ["gcc"], 10, 4
+        chosen.out = chosen.out.with_name("disturbed-quick.json")
+    return chosen
+
+
+def main() -> None:
+    """Measure what is missing, then report."""
+    chosen = options()
+    path = chosen.out.with_suffix(".jsonl")
+    if not chosen.report:
+        if missing := [PROGRAMS[name][0] for name in chosen.programs if shutil.which(PROGRAMS[name][0]) is None]:
+            print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
+        config = {
+            **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
+            "versions": versions(),
+        }
+        log = Log(path, config)
+        done = {record["program"] for record in log.records}
+        todo = [name for name in chosen.programs if name not in done and PROGRAMS[name][0] not in missing]
+        work_off((partial(trial, name, chosen) for name in todo), log, len(todo))
+    header, records = read_log(path)
+    if not records:
+        raise SystemExit("No trial is finished yet.")
+    result = {**header, "rows": records}
+    save(chosen.out, result)
+    print(report(result))
+    print("\n".join(["", *judged(records)]))
+
+
+if __name__ == "__main__":
+    main()
