@@ -88,8 +88,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 140),
-        (["run", "--", "true"], 134),
+        (["compare", "true", "false"], 141),
+        (["run", "--", "true"], 135),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
