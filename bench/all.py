@@ -57,7 +57,7 @@ class Bench:
 
 
 TABLE = (
-    Bench("startup", 1),
+    Bench("startup", 0.6),
     Bench("overhead", 2),
     Bench("scale", 1),
     Bench("holding", 2, ("--machine",)),
@@ -82,7 +82,7 @@ TABLE = (
     Bench("history", 1, (), STATISTICS),
     Bench("bisection", 1, (), "docs/how-to/bisect.md"),
     Bench("recording", 4),
-    Bench("perf_data", 1),
+    Bench("perf_data", 0.2),
     Bench("migrations", 2, (), "docs/explanation/sweetspots.md"),
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),

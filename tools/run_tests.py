@@ -11,11 +11,11 @@ import sys
 
 from rows import Command, side_by_side
 
-AFTER_GUESTS = ("tests/unit/analysis", "tests/property", "tests/fuzz", "tests/bench")
-"""Folders whose tests need no machine, which come after those of virtual machines."""
-
-COMPUTE = ("tests/unit", *AFTER_GUESTS[1:])
+COMPUTE = ("tests/unit", "tests/property", "tests/fuzz", "tests/bench")
 """All folders whose tests need no machine."""
+
+AFTER_GUESTS = ("tests/unit/analysis", "tests/unit/stats", "tests/unit/methods", *COMPUTE[1:])
+"""Those of them which come after the tests of virtual machines."""
 
 NOTHING_COLLECTED = 5
 """pytest's exit code where no test was chosen: of one row that is nothing wrong."""
