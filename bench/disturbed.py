@@ -12,8 +12,6 @@ arms in random order in each loop. Nothing of the search is in the table.
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -21,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import steady
-from campaign import OUT, Log, Record, read_log, save, versions, work_off
+from campaign import OUT, Record
 from disturbance import disturbed
 from steady import LISTS, OURS, PROGRAMS, UNTOUCHED
 
@@ -91,26 +89,9 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Measure what is missing, then report."""
-    chosen = options()
-    path = chosen.out.with_suffix(".jsonl")
-    if not chosen.report:
-        if missing := [PROGRAMS[name][0] for name in chosen.programs if shutil.which(PROGRAMS[name][0]) is None]:
-            print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
-        config = {
-            **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
-            "versions": versions(),
-        }
-        log = Log(path, config)
-        done = {record["program"] for record in log.records}
-        todo = [name for name in chosen.programs if name not in done and PROGRAMS[name][0] not in missing]
-        work_off((partial(trial, name, chosen) for name in todo), log, len(todo))
-    header, records = read_log(path)
-    if not records:
-        raise SystemExit("No trial is finished yet.")
-    result = {**header, "rows": records}
-    save(chosen.out, result)
+    result = steady.measured(options(), trial)
     print(report(result))
-    print("\n".join(["", *judged(records)]))
+    print("\n".join(["", *judged(result["rows"])]))
 
 
 if __name__ == "__main__":

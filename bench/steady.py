@@ -220,8 +220,8 @@ def options() -> argparse.Namespace:
     return chosen
 
 
-def measure(chosen: argparse.Namespace) -> None:
-    """Run the trials that are not in the log yet."""
+def measure(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], Record]) -> None:
+    """Run the trials that are not in the log yet; `of` is that of one program."""
     missing = [PROGRAMS[name][0] for name in chosen.programs if shutil.which(PROGRAMS[name][0]) is None]
     if missing:
         print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
@@ -232,20 +232,24 @@ def measure(chosen: argparse.Namespace) -> None:
     log = Log(chosen.out.with_suffix(".jsonl"), config)
     done = {record["program"] for record in log.records}
     todo = [name for name in chosen.programs if name not in done and PROGRAMS[name][0] not in missing]
-    work_off((partial(trial, name, chosen) for name in todo), log, len(todo))
+    work_off((partial(of, name, chosen) for name in todo), log, len(todo))
 
 
-def main() -> None:
-    """Measure what is missing, then report."""
-    chosen = options()
+def measured(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], Record]) -> Record:
+    """All trials there are, after those that are missing were made, unless a report alone was asked for; saved."""
     if not chosen.report:
-        measure(chosen)
+        measure(chosen, of)
     header, records = read_log(chosen.out.with_suffix(".jsonl"))
     if not records:
         raise SystemExit("No trial is finished yet.")
     result = {**header, "rows": records}
     save(chosen.out, result)
-    print(report(result))
+    return result
+
+
+def main() -> None:
+    """Measure what is missing, then report."""
+    print(report(measured(options(), trial)))
 
 
 if __name__ == "__main__":
