@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh clean format
+.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh installed clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -159,6 +159,12 @@ bench: build
 FRESH ?= debian-12 debian-13 ubuntu-24.04
 fresh: debian-packages
 	$(PYTHON) tools/fresh.py $(FRESH)
+
+# What `make packages` has made, on minimal machines on which nothing of becalm ever was (as root; a quarter of an hour, of
+# which the sdist's compiler takes most). A Fedora needs dnf and its mirrors; where they are not, it says so.
+INSTALLED ?=
+installed: build
+	$(BIN)/python tools/installed.py $(INSTALLED)
 
 # Bytes that nobody has thought of, for a minute, on any toolchain; the targets of cargo-fuzz are compiled, too.
 FUZZ ?= --seconds 60
