@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,9 @@ GENERAL = [each.name for each in METHODS if each.name not in ("mlp", "svm", "opt
 """Those that place any number of tasks."""
 
 COST = st.floats(0, 0.3)
+
+PROVED = 1e-6
+"""How near to the optimum HiGHS proves a sum of costs (its `mip_abs_gap`), however small the sum is."""
 
 
 @st.composite
@@ -36,11 +38,11 @@ def problems(draw):
 def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(problem, objective, seed):
     tasks, chips, costs = problem
     best = place(tasks, chips, costs, objective=objective)
-    assert best.gap == pytest.approx(0, abs=1e-6)
+    assert best.cost - best.bound <= PROVED
     for method in GENERAL:
         found = place(tasks, chips, costs, method=method, seed=seed, objective=objective)
         assert Counter(name for names in found.sharing for name in names) == {
             each.name: each.processes for each in tasks
         }
         assert all(len(names) <= chip.slots for names, chip in zip(found.sharing, chips, strict=True))
-        assert found.cost >= best.cost - 1e-9
+        assert found.cost >= best.cost - PROVED
