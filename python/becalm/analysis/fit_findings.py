@@ -51,7 +51,10 @@ def noticed(made: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fi
             real = tuple(each.term for each in made.effects.effects if each.real)
             yield finding("saturated", {"model": saturated[0].model, "real": real}, name)
     aliased = next((each for each in made.models if each.aliased), None)
-    if aliased is not None and (aliased.model != "cubic" or (lack is not None and lack.p_value < level)):
+    partial = None if made.effects is None else made.effects.partial
+    if partial:
+        yield finding("partly_aliased", {"share": partial}, name)
+    elif aliased is not None and (aliased.model != "cubic" or (lack is not None and lack.p_value < level)):
         yield finding("aliased_terms", {"model": aliased.model, "terms": aliased.aliased}, name)
     yield from _power(made)
     yield from _single_runs(made, level)
@@ -62,7 +65,7 @@ def noticed(made: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fi
 
 def _doubts(made: ResponseFit, *, lacking: bool) -> Iterator[Finding]:
     if made.model == "mean":
-        if not math.isnan(made.detectable) and made.power is None and not lacking:
+        if not (math.isnan(made.detectable) or made.power is not None or lacking or made.certain):
             yield finding("no_effect", {"detectable": made.detectable, "mean": made.mean, "runs": made.runs}, made.name)
         return
     if not math.isnan(made.precision) and made.precision < PRECISE:

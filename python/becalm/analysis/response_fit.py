@@ -240,7 +240,7 @@ def _curve(found: BoxCox) -> PowerCurve:
 
 
 def _effects(sheet: Sheet, data: Data, models: Sequence[Compared], level: float) -> EffectTable | None:
-    """Effects of the two-level part, where it is balanced and in one block or split evenly."""
+    """Effects of the two-level part, where it is balanced, also within its blocks."""
     points = data.points.copy()
     for index, factor in enumerate(sheet.factors):
         if factor.categorical:
@@ -252,7 +252,7 @@ def _effects(sheet: Sheet, data: Data, models: Sequence[Compared], level: float)
     if corner.sum() < len(points) and (np.abs(points[~corner]) > 1e-9).any():
         # Axial points or edges: that is a design for a surface.
         return None
-    found = effects(points[corner].round(), y[corner], level)
+    found = effects(points[corner].round(), y[corner], level, data.blocks[corner])
     if found is None:
         return None
     names, total = [each.name for each in sheet.factors], sum(each.sum_of_squares for each in found.found)
@@ -268,7 +268,7 @@ def _effects(sheet: Sheet, data: Data, models: Sequence[Compared], level: float)
         )
         for each in found.found
     )
-    return EffectTable(rows, found.error, found.margin, found.simultaneous)
+    return EffectTable(rows, found.error, found.margin, found.simultaneous, found.partial)
 
 
 def _runs(surface: Surface, data: Data, model: Model, sheet: Sheet, places: Sequence[int]) -> Iterator[FittedRun]:

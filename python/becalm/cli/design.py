@@ -15,7 +15,7 @@ from becalm.errors import UsageError
 FACTORS = click.argument("factors", nargs=-1, metavar="NAME=LOW..HIGH[UNIT][:log][:whole] …")
 CSV = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
 
-OF_CUBE = ("resolution", "runs", "generators", "replicates")
+OF_CUBE = ("resolution", "runs", "generators", "replicates", "fold")
 """Options of two-level designs alone."""
 
 
@@ -60,6 +60,17 @@ def factorial() -> None:
     \b
     becalm design factorial workers=1..8:whole policy=other,batch cache=on,off --replicates 3
     becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 --resolution 5 --centre 4
+    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 --runs 8 --fold all
+    """
+
+
+@_design("plackett-burman", without=("alpha", "resolution", "generators", "blocks"))
+def plackett_burman() -> None:
+    """Plackett-Burman: which of many factors matter, in 12, 20, 24, 28, 36, 44 or 48 runs.
+
+    \b
+    becalm design plackett-burman a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 h=0..1 i=0..1 --csv
+    becalm design plackett-burman workers=1..8:whole policy=other,batch cache=on,off size=1..64 --fold all
     """
 
 

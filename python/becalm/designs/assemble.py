@@ -1,13 +1,14 @@
 """A Design of a kind and some factors: the points in natural units, repeated, in blocks, in random order.
 
 KINDS is the table of kinds; one more is a row and its function. A factor with choices takes a column of a two-level
-design when it has two; the designs for surfaces are made once for each combination of choices.
+design when it has two; the designs for surfaces are made once for each combination of choices. `--fold` adds a second
+block to what a two-level kind makes (`foldover`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from becalm.designs.box_behnken import behnken
 from becalm.designs.central_composite import composite
 from becalm.designs.factorial import MOST_FACTORS, Fraction, confounding, fraction, full, of_runs, smallest
+from becalm.designs.foldover import folded, folding, members
+from becalm.designs.plackett_burman import partial_aliasing, plackett_burman
 from becalm.designs.words import LETTERS, Word, group
 from becalm.errors import UsageError
 from becalm.nouns.design import PLACES, Design, DesignRun
@@ -26,7 +29,9 @@ from becalm.stats.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What a kind makes: points of the factors that it varies (for choices their number), kinds and blocks of them."""
+    """What a kind makes: points of the factors that it varies (for choices their number), kinds and blocks of them;
+    `fold`: numbers of the factors that were folded, `partial`: the largest part of an interaction in a factor's effect,
+    of a design that is no regular fraction."""
 
     points: Floats
     kinds: tuple[str, ...]
@@ -34,6 +39,8 @@ class Points:
     alpha: float | None = None
     cube: Fraction | None = None
     words: tuple[Word, ...] = ()
+    fold: tuple[int, ...] = ()
+    partial: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +91,17 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
         letters={LETTERS[index]: each.name for index, each in enumerate(varied)} or None,
         generators=() if cube is None else tuple(f"{LETTERS[i]}={word.text}" for i, word in cube.generators),
         defining=() if cube is None else tuple(each.text for each in cube.defining),
-        resolution=None if cube is None else cube.resolution,
+        resolution=cube.resolution if cube is not None else _irregular(made),
         aliases=() if cube is None else tuple(tuple(each.text for each in some) for some in cube.aliases()),
         confounded=tuple(each.text for each in group(made.words)),
+        folded=tuple(chosen[each].name for each in made.fold),
+        partial=made.partial,
     )
+
+
+def _irregular(made: Points) -> int | None:
+    """Resolution of a two-level design that is no regular fraction."""
+    return None if made.partial is None else 3 if made.partial > 0 else 4
 
 
 def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> None:
@@ -98,6 +112,7 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
         ("cube", "--runs"),
         ("generators", "--generator"),
         ("replicates", "--replicates"),
+        ("fold", "--fold"),
     ):
         if name not in KINDS[kind].takes and getattr(options, name) != getattr(plain, name):
             homes = [each for each, row in KINDS.items() if name in row.takes]
@@ -147,20 +162,62 @@ def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
         if options.resolution is not None
         else full(count)
     )
+    if options.fold:
+        if options.blocks > 1:
+            raise UsageError("--fold makes two blocks, what was run and its foldover. Leave --blocks out.")
+        which = members(options.fold, [each.name for each in factors])
+        made = folding(cube, which)
+        return _two_level(factors, options, made.cube.points, _halves(made.cube.points), made.cube, made.block, which)
     words = confounding(cube, options.blocks) if options.blocks > 1 else ()
     block = np.zeros(len(cube.points), dtype=np.int64)
     for place, word in enumerate(words):
         block += (word.column(cube.points) > 0).astype(np.int64) << place
-    rows = [(row, "cube", int(b)) for row, b in zip(cube.points, block, strict=True)] * options.replicates
-    rows += _centres(factors, options)
+    return _two_level(factors, options, cube.points, block, cube, words)
+
+
+def _halves(points: Floats) -> Ints:
+    """Blocks of a design and its foldover."""
+    return np.repeat(np.array([0, 1], dtype=np.int64), len(points) // 2)
+
+
+def _plackett_burman(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
+    if many := [each for each in factors if len(each.choices) > 2]:
+        raise UsageError(
+            f"A two-level design has two levels, and {many[0].name} has {len(many[0].choices)} choices. Name two of "
+            "them."
+        )
+    if options.blocks > 1:
+        raise UsageError("A Plackett-Burman design is in one block, or with --fold in two. Leave --blocks out.")
+    points = plackett_burman(len(factors), options.cube)
+    which = members(options.fold, [each.name for each in factors])
+    if which:
+        points = folded(points, which)
+    block = _halves(points) if which else np.zeros(len(points), dtype=np.int64)
+    return replace(_two_level(factors, options, points, block, fold=which), partial=partial_aliasing(points))
+
+
+def _two_level(
+    factors: tuple[Factor, ...],
+    options: DesignOptions,
+    points: Floats,
+    block: Ints,
+    cube: Fraction | None = None,
+    words: tuple[Word, ...] = (),
+    fold: tuple[int, ...] = (),
+) -> Points:
+    """Points of two levels, replicated, with centre points."""
+    rows = [(row, "cube", int(b)) for row, b in zip(points, block, strict=True)] * options.replicates
+    rows += _centres(factors, options, int(block.max()) + 1)
     # A choice of two is its number, 0 or 1, where a range has -1 and 1.
     chosen = np.array([each.categorical for each in factors])
-    points = np.array([row for row, _, _ in rows])
-    points[:, chosen] = (points[:, chosen] + 1) / 2
-    return Points(points, tuple(kind for _, kind, _ in rows), np.array([b for _, _, b in rows]), None, cube, words)
+    placed = np.array([row for row, _, _ in rows])
+    placed[:, chosen] = (placed[:, chosen] + 1) / 2
+    return Points(
+        placed, tuple(kind for _, kind, _ in rows), np.array([b for _, _, b in rows]), None, cube, words, fold
+    )
 
 
-def _centres(factors: tuple[Factor, ...], options: DesignOptions) -> list[tuple[Floats, str, int]]:
+def _centres(factors: tuple[Factor, ...], options: DesignOptions, blocks: int) -> list[tuple[Floats, str, int]]:
     """Centre points of a factorial: of its ranges, and of choices at every combination of them."""
     inside = 0 if options.centre is None else options.centre[0]
     if options.centre is not None and options.centre[1] is not None:
@@ -169,10 +226,7 @@ def _centres(factors: tuple[Factor, ...], options: DesignOptions) -> list[tuple[
         raise UsageError("Choices have no centre between them, and there are no other factors. Leave --centre out.")
     sides = [(-1.0, 1.0) if each.categorical else (0.0,) for each in factors]
     return [
-        (np.array(row), "centre", block)
-        for block in range(options.blocks)
-        for row in product(*sides)
-        for _ in range(inside)
+        (np.array(row), "centre", block) for block in range(blocks) for row in product(*sides) for _ in range(inside)
     ]
 
 
@@ -218,7 +272,12 @@ KINDS: Mapping[str, Kind] = {
     "factorial": Kind(
         "two levels of each factor, all combinations or a fraction of them: which factors matter",
         _factorial,
-        ("resolution", "cube", "generators", "replicates"),
+        ("resolution", "cube", "generators", "replicates", "fold"),
+    ),
+    "plackett-burman": Kind(
+        "two levels of up to 47 factors in few more runs than factors: which of many matter",
+        _plackett_burman,
+        ("cube", "replicates", "fold"),
     ),
     "central": Kind(
         "central composite: cube, axial and centre points, for a surface of second order", _central, ("alpha",)

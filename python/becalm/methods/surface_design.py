@@ -16,6 +16,7 @@ import numpy as np
 from becalm.designs.box_behnken import TABLE, behnken
 from becalm.designs.central_composite import composite
 from becalm.designs.factorial import full, smallest
+from becalm.designs.plackett_burman import SIZES, plackett_burman
 from becalm.errors import UsageError
 from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats, Ints
@@ -116,10 +117,7 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
     """
     columns = [1 if not each.categorical else max(1, math.ceil(math.log2(len(each.choices)))) for each in factors]
     count, found = sum(columns), []
-    for resolution in (4, 3):
-        cube = two_levels(count, resolution)
-        if resolution == 4 and len(cube) > MOST_SCREENED:
-            continue
+    for name, cube in _cubes(count):
         points = np.empty((len(cube), len(factors)))
         first = 0
         for index, (each, width) in enumerate(zip(factors, columns, strict=True)):
@@ -131,5 +129,18 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
         order = rng.permutation(len(points))
         blocks = np.empty(len(points), dtype=np.int64)
         blocks[order] = np.arange(len(points)) * max(1, len(points) // 8) // len(points)
-        found.append(Layout(f"two-level design of resolution {'IV' if resolution == 4 else 'III'}", points, blocks))
+        found.append(Layout(name, points, blocks))
+    return found
+
+
+def _cubes(count: int) -> list[tuple[str, Floats]]:
+    """Two-level designs of so many columns, each with fewer runs than those before it."""
+    found = []
+    if len(clear := two_levels(count, 4)) <= MOST_SCREENED:
+        found.append(("two-level design of resolution IV", clear))
+    regular = two_levels(count, 3)
+    if not found or len(regular) < len(clear):
+        found.append(("two-level design of resolution III", regular))
+    if 2 <= count < SIZES[-1] and len(short := plackett_burman(count)) < len(found[-1][1]):
+        found.append(("Plackett-Burman design", short))
     return found

@@ -36,12 +36,14 @@ class DesignRun:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A design of a `family` (factorial, central, box-behnken). `seed` None: in standard order. `alpha`: distance of
-    the axial points in units of the cube's.
+    """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
+    `alpha`: distance of the axial points in units of the cube's.
 
     Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
     all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`: what
-    cannot be told from blocks.
+    cannot be told from blocks. `folded`: factors whose signs the second block has the other way round (its halves have
+    the generators, both together none). `partial`: of a two-level design that is no regular fraction the largest part
+    of an interaction of two factors in the effect of another.
     """
 
     family: str
@@ -57,6 +59,8 @@ class Design:
     resolution: int | None = None
     aliases: tuple[tuple[str, ...], ...] = ()
     confounded: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+    partial: float | None = None
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
 

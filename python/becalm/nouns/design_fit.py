@@ -139,12 +139,15 @@ class EffectRow:
 
 @dataclass(frozen=True, slots=True)
 class EffectTable:
-    """Effects, the largest first, with Lenth's pseudo standard error and margins."""
+    """Effects, the largest first, with Lenth's pseudo standard error and margins. `partial` None: every two effects are
+    aliased wholly or not at all; else these are of factors alone, and it is the largest part of an interaction of two
+    in one of them."""
 
     effects: tuple[EffectRow, ...]
     error: float
     margin: float
     simultaneous: float
+    partial: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,11 @@ class ResponseFit:
     fitted: tuple[FittedRun, ...]
     curves: tuple[FactorCurve, ...] = ()
     sentence: str = ""
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """Effects above Lenth's simultaneous margin: those that the runs show whatever model is fitted."""
+        return () if self.effects is None else tuple(each.term for each in self.effects.effects if each.certain)
 
 
 @dataclass(frozen=True, slots=True)

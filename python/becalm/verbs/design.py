@@ -39,6 +39,7 @@ class DesignKeywords(TypedDict, total=False):
     generators: Sequence[str]
     centre: int | str | None
     blocks: int
+    fold: Sequence[str]
     replicates: int
     responses: Sequence[str]
     seed: int | None
@@ -62,7 +63,7 @@ def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKey
     """A design of experiments: which runs to make, in which order.
 
     Arguments:
-        kind: "factorial", "central" (central composite) or "box-behnken".
+        kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
         factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
             "workers=1..64:log:whole", "policy=other,batch".
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from becalm.nouns.factor import Factor
     from becalm.nouns.swarm import SwarmParameters
 
-FAMILIES = {"factorial": "Two-level", "central": "Central composite", "box-behnken": "Box-Behnken"}
+FAMILIES = {
+    "factorial": "Two-level",
+    "plackett-burman": "Plackett-Burman",
+    "central": "Central composite",
+    "box-behnken": "Box-Behnken",
+}
 MODELS = {
     "mean": "constant",
     "linear": "linear",
@@ -102,7 +107,16 @@ def designed(found: Design) -> str:
     lines[0] += f" ({', '.join(parts)})."
     if found.alpha is not None:
         lines.append(f"Axial points lie at {number(found.alpha, 6)} times the distance of the cube's faces.")
-    if found.resolution is not None:
+    if found.folded:
+        every = len(found.folded) == len(found.factors)
+        some = "all factors" if every else listed(found.folded)
+        alone = f" {some} and its interactions are clear of all others." if len(found.folded) == 1 else ""
+        lines.append(f"Block 2 is the foldover of block 1 on {some}.{alone}")
+    if found.partial is not None:
+        lines.append(_partly(found))
+    elif found.folded and found.resolution is None:
+        lines.append("Together they are a whole factorial.")
+    if found.partial is None and found.resolution is not None:
         relation = " = ".join(["I", *found.defining[:8], *(["…"] if len(found.defining) > 8 else [])])
         lines.append(
             f"Fraction of resolution {ROMAN.get(found.resolution, found.resolution)}: {relation}. {_clear(found)}"
@@ -116,12 +130,32 @@ def designed(found: Design) -> str:
     return "\n".join(lines)
 
 
+def _partly(found: Design) -> str:
+    share = found.partial or 0.0
+    if share <= 0:
+        return "Factors are clear of interactions of two; these cannot be told from each other (resolution IV)."
+    return (
+        f"An interaction of two factors is spread over the effects of the others, up to {number(share, 2)} of it in "
+        f"one (resolution III){'.' if found.folded else ': --fold all clears them.'}"
+    )
+
+
 def _clear(found: Design) -> str:
     if found.resolution == 3:
         return "Factors cannot be told from interactions of two others."
     if found.resolution == 4:
         return "Factors are clear of interactions of two; these cannot be told from each other."
     return "Factors and interactions of two are clear of each other."
+
+
+def partly(share: float) -> str:
+    """What effects of factors hold beside themselves, where interactions are partly aliased."""
+    if share <= 0:
+        return "Interactions of two cannot be told from each other here; the factors' effects are clear of them."
+    return (
+        f"Partly aliased: each of these holds up to {number(share, 2)} of an interaction of two other factors, which "
+        "have no effect of their own here."
+    )
 
 
 def whole(found: DesignFit) -> str:
@@ -179,11 +213,12 @@ def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str
     if found.effects is not None and math.isnan(found.detectable):
         real = [each.term for each in found.effects.effects if each.real]
         if real:
-            stand = "stands" if len(real) == 1 else "stand"
-            return f"{found.name}: {listed(real)} {stand} out by Lenth's method; no run is left for a model's error."
+            return f"{_standing(found.name, real)}; no run is left for a model's error."
         return (
             f"{found.name}: no effect of {names} stands out by Lenth's method, and no run is left for a model's error."
         )
+    if found.certain:
+        return f"{_standing(found.name, found.certain)}, which no model that these runs can test has by themselves."
     if math.isnan(found.detectable):
         return f"{found.name}: too few runs for any model of {names}."
     unit = f" in {power(found.power)}" if found.power is not None else ""
@@ -192,6 +227,10 @@ def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str
         f"{number(found.detectable, 3)}"
         f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
     )
+
+
+def _standing(name: str, real: Sequence[str]) -> str:
+    return f"{name}: {listed(list(real))} {'stands' if len(real) == 1 else 'stand'} out by Lenth's method"
 
 
 def swarm_parameters(

@@ -54,6 +54,15 @@ def aliased_terms(response: str, n: Numbers) -> str:
     )
 
 
+def partly_aliased(response: str, n: Numbers) -> str:
+    """Each factor's effect holds parts of interactions."""
+    return (
+        f"Each factor's effect on {response} holds up to {number(n['share'], 2)} of an interaction of two others: a "
+        "large one can hide a factor, or feign one. Next: the foldover as a second block; the design's own command "
+        "with the same --seed and --fold all writes it."
+    )
+
+
 def power(response: str, n: Numbers) -> str:
     """Box and Cox's power is not 1."""
     return (

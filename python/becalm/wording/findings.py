@@ -234,6 +234,12 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("no_effect", "no factor changes the response visibly", ("detectable", "mean", "runs"), design.no_effect),
     Row("saturated", "a model takes all runs and leaves none for its error", ("model", "real"), design.saturated),
+    Row(
+        "partly_aliased",
+        "effects of factors that hold parts of interactions of two",
+        ("share",),
+        design.partly_aliased,
+    ),
     Row("aliased_terms", "terms that the runs cannot tell apart", ("model", "terms"), design.aliased_terms),
     Row("power", "a power of the response fits better", ("power", "low", "high", "advised"), design.power),
     Row("no_power", "a response that is not above 0, and has no power", ("smallest",), design.no_power),

@@ -9,6 +9,7 @@ from tests.unit.surfaces.published import FILTRATION
 from becalm.analysis.design_fit import fit
 from becalm.designs.assemble import assemble
 from becalm.errors import UsageError
+from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
 from becalm.nouns.option import parsed
 from becalm.nouns.options.design import DesignOptions, FitOptions
@@ -290,3 +291,40 @@ def test_a_model_that_only_guesses_names_the_place_where_runs_were():
     assert "it only guesses: no run is near. Smallest where runs were: 1." in made.sentence
     assert f"{made.best.value.value:.3f}" not in made.sentence
     assert not fitted(CHEMREACT).responses[0].best.beyond
+
+
+def interacting(coded):
+    return 20 + 3 * coded[0] - 2 * coded[3] + 2.5 * coded[0] * coded[3] + 0.01 * coded[1]
+
+
+def test_a_plackett_burman_design_says_what_its_effects_hold():
+    factors = [f"{name}=0..1" for name in "abcdefgh"]
+    found = fitted(filled("plackett-burman", factors, interacting))
+    assert finding(found, "partly_aliased").numbers == {"share": pytest.approx(1 / 3)}
+    assert "aliased_terms" not in kinds(found), "said once"
+    assert {row.term for row in found.responses[0].effects.effects} == set("abcdefgh")
+
+
+def test_its_foldover_clears_them():
+    factors = [f"{name}=0..1" for name in "abcdefgh"]
+    found = fitted(filled("plackett-burman", factors, interacting, fold=["all"]))
+    assert "partly_aliased" not in kinds(found)
+    effects = {row.term: row.effect for row in found.responses[0].effects.effects}
+    assert (effects["a"], effects["d"], effects["c"]) == pytest.approx((6, -4, 0), abs=1e-9)
+    assert found.responses[0].effects.partial == 0
+    page = DesignFit.from_json(json.loads(json.dumps(found.to_json())))
+    assert page.responses[0].effects.partial == 0
+
+
+def test_effects_that_stand_out_are_never_no_effect():
+    """Of a folded fraction the linear model shows nothing beside a large interaction, and the next takes all runs."""
+    factors = [f"{name}=0..1" for name in "abcdefg"]
+    noise = dict(zip(range(16), np.random.default_rng(1).normal(size=16), strict=True))
+    found = fitted(
+        filled("factorial", factors, lambda at: interacting(at) + 0.1 * noise.popitem()[1], runs=8, fold=["all"])
+    )
+    assert found.responses[0].model == "mean"
+    assert {"a", "d", "a:d"} <= set(found.responses[0].certain)
+    assert "no_effect" not in kinds(found)
+    assert "no effect" not in found.sentence
+    assert "a, a:d and d stand out by Lenth's method" in found.sentence

@@ -5,6 +5,7 @@ import pytest
 from tests.unit.surfaces.published import FILTRATION
 
 from becalm.designs.factorial import fraction, full
+from becalm.designs.plackett_burman import plackett_burman
 from becalm.surfaces.effects import effects
 
 
@@ -35,3 +36,56 @@ def test_a_fraction_has_one_effect_for_each_group_of_aliases():
 def test_other_designs_have_none():
     assert effects(np.array([[-1.0], [0.0], [1.0]]), np.arange(3.0)) is None
     assert effects(full(3).points[:7], np.arange(7.0)) is None
+
+
+CAST = """
+++-+++- 6.058 | +-+++-- 4.733 | -+++--- 4.625 | +++---+ 5.899 | ++---+- 7.000 | +---+-+ 5.752
+---+-++ 5.682 | --+-++- 6.607 | -+-++-+ 5.818 | +-++-++ 5.917 | -++-+++ 5.863 | ------- 4.809
+"""
+"""Log lifetime of repaired castings: Hunter, Hodi & Eager 1982; Wu & Hamada, Experiments, table 9.1."""
+
+
+def test_a_plackett_burman_design_has_effects_of_factors_and_says_what_they_hold():
+    runs = [each.split() for each in CAST.replace("\n", "|").split("|") if each.strip()]
+    points = np.array([[1.0 if sign == "+" else -1.0 for sign in signs] for signs, _ in runs])
+    found = effects(points, np.array([float(y) for _, y in runs]))
+    # Wu & Hamada, section 9.4: A 0.326, B 0.294, C -0.246, D -0.516, E 0.150, F 0.915, G 0.183
+    by_factor = {each.factors: each.value for each in found.found}
+    assert by_factor == pytest.approx(
+        {(0,): 0.326, (1,): 0.294, (2,): -0.246, (3,): -0.516, (4,): 0.150, (5,): 0.915, (6,): 0.183}, abs=6e-4
+    )
+    assert found.partial == pytest.approx(1 / 3)
+
+
+def test_a_saturated_one_too():
+    points = plackett_burman(11)
+    found = effects(points, points @ np.arange(11.0))
+    assert [each.factors for each in found.found] == [(index,) for index in range(10, -1, -1)]
+    assert [each.value for each in found.found] == pytest.approx(list(range(20, -1, -2)))
+    assert found.partial == pytest.approx(1 / 3)
+
+
+def test_folded_its_factors_are_clear_of_interactions():
+    first = plackett_burman(5)
+    points, blocks = np.vstack([first, -first]), np.repeat([1, 2], 12)
+    y = points @ np.array([3.0, 0, 0, 1, 0]) + 5 * points[:, 1] * points[:, 2] + 7 * (blocks == 2)
+    found = effects(points, y, blocks=blocks)
+    assert found.partial == 0
+    assert {each.factors: each.value for each in found.found} == pytest.approx(
+        {(0,): 6, (1,): 0, (2,): 0, (3,): 2, (4,): 0}, abs=1e-12
+    )
+
+
+def test_what_cannot_be_told_from_blocks_is_no_effect():
+    points = full(3).points
+    blocks = (points.prod(axis=1) > 0).astype(int)
+    found = effects(points, points[:, 0] + 50 * blocks, blocks=blocks)
+    assert len(found.found) == 6
+    assert (0, 1, 2) not in {each.factors for each in found.found}
+    twice = effects(np.vstack([points, points]), np.arange(16.0), blocks=np.repeat([1, 2], 8))
+    assert len(twice.found) == 7, "a replicate in each block loses nothing"
+
+
+def test_blocks_that_go_with_a_factor_leave_no_effects():
+    points = full(3).points
+    assert effects(points, np.arange(8.0), blocks=(np.arange(8) > 2).astype(int)) is None

@@ -107,6 +107,7 @@ EXAMPLES = {
     "no_effect": {"detectable": 0.4, "mean": 3.0, "runs": 20},
     "saturated": {"model": "linear", "real": ["a", "b"]},
     "aliased_terms": {"model": "quadratic", "terms": ["a^2 = constant", "b^2 = constant"]},
+    "partly_aliased": {"share": 1 / 3},
     "power": {"power": -0.2, "low": None, "high": 0.4, "advised": 0.0},
     "no_power": {"smallest": -3.0},
     "fit_outlier": {"run": 7, "studentised": 6.1, "p_value": 0.001},

@@ -69,7 +69,7 @@ class DesignOptions:
     )
     cube: int | None = option(
         None,
-        "Take the best fraction with N runs: 8, 16, 32.",
+        "Take the best fraction, or the Plackett-Burman design, with N runs: 8, 16, 32; 12, 20, 24.",
         int | None,
         name="runs",
         unit="runs",
@@ -95,7 +95,16 @@ class DesignOptions:
         parse=_centre,
     )
     blocks: int = option(1, "Blocks: days, machines, whatever runs cannot share.", int, metavar="N", least=1)
-    replicates: int = option(1, "Make every run of the factorial N times.", int, metavar="N", least=1)
+    fold: tuple[str, ...] = option(
+        (),
+        "Add the foldover on this factor, or on all, as a second block.",
+        Sequence[str],
+        flag="--fold",
+        metavar="all|NAME",
+        parse=tuple,
+        repeats=True,
+    )
+    replicates: int = option(1, "Make every run of the two-level part N times.", int, metavar="N", least=1)
     responses: tuple[str, ...] = option(
         ("y",),
         "What is measured: the head of an empty column.",

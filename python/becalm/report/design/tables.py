@@ -11,7 +11,7 @@ from becalm.nouns.factor import Factor, Level
 from becalm.nouns.knob import known
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
-from becalm.wording.design import FAR, at, distance, interval, level_place, number, p_value
+from becalm.wording.design import FAR, at, distance, interval, level_place, number, p_value, partly
 from becalm.wording.measurement import counted
 
 SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
@@ -222,6 +222,8 @@ def effects(each: ResponseFit) -> Table:
         f"Lenth's pseudo standard error {number(found.error)}: by itself an effect stands out above "
         f"{number(found.margin)}, of all of them above {number(found.simultaneous)}. Share: of the sum of squares."
     )
+    if found.partial is not None:
+        note += f" {partly(found.partial)}"
     return Table("Effects", head, rows, (1, 2), note)
 
 

@@ -1,0 +1,76 @@
+"""Plackett-Burman designs: two levels of up to 47 factors in the next multiple of four runs above their number.
+
+Plackett & Burman 1946 (Biometrika 33:305): the first column is printed, each other one is it moved down by one, and a
+run with all factors low comes last; that of 28 runs is made of three blocks of nine. Of 8, 16 and 32 runs they are
+regular fractions (`factorial`), so these are not here. An effect of a factor holds a part of each interaction of two
+others, a third in 12 runs: `partial_aliasing`.
+
+Public: COLUMNS, SIZES, plackett_burman, partial_aliasing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.stats.arrays import Floats
+
+COLUMNS: Mapping[int, str] = {
+    12: "++-+++---+-",
+    20: "++--++++-+-+----++-",
+    24: "+++++-+-++--++--+-+----",
+    36: "-+-+++---+++++-+++--+----+-+-++--+-",
+    44: "++--+-+--+++-+++++---+-+++-----+---++-+-++-",
+    48: "+++++-++++--+-+-+++--+--++-++---+-+-++----+----",
+}
+"""By number of runs the first column without its last run."""
+
+BLOCKS = (
+    "+-++++--- ++-+++--- -+++++--- ---+-++++ ---++-+++ ----+++++ +++---+-+ +++---++- +++----++",
+    "-+---+--+ --++--+-- +---+--+- --+-+---+ +----++-- -+-+---+- --+--+-+- +--+----+ -+--+-+--",
+    "++-+-++-+ -++++-++- +-+-++-++ +-+++-+-+ ++--++++- -+++-+-++ +-++-+++- ++-++--++ -++-+++-+",
+)
+"""Of 28 runs the blocks A, B and C, each row by row."""
+
+SIZES = (12, 20, 24, 28, 36, 44, 48)
+"""Numbers of runs that there are."""
+
+
+def plackett_burman(count: int, runs: int | None = None) -> Floats:
+    """Points of so many factors, shape (runs, count), of -1 and 1. Raises UsageError for what there is not."""
+    if count < 2 or count >= SIZES[-1]:
+        raise UsageError(f"Plackett-Burman designs are of 2 to {SIZES[-1] - 1} factors, not {count}.")
+    if runs is None:
+        runs = next(size for size in SIZES if size > count)
+    if runs not in SIZES:
+        regular = " Those of 8, 16 and 32 runs are becalm design factorial --runs N." if runs in (8, 16, 32) else ""
+        raise UsageError(f"Plackett-Burman designs have {', '.join(map(str, SIZES))} runs, not {runs}.{regular}")
+    if runs <= count:
+        raise UsageError(f"{runs} runs tell {runs - 1} factors apart, not {count}. Leave --runs out, or take more.")
+    low = -np.ones((1, runs - 1))
+    return np.asarray(np.vstack([_upper(runs), low])[:, :count])
+
+
+def _upper(runs: int) -> Floats:
+    """All runs but the last."""
+    if runs == 28:
+        a, b, c = (np.array([_signs(row) for row in block.split()]) for block in BLOCKS)
+        return np.block([[a, b, c], [c, a, b], [b, c, a]])
+    first = _signs(COLUMNS[runs])
+    return np.stack([np.roll(first, place) for place in range(runs - 1)], axis=1)
+
+
+def _signs(text: str) -> Floats:
+    return np.array([1.0 if each == "+" else -1.0 for each in text])
+
+
+def partial_aliasing(points: Floats) -> float:
+    """The largest part of an interaction of two factors in the effect of another one: 0 none, 1 all of it."""
+    count = points.shape[1]
+    if count < 3:
+        return 0.0
+    pairs = np.stack([points[:, one] * points[:, other] for one, other in combinations(range(count), 2)], axis=1)
+    return float(np.abs(points.T @ pairs).max() / len(points))

@@ -1,0 +1,91 @@
+"""A two-level design and its foldover."""
+
+import numpy as np
+import pytest
+
+from becalm.designs.assemble import assemble
+from becalm.designs.factorial import fraction, full, of_runs
+from becalm.designs.foldover import folding, members
+from becalm.designs.words import Word
+from becalm.errors import UsageError
+from becalm.nouns.factor import Factor
+from becalm.nouns.options.design import DesignOptions
+
+SEVEN = [Factor(f"f{number}", 0.0, 1.0) for number in range(7)]
+
+
+def texts(words):
+    return [each.text for each in words]
+
+
+def test_folded_on_all_resolution_three_becomes_four():
+    # Montgomery, Design and Analysis of Experiments, 8.6.3: 2^(7-4) folded has I = ABCG = BCDE = ACDF = ADEG = ...
+    first = of_runs(7, 8)
+    found = folding(first, range(7))
+    assert first.resolution == 3
+    assert found.cube.resolution == 4
+    assert set(texts(found.cube.defining)) == {"ABCG", "BCDE", "ACDF", "ABEF", "ADEG", "BDFG", "CEFG"}
+    assert (found.cube.points[8:] == -found.cube.points[:8]).all()
+    for word in found.cube.defining:
+        assert (word.column(found.cube.points) == 1).all()
+    assert len(np.unique(found.cube.points, axis=0)) == 16
+
+
+def test_folded_on_one_factor_it_and_its_interactions_are_clear():
+    # Montgomery, 8.6.3: folded on D, D and its interactions of two are clear
+    first = of_runs(7, 8)
+    found = folding(first, [3])
+    assert not [word for word in found.cube.defining if 3 in word.members]
+    aliased = {each.factors for some in found.cube.aliases() for each in some}
+    assert not [1 for other in range(7) if Word.of(3, other).factors in aliased]
+    block = np.repeat([-1.0, 1.0], 8)
+    (word,) = found.block
+    assert abs(word.column(found.cube.points) @ block) == 16
+
+
+def test_a_half_of_resolution_three_becomes_whole():
+    found = folding(fraction(3, ["C=AB"]), range(3))
+    assert found.cube.resolution is None
+    assert len(np.unique(found.cube.points, axis=0)) == 8
+
+
+def test_folding_that_repeats_the_runs_is_refused():
+    with pytest.raises(UsageError, match="Fold a single one: --fold A"):
+        folding(fraction(4, ["D=ABC"]), range(4))
+    with pytest.raises(UsageError, match="--replicates 2"):
+        folding(full(3), range(3))
+
+
+def test_factors_are_named_or_lettered():
+    assert members(["all"], ["x", "y"]) == (0, 1)
+    assert members(["y", "A"], ["x", "y"]) == (0, 1)
+    assert members(["all"], ["all", "y"]) == (0,), "a factor that is called so"
+    with pytest.raises(UsageError, match="Not 'z'"):
+        members(["z"], ["x", "y"])
+
+
+@pytest.mark.parametrize(("kind", "runs"), [("factorial", 8), ("plackett-burman", 12)])
+def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
+    """So that a design that was run is folded afterwards, with the same seed."""
+    plain = assemble(kind, SEVEN, DesignOptions(cube=runs), 5)
+    both = assemble(kind, SEVEN, DesignOptions(cube=runs, fold=("all",)), 5)
+    assert both.runs[:runs] == plain.runs
+    assert both.blocks == 2
+    assert {each.block for each in both.runs[runs:]} == {2}
+    assert both.folded == tuple(each.name for each in SEVEN)
+    assert (plain.resolution, both.resolution) == (3, 4)
+
+
+def test_replicates_and_centre_points_stand_in_both_blocks():
+    found = assemble("plackett-burman", SEVEN, DesignOptions(fold=("f2",), replicates=2, centre=(3, None)), 1)
+    for block in (1, 2):
+        points = [each.point for each in found.runs if each.block == block]
+        assert (points.count("cube"), points.count("centre")) == (24, 3)
+    assert found.resolution == 3, "folded on one factor the others still hold interactions"
+
+
+def test_blocks_of_ones_own_are_refused():
+    with pytest.raises(UsageError, match="makes two blocks"):
+        assemble("factorial", SEVEN, DesignOptions(cube=8, fold=("all",), blocks=2), 1)
+    with pytest.raises(UsageError, match="--fold is for becalm design factorial and plackett-burman"):
+        assemble("central", SEVEN, DesignOptions(fold=("all",)), 1)
