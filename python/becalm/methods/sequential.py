@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from becalm.methods.blocks import LOST, Asking
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Forecast, SearchGenerator, TimeOver, TrialDesign
-from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, too_short, without_model
+from becalm.methods.surface_end import SURE, at_ends, lost, nothing_found, stepped, too_short, without_model
 from becalm.methods.surface_process import Process, Seen, learned
 from becalm.methods.surface_search import Known, next_place, scattered
 from becalm.nouns.search_space import Space
@@ -256,12 +256,19 @@ class _Search:
 
     def _described(self, process: Process) -> str:
         """The surface in a sentence."""
-        size = process.weights.relevance
+        size, step = process.weights.relevance, process.step
         order = [int(each) for each in np.argsort(-size) if size[each] > TELLING * size.max()]
+        if step is not None and step[0].factor not in order:
+            order.append(step[0].factor)
         names = ", ".join(self.factors[each].name for each in order)
         text = f"The time depends most on {names}" if len(self.factors) > len(order) else f"The time depends on {names}"
         drift = "; drift from block to block was taken off" if process.drift > process.noise else ""
-        return f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
+        said = f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
+        if step is None:
+            return said
+        factor, share = step[0].factor, min(value for _, value, _ in self._seen) > 0
+        places = [place[factor] for place, _, _ in self._seen if place is not None]
+        return said + stepped(self.factors[factor], step[0].edge, places, step[1], share=share)
 
 
 def _simplex(count: int, rng: np.random.Generator) -> Floats:

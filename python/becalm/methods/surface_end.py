@@ -20,6 +20,17 @@ def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
     return f"The best place lies at the end of the range of {', '.join(held)}: beyond it there may be a better one. "
 
 
+def stepped(factor: Factor, edge: float, places: Sequence[float], size: float, *, share: bool) -> str:
+    """A step of a surface in one factor, in a sentence with a space before it. `edge` and `places`, all measured ones:
+    coded; `size`: of what lies above the edge over what lies below, `share`: its logarithm."""
+    low = max(at for at in places if at <= edge)
+    high = min(at for at in places if at > edge)
+    between = f"{factor.worded(factor.natural(low))} and {factor.worded(factor.natural(high))}"
+    side = "above" if size > 0 else "below"
+    slower = f"{side} it {100 * math.expm1(abs(size)):.2g} % slower" if share else f"{side} it is more"
+    return f" It has a step in {factor.name} between {between}: {slower}."
+
+
 def lost(failed: int, slow: int = 0) -> str:
     """Trials that have no value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
     parts = [f"{failed - slow} of which failed"] if failed > slow else []

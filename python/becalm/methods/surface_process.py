@@ -84,6 +84,15 @@ class _Posterior:
         self.size, self.of_surface = len(self.y), len(self.places)
         self.mean, self.spread = prior(len(seen.factors))
         self.step: Step | None = None
+        self._stepless: tuple[Weights, Side, Floats] | None = None
+
+    def factored(self, weights: Weights) -> tuple[Side, Floats]:
+        """The side of the runs, and the inverse of the Cholesky factor of their covariance: where no step was found
+        that in which it was looked for."""
+        if self.step is None and self._stepless is not None and self._stepless[0] is weights:
+            return self._stepless[1], self._stepless[2]
+        side = Side(self.here, weights)
+        return side, _root(self.bare(weights, side))[1]
 
     def bare(self, weights: Weights, side: Side, parts: tuple[Floats, Floats] | None = None) -> Floats:
         """Covariance of all runs, shape (n, n): the varied ones first, then the machine as it is."""
@@ -108,7 +117,8 @@ class _Posterior:
         if self.of_surface < len(self.mean) - len(weights.others) + SOONEST:
             return None
         self.step = None
-        _, root = _root(self.bare(weights, Side(self.here, weights)))
+        side, root = self.factored(weights)
+        self._stepless = weights, side, root
         return likeliest(self.here, root, root.T @ (root @ (self.y - self.expected(weights))))
 
     def value(self, logs: Floats) -> tuple[float, Floats]:
@@ -163,8 +173,7 @@ class Process:
     def __init__(self, posterior: _Posterior, weights: Weights) -> None:
         self.weights = weights
         self._of = posterior
-        self._side = Side(posterior.here, weights)
-        _, self._root = _root(posterior.bare(weights, self._side))
+        self._side, self._root = posterior.factored(weights)
         self._alpha = self._root.T @ (self._root @ (posterior.y - posterior.expected(weights)))
         varied, others = np.split(self._alpha, [posterior.of_surface])
         self._said, self._level = self._side.weighted(varied), LEVEL * float(others.sum())
@@ -180,6 +189,11 @@ class Process:
     def drift(self) -> float:
         """Standard deviation of blocks."""
         return self.weights.others[3] * self._of.scale
+
+    @property
+    def step(self) -> tuple[Step, float] | None:
+        """The step that the runs speak for, and by how much what lies above its edge differs from what lies below."""
+        return None if self._step is None else (self._step, self._stepped * self._of.scale)
 
     def _joint(self, places: Places) -> Floats:
         """Covariance of the surface at places with all runs, shape (n, m)."""

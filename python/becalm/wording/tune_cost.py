@@ -41,6 +41,11 @@ def cost(found: TuneCost) -> str:
 def _smallest(found: TuneCost) -> str:
     if found.objective != "time":
         return f"A spread that falls {found.smallest:.2g}-fold would be seen."
+    if found.noise == 0:
+        return (
+            "How small a gain it could find is not known yet: all pilot runs after the first came to the same value. "
+            "Either nothing varies here, and any gain would be found, or it is measured too coarsely."
+        )
     if not math.isfinite(found.smallest):
         return "How small a gain it could find is not known yet: too few runs were made to tell the noise."
     return (

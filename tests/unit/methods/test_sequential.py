@@ -7,7 +7,7 @@ from becalm.hosts.simulated.responses import model
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import MOST, sequential
-from becalm.methods.surface_end import too_short
+from becalm.methods.surface_end import stepped, too_short
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -91,6 +91,34 @@ def test_factors_that_matter_are_named():
     assert "f1" in named
     assert "f2" in named
     assert "f0" not in named
+
+
+def test_a_step_is_said_with_its_place_and_size():
+    factors = ranges(2)
+
+    def cliff(settings):
+        at = dict(settings.values)
+        slow = at and factors[1].coded(at["f1"]) > 0.2
+        return on_line(factors[:1], 0.2, 1.3)(settings) * (1.5 if slow else 1.0)
+
+    choice, asks = conduct(factors, cliff, noise=0.005)
+    said = choice.why.partition("It has a step in f1 between ")[2]
+    assert " slower" in said, choice.why
+    size = float(said.partition("above it ")[2].partition(" %")[0])
+    assert 35 < size < 65
+    places = sorted({factors[1].coded(dict(arm.values)["f1"]) for ask in asks for arm in ask.arms if arm.values})
+    low = max(each for each in places if each <= 0.2)
+    high = min(each for each in places if each > 0.2)
+    shown = f"{factors[1].worded(factors[1].natural(low))} and {factors[1].worded(factors[1].natural(high))}:"
+    assert said.startswith(shown)
+    assert "step" not in conduct(factors, on_line(factors, 0.2), noise=0.005)[0].why
+
+
+def test_a_step_of_responses_below_zero_has_no_share():
+    factor = Factor("f", 0.0, 1.0)
+    assert stepped(factor, 0.0, [-1.0, -0.5, 0.5], -0.3, share=False) == (
+        " It has a step in f between 0.25 and 0.75: below it is more."
+    )
 
 
 def test_an_optimum_at_the_border_is_said():

@@ -54,6 +54,25 @@ def test_a_step_is_found_where_it_is(factors):
     assert step.edge == pytest.approx((below + above) / 2)
 
 
+def test_the_factors_of_the_covariance_are_used_again_where_there_is_no_step(monkeypatch):
+    made, root = [], surface_process._root
+    monkeypatch.setattr(surface_process, "_root", lambda matrix: made.append(matrix) or root(matrix))
+    flat, cliff = seen(height=0.0), seen()
+    weights = learned(flat).weights
+    for told, many in ((flat, 1), (cliff, 2)):
+        made.clear()
+        process = learned(told, weights, again=False)
+        assert (process.step is None) == (many == 1)
+        assert len(made) == many
+        assert np.allclose(process._root @ made[-1] @ process._root.T, np.eye(len(made[-1])), atol=1e-6)
+
+
+def test_how_much_lies_above_it_is_told():
+    step, size = again(seen()).step
+    assert step.factor == 1
+    assert size == pytest.approx(HEIGHT, rel=0.15)
+
+
 def test_without_one_the_rest_of_the_surface_is_not_known_as_well(monkeypatch):
     places = np.random.default_rng(9).uniform(-0.9, 0.9, (60, 3))
     truth = np.array([value(each) for each in places])

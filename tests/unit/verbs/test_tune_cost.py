@@ -41,6 +41,13 @@ def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
     assert found.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
 
 
+def test_pilot_runs_that_are_all_alike_are_not_too_few(trouble):
+    found = tune_cost(["hackbench"], host="sim:eevdf", seed=7, minimize="time", factors=["slice_ns"])
+    assert (found.noise, found.pilots) == (0, 5)
+    assert "too few" not in found.sentence
+    assert "all pilot runs after the first came to the same value" in found.sentence
+
+
 def test_what_it_says_is_what_is_done(trouble):
     said = tune_cost(["p"], **TIMED)
     done = tune(["p"], **TIMED)
