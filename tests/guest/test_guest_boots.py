@@ -9,31 +9,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.measuring import ran, ran_and_said, told
-from tests.needs import missing, need
+from tests.guest.booted import VERSIONS, needed, said, shell
+from tests.measuring import ran, told
 
 from becalm import hosts
-from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
-from becalm.hosts import Access, MeasureRequest, Noticed
-from becalm.hosts.events import OfRecording
-from becalm.hosts.guest import kernel, qemu
-from becalm.hosts.recorded import MEANS, Recorded, Recording, Records, Started
-from becalm.nouns.demand import Demand
-from becalm.nouns.run import Block, Step
+from becalm.errors import MachineError, WorkloadError
+from becalm.hosts import Access, Noticed
+from becalm.hosts.guest import kernel
 from becalm.nouns.settings import Settings
-from becalm.nouns.workload import Output, Workload
+from becalm.nouns.workload import Workload
 
 pytestmark = [pytest.mark.guest, pytest.mark.machine]
-VERSIONS = ("6.1", "6.12")
-
-
-def needed(version):
-    """Skip, and say why, where a guest with this kernel cannot be booted."""
-    need(qemu.PROGRAM)
-    try:
-        return kernel.find(version)
-    except UsageError:
-        missing(f"the kernel {version} is not kept: becalm guest prepare {version}")
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -46,19 +32,6 @@ def guest(request):
         # One boot for all that the tests will run.
         opened.define([shell("cat echo ls nproc id grep tail sleep true")], [Settings()])
         yield opened
-
-
-def shell(text, **options):
-    return Workload.of(text, shell=True, output=Output.KEEP, **options)
-
-
-def said(host, *steps, settings=({},)):
-    """What workloads said; `steps`: pairs of a workload and the index of its settings."""
-    host.define([work for work, _ in steps], [Settings.of(each) for each in settings])
-    texts = {}
-    rows, texts = ran_and_said(host, *((index, which) for index, (_, which) in enumerate(steps)))
-    assert [run.outcome for run in rows] == ["ok"] * len(steps), (rows, texts)
-    return ["".join(reversed(texts.get(index, ()))).strip() for index in range(len(steps))]
 
 
 def test_it_is_another_kernel(guest):
@@ -231,88 +204,3 @@ def test_a_kernel_that_panics_a_guest_without_memory_and_another_user():
         host.define([Workload.of("tail /dev/zero")], [Settings()])
         with pytest.raises(WorkloadError, match=r"ran out of memory \(256 MiB\).*mem=512M"):
             ran(host)
-
-
-@pytest.mark.parametrize("by", MEANS)
-def test_who_runs_when_is_recorded_there_as_here(guest, by):
-    """Other kernels, which have 6.1's and 6.12's tracepoints and types: by groups of counters and by programs."""
-    pauses = shell("for each in 1 2 3 4 5; do sleep 0.02; done")
-    guest.define([pauses], [Settings()])
-    request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), recording=Recording("faults", by=by))
-    try:
-        counting, *events = [each for each in guest.measure(request) if isinstance(each, OfRecording)]
-    except RefusedError as error:
-        missing(f"{error} (make bpf)") if "built without" in str(error) else pytest.fail(str(error))
-    (started,) = [each for each in events if isinstance(each, Started)]
-    (end,) = [each for each in events if isinstance(each, Recorded)]
-    rows = [row for each in events if isinstance(each, Records) for row in each.rows]
-    assert (counting.by, counting.cpus) == (by, "0-1")
-    assert end.trouble == {"lost": 0, "shared": 0, "offline": 0}
-    whats = [row["what"] for row in rows]
-    assert {"exit": {"task": started.pid}} in whats
-    # It waited for each of them.
-    assert sum(what.get("switch", {}).get("out") == started.pid for what in whats if what != "tick") >= 5
-    assert all(row["references"] >= row["misses"] for row in rows)
-    assert max(row["references"] for row in rows) > 100
-
-
-ONLINE = "/sys/devices/system/cpu/cpu1/online"
-MASK = "grep Cpus_allowed_list /proc/{}/status"
-
-
-@pytest.mark.parametrize("by", MEANS)
-def test_a_cpu_that_goes_and_comes_back_is_unknown_meanwhile_and_recorded_again(guest, by):
-    """It is looked for CPUs once a second."""
-    plugged = shell(f"echo 0 > {ONLINE}; sleep 1.2; echo 1 > {ONLINE}; sleep 1.4")
-    guest.define([plugged], [Settings()])
-    request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), recording=Recording("faults", by=by))
-    events = list(guest.measure(request))
-    rows = [row for each in events if isinstance(each, Records) for row in each.rows]
-    (end,) = [each for each in events if isinstance(each, Recorded)]
-    assert end.trouble["offline"] == 1
-    assert end.trouble["lost"] == 0
-    assert not end.absent, "it is recorded again"
-    of_it = [row["what"] for row in rows if row["cpu"] == 1]
-    assert "offline" in of_it
-    assert of_it[-1] != "offline"
-    times = [row["time_ns"] for row in rows]
-    assert times == sorted(times)
-
-
-@pytest.fixture
-def program(guest):
-    """The number of a program that goes on in the guest; CPU 1 is there again afterwards."""
-    with guest.loading(Demand(cpu=0.2)):
-        (found,) = said(guest, (shell("grep -l becalm-load /proc/[0-9]*/comm"), 0))
-        yield found.split()[-1].split("/")[2]
-    said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
-
-
-def test_a_program_whose_cpu_goes_offline_after_it_was_moved_there_is_not_left_bound(guest, program):
-    moved = {"process_cpus": f"{program}:1"}
-    meanwhile = shell(f"{MASK.format(program)}; echo 0 > {ONLINE}; {MASK.format(program)}")
-    (found,) = said(guest, (meanwhile, 0), settings=(moved,))
-    before, after = (line.split()[1] for line in found.splitlines())
-    assert before == "1"
-    # The kernel gives it others where its last one goes (select_fallback_rq in kernel/sched/core.c).
-    assert after != "1"
-    (left,) = said(guest, (shell(MASK.format(program)), 0))
-    assert left.split()[1] == "0-1"
-    guest.settle()
-    assert not guest.status().places, "it has what it had, so nothing is left in the journal"
-    said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
-    (back,) = said(guest, (shell(MASK.format(program)), 0))
-    assert back.split()[1] == "0-1"
-    # The journal is empty: it can be moved again.
-    (again,) = said(guest, (shell(MASK.format(program)), 0), settings=(moved,))
-    assert again.split()[1] == "1"
-
-
-def test_a_program_is_not_moved_to_a_cpu_that_is_offline(guest, program):
-    said(guest, (shell(f"echo 0 > {ONLINE}"), 0))
-    moved = Settings.of({"process_cpus": f"{program}:1"})
-    with pytest.raises(RefusedError, match="1 are not online"), guest.hold(moved):
-        pass
-    (left,) = said(guest, (shell(MASK.format(program)), 0))
-    assert left.split()[1] == "0-1"
-    assert not guest.status().places

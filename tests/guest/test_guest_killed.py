@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from tests.guest.test_guest_boots import VERSIONS, needed
+from tests.guest.booted import VERSIONS, needed
 from tests.machine.account import MARK, begun, kept, nothing_lost
 from tests.machine.far import until
 

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.guest.test_guest_boots import VERSIONS, becalm, needed, said, shell
+from tests.guest.booted import VERSIONS, needed, said, shell
+from tests.guest.test_guest_boots import becalm
 from tests.measuring import ran, ran_and_said
 
 from becalm import hosts

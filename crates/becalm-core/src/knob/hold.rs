@@ -361,8 +361,17 @@ impl Hold {
             let (place, mut line) = keeper(device)?;
             let (knob, ours) = ("cpu_dma_latency".to_owned(), vec![RUNNING.to_owned()]);
             let (original, made_of) = (GONE.to_owned(), BTreeMap::new());
-            let entry =
-                Entry { knob, place, original, ours, made_of, side_effect: false, since: 0, doubtful: false };
+            let entry = Entry {
+                knob,
+                place,
+                original,
+                ours,
+                made_of,
+                side_effect: false,
+                since: 0,
+                newest: 0,
+                doubtful: false,
+            };
             let number = self.entries.len();
             self.journaled(|journal| journal.places([(number, &entry)]))?;
             self.numbers.insert(entry.place.clone(), number);

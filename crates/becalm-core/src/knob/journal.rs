@@ -53,6 +53,8 @@ enum Record {
         side_effect: bool,
         #[serde(default, skip_serializing_if = "is_zero")]
         since: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        newest: u64,
     },
     /// The place of this index gets, or has shown, this value of ours; `asked`: for another one, of which the kernel made it.
     Ours {
@@ -69,8 +71,8 @@ enum Record {
     },
 }
 
-fn is_zero(since: &u64) -> bool {
-    *since == 0
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A place with what it held before and what we made of it.
@@ -85,6 +87,8 @@ pub struct Entry {
     pub side_effect: bool,
     /// When it was recorded, in clock ticks since the boot, of a process whose children inherit what it gets; else 0.
     pub since: u64,
+    /// Of the same, which directory of a CPU was the newest then (`widened`); else 0.
+    pub newest: u64,
     /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
     pub doubtful: bool,
 }
@@ -161,8 +165,9 @@ impl Journal {
     pub fn places<'a>(&mut self, entries: impl IntoIterator<Item = (usize, &'a Entry)>) -> io::Result<()> {
         let mut records = Vec::new();
         for (index, entry) in entries {
-            let Entry { knob, place, original, ours, mut made_of, side_effect, since, .. } = entry.clone();
-            records.push(Record::Place { index, knob, place, original, side_effect, since });
+            let Entry { knob, place, original, ours, mut made_of, side_effect, since, newest, .. } =
+                entry.clone();
+            records.push(Record::Place { index, knob, place, original, side_effect, since, newest });
             records.extend(ours.into_iter().map(|value| {
                 let asked = made_of.remove(&value);
                 Record::Ours { index, value, asked }
@@ -296,11 +301,11 @@ fn parse(bytes: &[u8]) -> Recorded {
             Some(Record::Begin(begin)) => found.begin = begin,
             // A journal that says more is not becalm's, or of another version's.
             Some(Record::Place { place, .. }) if !owns(&place) => found.damaged.push(number + 1),
-            Some(Record::Place { index, knob, place, original, side_effect, since }) => {
+            Some(Record::Place { index, knob, place, original, side_effect, since, newest }) => {
                 let (ours, made_of, doubtful) = (Vec::new(), BTreeMap::new(), false);
                 entries.insert(
                     index,
-                    Entry { knob, place, original, ours, made_of, side_effect, since, doubtful },
+                    Entry { knob, place, original, ours, made_of, side_effect, since, newest, doubtful },
                 );
             }
             Some(Record::Ours { index, value, asked }) => match entries.get_mut(&index) {
@@ -333,6 +338,7 @@ mod tests {
             original: "60".to_owned(),
             side_effect: false,
             since: 0,
+            newest: 0,
         };
         let ours = |index| Record::Ours { index, value: "1".to_owned(), asked: None };
         [place(0), ours(0), place(1), ours(1)].map(|record| checksum::line(&record).unwrap()).to_vec()
@@ -359,6 +365,7 @@ mod tests {
                 original: "60".to_owned(),
                 side_effect: false,
                 since: 0,
+                newest: 0,
             };
             text[0] = checksum::line(&place).unwrap();
             assert_eq!(parse(text.concat().as_bytes()).damaged, [1, 2], "{path}");

@@ -9,7 +9,7 @@
 //! are those it has, a `choice` and `features` are how some files show a value.
 //! `affected` is what changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, and
 //! `member`s of cpusets, of which some have `fallen` out. `controller`, `cpuset`, `weight`, `swap` and `task` know one
-//! kind of thing each, `threads` the CPUs of running processes.
+//! kind of thing each, `threads` the CPUs of running processes, `widened` what the kernel makes of them when CPUs go.
 
 pub use crate::cpus;
 
@@ -48,3 +48,4 @@ pub mod threads;
 pub mod title;
 pub mod tree;
 pub mod weight;
+mod widened;

@@ -174,7 +174,7 @@ fn started(entry: &Entry) -> Restored {
 fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut Restored) -> bool {
     let Entry { place, original, .. } = entry;
     if let Place::Threads { pid, start, .. } = place {
-        let had = Had { original, ours: &entry.ours, since: entry.since };
+        let had = Had { original, ours: &entry.ours, since: entry.since, newest: entry.newest };
         let done = threads::put_back(tree, *pid, *start, had, force);
         outcome.found = place.read(tree).unwrap_or_default();
         return threads_put_back(done, outcome);

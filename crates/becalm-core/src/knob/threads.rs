@@ -11,6 +11,7 @@ use std::io;
 use super::cpus::{self, Cpus};
 use super::task::{affinity, same_task, set_affinity, start_and_state};
 use super::tree::Tree;
+use super::widened::Widened;
 use crate::source::pid_stat::PidStat;
 
 /// Threads and children appear while they are bound: look again so often.
@@ -123,7 +124,7 @@ pub fn write(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
     if same_task(tree, pid, start).is_err() {
         return Ok(());
     }
-    settle(tree, || vec![pid], |_, tid, start, _| Some(wanted.of(tid, start).clone())).map(drop)
+    settle(tree, |_| false, || vec![pid], |_, tid, start, _| Some(wanted.of(tid, start).clone())).map(drop)
 }
 
 /// Whether two texts say the same of a process; of one that has ended, whose text is empty, anything is true.
@@ -151,16 +152,18 @@ pub struct Back {
     pub foreign: bool,
 }
 
-/// What a process had, in the spelling of `Masks`, the CPUs that becalm gave it, and since when (`ticks`; 0: not known).
+/// What a process had, in the spelling of `Masks`, the CPUs that becalm gave it, and since when (`ticks`, and
+/// `widened::newest`; 0: not known).
 #[derive(Debug, Clone, Copy)]
 pub struct Had<'a> {
     pub original: &'a str,
     pub ours: &'a [String],
     pub since: u64,
+    pub newest: u64,
 }
 
-/// Put a process back, thread by thread: what holds CPUs of ours gets its own again, what holds neither is somebody's
-/// choice and stays, unless by `force`. What it forked since it was bound has inherited ours, and gets those of its main
+/// Put a process back, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
+/// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was bound has inherited ours, and gets those of its main
 /// thread.
 pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
     let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -168,46 +171,80 @@ pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io:
     if masks(tree, pid, start).is_err() {
         return Ok(Back { gone: true, changed: false, foreign: false });
     }
+    let widened = Widened::of(tree, &ours, had.newest);
+    let takes = |tid: i32, now: &Cpus, wanted: &Cpus| {
+        now == wanted || ours.contains(now) || widened.explains(tree, tid, now, wanted)
+    };
     let mut foreign = false;
     let family = || {
         let mut all = vec![pid];
         all.extend(descendants(tree, pid, had.since));
         all
     };
-    let changed = settle(tree, family, |process, tid, started, now| {
+    let wanted = |process, tid, started, now: &Cpus| {
         if process != pid {
-            return ours.contains(now).then(|| original.main.clone());
+            return takes(tid, now, &original.main).then(|| original.main.clone());
         }
         let wanted = original.of(tid, started);
-        let takes = now == wanted || force || ours.contains(now);
+        let takes = force || takes(tid, now, wanted);
         foreign |= !takes;
         takes.then(|| wanted.clone())
-    })?;
-    Ok(Back { gone: false, changed, foreign })
+    };
+    let given = settle(tree, |tid| widened.remembered(tree, tid), family, wanted)?;
+    let short = given.short.iter().find_map(|(tid, set, took)| widened.short(tree, *tid, set, took));
+    match short {
+        Some(why) => Err(io::Error::other(why)),
+        None => Ok(Back { gone: false, changed: given.changed, foreign }),
+    }
+}
+
+/// What giving threads their CPUs came to.
+struct Given {
+    /// A thread had to be given some.
+    changed: bool,
+    /// Threads, what they were given, and what they took of it.
+    short: Vec<(i32, Cpus, Cpus)>,
 }
 
 /// Give the threads of these processes the CPUs that `wanted` (of process, thread, start time, present CPUs) says, until
-/// all that are there have them. Whether any had to be given.
+/// all that are there have them, or what the kernel makes of them while some are offline.
+///
+/// `anew`: whether also one that has them already. The kernel remembers the CPUs that a task was last given, and goes back to
+/// them when CPUs come or its cpuset changes (user_cpus_ptr in kernel/sched/core.c): ours must not be what it remembers.
 fn settle(
     tree: &Tree,
+    anew: impl Fn(i32) -> bool,
     processes: impl Fn() -> Vec<i32>,
     mut wanted: impl FnMut(i32, i32, u64, &Cpus) -> Option<Cpus>,
-) -> io::Result<bool> {
+) -> io::Result<Given> {
+    let read = |tid, start| affinity(tree, tid, start).ok().and_then(|list| cpus::parse(&list));
     let (mut any, mut calm) = (false, 0);
+    let mut given: BTreeMap<(i32, u64), (Cpus, Cpus)> = BTreeMap::new();
     for _ in 0..PASSES {
-        let mut changed = false;
+        let (mut changed, mut refused) = (false, None);
         for process in processes() {
             for (tid, start) in tasks(tree, process) {
-                let Some(now) = affinity(tree, tid, start).ok().and_then(|list| cpus::parse(&list)) else {
-                    continue;
-                };
-                let Some(set) = wanted(process, tid, start, &now).filter(|set| *set != now) else { continue };
+                let Some(now) = read(tid, start) else { continue };
+                let Some(set) = wanted(process, tid, start, &now) else { continue };
+                match given.get(&(tid, start)) {
+                    Some((last, took)) if *last == set && *took == now => continue,
+                    None if set == now && !anew(tid) => continue,
+                    _ => {}
+                }
                 match set_affinity(tree, tid, start, &cpus::list(&set)) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    Err(error) => return Err(error),
-                    Ok(()) => changed = true,
+                    // The other threads can be put back all the same.
+                    Err(error) => refused = Some(refusal(tree, &set, error)),
+                    Ok(()) => {
+                        let took = read(tid, start).unwrap_or_else(|| set.clone());
+                        changed |= took != now;
+                        given.insert((tid, start), (set, took));
+                    }
                 }
             }
+        }
+        if let Some(error) = refused {
+            return Err(error);
         }
         any |= changed;
         calm = if changed { 0 } else { calm + 1 };
@@ -215,7 +252,19 @@ fn settle(
             break;
         }
     }
-    Ok(any)
+    let short = given.into_iter().filter(|(_, (set, took))| set != took);
+    let short = short.map(|((tid, _), (set, took))| (tid, set, took)).collect();
+    Ok(Given { changed: any, short })
+}
+
+/// Why CPUs were not taken: the kernel says only that they are no good.
+fn refusal(tree: &Tree, set: &Cpus, error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) if set.is_disjoint(&tree.cpus().1) => {
+            io::Error::new(error.kind(), format!("none of the CPUs {} is online", cpus::list(set)))
+        }
+        _ => error,
+    }
 }
 
 /// The threads of a process with their start times.

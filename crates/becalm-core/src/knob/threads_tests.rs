@@ -124,6 +124,7 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
         made_of: BTreeMap::new(),
         side_effect: false,
         since: 200,
+        newest: 0,
         doubtful: false,
     };
     let outcome = &restore(&tree, std::slice::from_ref(&entry), false)[0];
@@ -161,4 +162,37 @@ fn one_that_has_ended_is_no_error_to_write_and_one_to_read() {
     assert!(write(&tree, 10, 1, "0").is_ok());
     assert_eq!(read(&tree, 10, 1).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     assert_eq!(ticks(&tree), 0);
+}
+
+#[test]
+fn what_the_kernel_made_of_ours_as_their_cpu_went_is_put_back_and_a_choice_is_not() {
+    let played = Played::new("widened");
+    let tree = played.tree();
+    for cpu in 0..4 {
+        fs::create_dir_all(played.0.join(format!("sys/devices/system/cpu/cpu{cpu}"))).unwrap();
+        fs::write(played.0.join(format!("sys/devices/system/cpu/cpu{cpu}/online")), "1\n").unwrap();
+    }
+    fs::write(played.0.join("sys/devices/system/cpu/possible"), "0-3\n").unwrap();
+    // It was bound to 0-2, one of its threads to 2, and becalm has moved it to 3. It has forked since.
+    for (process, tid, parent, start, cpus) in
+        [(10, 10, 1, 100, "0-3"), (10, 11, 1, 101, "0-3"), (10, 12, 1, 102, "0-1"), (20, 20, 10, 300, "0-3")]
+    {
+        played.task(process, tid, parent, start, cpus);
+    }
+    let ours = ["3".to_owned()];
+    let had = Had { original: "0-2;11@101=2", ours: &ours, since: 200, newest: 0 };
+    let now = || [(10, 100), (11, 101), (12, 102), (20, 300)].map(|(tid, start)| played.cpus(tid, start));
+    let nobody = put_back(&tree, 10, 100, had, false).unwrap();
+    assert_eq!(
+        nobody,
+        Back { gone: false, changed: false, foreign: true },
+        "nothing was offline: all are choices"
+    );
+    assert_eq!(now(), ["0-3", "0-3", "0-1", "0-3"]);
+    fs::write(played.0.join("sys/devices/system/cpu/cpu3/online"), "0\n").unwrap();
+    let done = put_back(&tree, 10, 100, had, false).unwrap();
+    assert_eq!(done, Back { gone: false, changed: true, foreign: true }, "0-1 is nothing of the kernel's");
+    assert_eq!(now(), ["0-2", "2", "0-1", "0-2"]);
+    assert!(!put_back(&tree, 10, 100, had, true).unwrap().foreign);
+    assert_eq!(now(), ["0-2", "2", "0-2", "0-2"]);
 }

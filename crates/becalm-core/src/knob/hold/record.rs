@@ -13,6 +13,7 @@ use super::super::journal::Entry;
 use super::super::place::Place;
 use super::super::threads::ticks;
 use super::super::tree::Tree;
+use super::super::widened;
 use super::Hold;
 
 impl Hold {
@@ -78,8 +79,12 @@ impl Hold {
         let (knob, place, ours) = (change.knob.to_owned(), place.clone(), vec![change.value.clone()]);
         let made_of = BTreeMap::new();
         // Before it is bound: what it forks from now on may have inherited that.
-        let since = if matches!(place, Place::Threads { .. }) { ticks(&self.tree) } else { 0 };
-        let new = Entry { knob, place, original, ours, made_of, side_effect: false, since, doubtful: true };
+        let (since, newest) = match place {
+            Place::Threads { .. } => (ticks(&self.tree), widened::newest(&self.tree)),
+            _ => (0, 0),
+        };
+        let new =
+            Entry { knob, place, original, ours, made_of, side_effect: false, since, newest, doubtful: true };
         fresh.add(entry.map(|(number, _)| number), new);
         Ok(())
     }
@@ -104,7 +109,17 @@ impl Hold {
         let Some(original) = original else { return };
         let (knob, place) = ("side effect".to_owned(), place.clone());
         let (ours, made_of) = (Vec::new(), BTreeMap::new());
-        let new = Entry { knob, place, original, ours, made_of, side_effect: true, since: 0, doubtful: true };
+        let new = Entry {
+            knob,
+            place,
+            original,
+            ours,
+            made_of,
+            side_effect: true,
+            since: 0,
+            newest: 0,
+            doubtful: true,
+        };
         fresh.add(entry.map(|(number, _)| number), new);
     }
 }
