@@ -103,6 +103,8 @@
   }
 
   function nearest(graph, pixel) {
+    // The pointer may be there before the graph is.
+    if (!graph.at) return null;
     const wanted = graph.at(pixel);
     let found = null;
     for (const each of graph.benchmark.points)
@@ -182,7 +184,7 @@
     });
     svg.addEventListener("pointerup", event => {
       const here = pixel(event);
-      if (dragged(event)) zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
+      if (dragged(event) && graph.at) zoom(graph.at(Math.min(begun, here)), graph.at(Math.max(begun, here)));
       else {
         const point = nearest(graph, here);
         tell(graph, point, event.pointerType !== "mouse");
