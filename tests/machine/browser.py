@@ -23,8 +23,8 @@ ALONE = (
 
 @dataclass(frozen=True)
 class Look:
-    """What one page is at one width. `wider`: pixels by which it scrolls sideways; `paper`: luminance of the ground, 0 to
-    1; `faint`: texts whose contrast is below WCAG's 4.5 (3 for large ones); `used`: what a history's graph did."""
+    """What one page is at one width. `wider`: pixels by which it scrolls sideways; `paper`: luminance of the ground;
+    `faint`: texts whose contrast is below WCAG's 4.5 (3 for large ones); `used`: what a history's graph did."""
 
     name: str
     width: int
