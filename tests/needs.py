@@ -7,6 +7,7 @@ absence would let tests pass that never ran.
 import functools
 import importlib
 import os
+import shutil
 from typing import NoReturn
 
 import programs
@@ -29,11 +30,17 @@ def _rows():
 
 def need(*names: str) -> str:
     """The path of the first of these programs of tools/programs.toml; all of them are here when this returns."""
-    found = {name: _rows()[name].find(name) for name in names}
+    found = {name: _find(name) for name in names}
     for name, path in found.items():
         if path is None:
-            missing(f"{name} is not installed: apt-get install {_rows()[name].name}")
+            row = _rows().get(name)
+            missing(f"{name} is not installed: {f'apt-get install {row.name}' if row else 'see the README'}")
     return found[names[0]]
+
+
+def _find(name):
+    """Where a program is: by its row, or by the PATH where the README asks for it or every Debian has it."""
+    return shutil.which(name) if name in programs.always() else _rows()[name].find(name)
 
 
 def need_module(name: str):

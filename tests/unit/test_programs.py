@@ -2,11 +2,13 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 
 import programs
 import pytest
+from tests.needs import need
 from tests.places import ROOT
 
 CALLS = ("run", "Popen", "check_call", "check_output", "which", "find", "execv", "execvp", "need", "needs")
@@ -132,3 +134,11 @@ def test_missing_packages_are_said_and_on_ci_refused(monkeypatch, capsys):
     assert "Not installed: no-such-package-at-all. The tests that need them will be skipped" in capsys.readouterr().err
     monkeypatch.setenv("CI", "true")
     assert programs.install() == 1
+
+
+def test_what_the_readme_asks_for_is_found_without_a_row():
+    """`make criterion` asks for cargo, which no package of Debian's brings."""
+    assert need("cargo", "sh") == shutil.which("cargo")
+    unknown = "no-such-program"
+    with pytest.raises(KeyError):
+        need(unknown)
