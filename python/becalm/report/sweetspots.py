@@ -27,7 +27,7 @@ MOST = 12
 def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """The sentence, curves and tables."""
     del columns
-    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold"), Text()]
+    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold"), Text(), Text(wording.legend(found))]
     parts += [Text(line) for line in curves(found, ASCII if plain else SHADES)]
     for table in tables(found):
         parts += [Text(), grid(table, plain)]
@@ -39,7 +39,7 @@ def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> Re
 
 def as_markdown(found: Spotted) -> str:
     """The same in Markdown."""
-    lines = [f"**{found.sentence}**", "", "```", *curves(found, SHADES), "```"]
+    lines = [f"**{found.sentence}**", "", wording.legend(found), "", "```", *curves(found, SHADES), "```"]
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
     for line in wording.moved(found):
@@ -97,7 +97,7 @@ def tables(found: Spotted) -> Iterator[Table]:
         own = seen["own"]
         ratio = f"{100 * own[1] / own[0]:.2f} %" if own[0] else ""
         rows.append((f"{seen['task']}", f"{own[0]:,}", ratio, *(f"{each}" for each in kinds)))
-    yield Table("", ("task", "references", "missed", "type 0", "type 1", "type 2"), tuple(rows), (1, 2, 3, 4, 5))
+    yield Table("", ("task", "references", "missed", *wording.COUNTED), tuple(rows), (1, 2, 3, 4, 5))
     names = [f"{each['task']}" for each in found.programs]
     spots = [
         (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))

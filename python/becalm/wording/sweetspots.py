@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from becalm.migration.spotted import Spotted
-from becalm.wording.measurement import counted
+from becalm.wording.measurement import counted, duration
 
 KINDS = ("a program begins", "its working set changes", "it is evicted while it waits")
 """What a spot of each type is."""
+
+COUNTED = ("begins", "set changes", "is evicted")
+"""The same as titles of columns that count them."""
 
 
 def sentence(found: Spotted) -> str:
@@ -25,6 +28,14 @@ def sentence(found: Spotted) -> str:
 def drawn(found: Spotted) -> str:
     """What the pictures show."""
     return "Ratio of misses" if found.miss_ratio else "Phases of the program (no ratio of misses)"
+
+
+def legend(found: Spotted) -> str:
+    """What a line of the terminal shows."""
+    lasted = found.found["until_ns"] - found.found["from_ns"]
+    time = duration(lasted) if found.unit == "ns" else f"{lasted:,} {found.unit}"
+    what = "Share of references that miss" if found.miss_ratio else "Share of what was counted that is new"
+    return f"{what}, over {time}; a line a task, from 0 to the number at its end:"
 
 
 def origin(found: Spotted) -> str:

@@ -58,3 +58,9 @@ def test_a_page_has_a_picture_for_each_of_the_first_programs_and_every_table():
     assert f"The first {MOST} of {MOST + 2} programs." in page
     assert "it is evicted while it waits" in page
     assert "A sentence." in page
+
+
+def test_lines_of_the_terminal_say_what_they_show_in_the_source_s_unit():
+    drawn = sweetspots.as_markdown(spotted([window(0, 0, 100, 1)]))
+    assert "over 10.00 ms; a line a task" in drawn
+    assert "over 10,000,000 instructions; a line" in sweetspots.as_markdown(spotted([], unit="instructions"))
