@@ -109,11 +109,6 @@ class PlacementAdvice:
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
-    @property
-    def choice(self) -> bool:
-        """Whether there was anything to choose: more than one way to share."""
-        return len(self.sharing) > 1 or self.shape is Shape.ROUNDS
-
     def together(self, one: str, other: str) -> bool:
         """Whether two share a chip or a round."""
         return any(one in names and other in names for names in self.sharing)

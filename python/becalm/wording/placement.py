@@ -14,6 +14,9 @@ from becalm.wording.printable import printable
 
 SHOWN_PAIRS = 3
 
+NEAR = 1e-6
+"""What no solver tells from nothing, as a share of the cost or as the cost itself."""
+
 
 def percent(value: float, uncertainty: float | None = None) -> str:
     """A share, in percent."""
@@ -35,6 +38,8 @@ def sentence(found: PlacementAdvice) -> str:
     if gain.noise is None:
         return f"{said}. So {cost}, {percent(gain.estimate)} {than}; how sure that is cannot be said ({_unsure(gain)})."
     if not gain.found:
+        if gain.estimate == gain.noise == 0:
+            return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
         worth, noise = percent(abs(gain.estimate), gain.noise), percent(gain.noise, gain.noise)
         seen = (
             f"the best sharing is worth {worth} more than chance, which is not surely above {SURE:g} times its noise "
@@ -78,7 +83,7 @@ def proof(found: PlacementAdvice) -> str:
     if found.bound is None or found.gap is None:
         late = "The search ran out of time. " if found.out_of_time else ""
         return f"{late}Whether another sharing is better by these costs was not proved (method {found.method})."
-    if found.gap < 1e-6:
+    if found.gap < NEAR or found.cost - found.bound <= NEAR:
         return "By these costs no other sharing is better; that is proved."
     late = (
         "The search ran out of time: this is the best that was found, and " if found.out_of_time else "By these costs "

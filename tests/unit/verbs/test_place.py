@@ -74,6 +74,13 @@ def test_without_a_difference_there_is_nothing_to_gain(given):
     assert found.sentence.startswith("Nothing to gain is seen")
 
 
+def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):
+    found = given(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
+    assert found.sentence == (
+        "There is nothing to choose: whatever chance puts together costs the same. It would be t0 with t1."
+    )
+
+
 def test_too_few_rounds_cannot_say_how_sure(given):
     found = given(rounds=2)
     assert found.over_random.noise is None
