@@ -120,8 +120,8 @@ UNCHANGED ?=
 test: debian-packages
 	@rustup target add $(ARM) 2>/dev/null || echo "becalm-clock is not tried for Armv8: rustup cannot add $(ARM)."
 	@command -v clang >/dev/null && $(MAKE) --no-print-directory $(BPF) || echo "Recording by BPF is not tried."
-	@# The first boot of an image and downloads wait, and compilers compute: both at once.
-	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory guests"
+	@# The first boot of an image and downloads wait, and compilers compute: all at once.
+	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory -j2 guests"
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
 
 test-rust: check-tools
