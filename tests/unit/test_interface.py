@@ -14,8 +14,12 @@ from becalm.report.drawn import as_html, as_markdown, home, on_terminal
 from becalm.verbs import KINDS, TABLE, function
 
 COMMANDS = sorted((ROOT / "python/becalm/cli").glob("*.py"))
-ALLOWED = ("becalm.cli", "becalm.report", "becalm.wording", "becalm.units", "becalm.errors", "becalm._version")
-"""What it may import by name besides the package: itself, drawing and wording, and words for what is typed."""
+ALLOWED = (
+    *("becalm.cli", "becalm.report", "becalm.wording"),
+    *("becalm.units", "becalm.errors", "becalm._version", "becalm.values"),
+)
+"""What it may import by name besides the package: itself, drawing and wording, words for what is typed, and how values
+are made."""
 
 TABLES = {"becalm.verbs": {"TABLE"}}
 """The table that lists the verbs."""

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.load.background_load import MIB, own_cpu_ns
 from becalm.load.record import TICK_NS, Load
 from becalm.nouns.run import Run
+from becalm.values import dataclass
 
 
 def _cpu(load: Load, own_ns: float | None) -> float | None:

@@ -21,7 +21,7 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.stats import time_series
-from becalm.stats.arrays import Floats, median_of
+from becalm.stats.arrays import Floats, among, median_of
 from becalm.wording.findings import finding
 
 FEWEST = 20
@@ -64,7 +64,7 @@ def outliers(
     if len(indices) == 0:
         return ()
     record = columns_of(program, CAUSE_COLUMNS)
-    kept = np.isin(record["seq"], history.seqs(program))
+    kept = among(record["seq"], history.seqs(program))
     if not kept.all():
         record = {column: values[kept] for column, values in record.items()}
     return (_outliers(name, wall, indices, record, loads or OwnLoads.of(), several),)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import SLOWER, waterfall
 from becalm.nouns.codec import Json
 from becalm.nouns.run import COLUMNS, Run
-from becalm.stats.arrays import Floats, median_of
+from becalm.stats.arrays import Floats, among, median_of
+from becalm.values import dataclass
 
 SAMPLE = 1000
 """Runs that the usual one is the median of, at most."""
@@ -83,7 +84,7 @@ def _run(record: dict[str, Any], index: int) -> Run:
 
 def _usual(record: dict[str, Any], loads: OwnLoads) -> Times:
     """The median run; with loads, of the runs that have one, SAMPLE of them at most."""
-    chosen = np.flatnonzero(np.isin(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
+    chosen = np.flatnonzero(among(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
     if len(chosen):
         runs = [_run(record, index) for index in chosen[:: -(-len(chosen) // SAMPLE)]]
         own = loads.read([run.seq for run in runs])
@@ -102,7 +103,7 @@ def _excess(values: Floats, index: int) -> float:
     """How much more a run has than the median of the runs of which it is known; NaN where it is not known of this one,
     and perhaps of none."""
     value = float(values[index])
-    return math.nan if math.isnan(value) else value - float(np.nanmedian(values))
+    return math.nan if math.isnan(value) else value - median_of(values[~np.isnan(values)])
 
 
 def _of_record(record: dict[str, Any], index: int) -> Reason:

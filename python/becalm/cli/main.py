@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from becalm._version import VERSION
+from becalm.cli import one_thread
 from becalm.cli.echo import echo
 from becalm.cli.habits import meant
 from becalm.errors import BecalmError, StoreError
@@ -124,6 +125,7 @@ def becalm(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
     gc.set_threshold(GARBAGE)
+    one_thread.ask()
     for stream in (sys.stdout, sys.stderr):
         # Where the locale's encoding lacks a letter, it is written out; a report is no reason for a stack trace.
         if isinstance(stream, io.TextIOWrapper):

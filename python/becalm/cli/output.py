@@ -10,7 +10,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -20,6 +19,7 @@ import becalm
 from becalm._version import SCHEMA, VERSION
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
+from becalm.values import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

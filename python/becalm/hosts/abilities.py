@@ -6,11 +6,11 @@ They are part of a host's facts beside those of its machine, in the same form. V
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.values import dataclass
 
 
 class Ability(StrEnum):

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.hosts.recorded import RecordEvent, Recording

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
@@ -17,6 +16,7 @@ from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
 from becalm.nouns.codec import toml
 from becalm.paths import config_dir, made
+from becalm.values import dataclass
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 

@@ -7,8 +7,10 @@ machine did after the runs it belongs to, and last of all what the block showed 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.load.record import Load, Series

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.nouns.settings_change import Change

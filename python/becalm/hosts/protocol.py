@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
+
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.hosts.abilities import Abilities

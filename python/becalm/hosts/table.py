@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
+
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

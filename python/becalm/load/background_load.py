@@ -10,7 +10,7 @@ Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, unloaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from becalm.load.delay import Circumstances, Delay, delay, mund
@@ -19,6 +19,7 @@ from becalm.load.record import pooled as pooled_load
 from becalm.load.time_accounting import NAMES, Times, middle, of, shared
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
 from becalm.nouns.run import Outcome, Run
+from becalm.values import dataclass
 
 MIB = 1048576.0
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from becalm.load.time_accounting import Times
 from becalm.nouns.codec import Json, finite
+from becalm.values import dataclass
 
 WEIGHTS = (
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,

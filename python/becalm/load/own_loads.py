@@ -6,12 +6,12 @@ So they are read when somebody asks for those of some runs, and never all at onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from becalm.load.record import Load
 from becalm.stats.arrays import Ints
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

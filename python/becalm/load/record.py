@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from becalm.nouns.tables import LoadColumn, load_columns
+from becalm.values import dataclass
 
 
 class Load(NamedTuple):

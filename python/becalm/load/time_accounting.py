@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from becalm.load.record import Load
 from becalm.nouns.codec import Json
 from becalm.nouns.run import Run
 from becalm.nouns.tables import load_columns
+from becalm.values import dataclass
 
 OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""

@@ -12,12 +12,13 @@ Public: Bar, Waterfall, waterfall.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from becalm.load.delay import OWN_CPU, UNLOADED
 from becalm.load.time_accounting import Times
 from becalm.nouns.codec import Json, finite
+from becalm.values import dataclass
 
 REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
     "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",

@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from becalm.nouns.option import option, parsed, refuse_unknown
 from becalm.units import cpu_list, size_bytes
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
+
+from becalm.values import dataclass
 
 Value = str | int | bool
 """A value of a setting as a person or a profile gives it."""

@@ -8,7 +8,6 @@ is in the store.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
 from becalm.stats.arrays import Floats, Ints, Positions
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from becalm.errors import UsageError
 from becalm.nouns import tables
 from becalm.nouns.domain import Domain, Value, text
 from becalm.nouns.settings import Settings
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

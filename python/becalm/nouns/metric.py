@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.nouns.tables import Quantity

@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.settings import Settings
+from becalm.values import dataclass
 
 _KEY = "option"
 

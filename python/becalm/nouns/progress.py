@@ -6,8 +6,9 @@ The verbs tell a listener; the terminal's progress display is one (`becalm.repor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.nouns.metric import Metric

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from becalm.nouns.demand import Demand
+from becalm.values import dataclass
 
 
 class Outcome(StrEnum):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from becalm.nouns.codec import Json
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from becalm.values import dataclass
 
 PATIENCE = 5
 """Where rounds are dropped, so many times the number asked for are made at most."""

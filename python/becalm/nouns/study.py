@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from becalm.nouns.codec import Json
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

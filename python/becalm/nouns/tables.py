@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from becalm.errors import MachineError
+from becalm.values import dataclass
 
 FILE = Path(__file__).parents[1] / "tables.json"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from becalm.nouns.codec import decode, finite
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.notebook import InNotebook
 from becalm.stats.bins import Histogram
+from becalm.values import dataclass
 
 
 class Answer(StrEnum):

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
@@ -16,6 +16,7 @@ from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parsed, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
+from becalm.values import dataclass
 
 
 class Output(StrEnum):

@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from becalm.errors import MachineError, UsageError
 from becalm.nouns.codec import toml
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
+from becalm.values import dataclass
 
 SHIPPED = ("llvm-tips", "pyperf")
 """Profiles that come with becalm, to compare with (docs/tutorials/tune.md)."""

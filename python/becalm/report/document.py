@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from becalm.load.record import Load, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

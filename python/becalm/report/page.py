@@ -8,12 +8,10 @@ asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import resources
-
 from becalm._version import VERSION
 from becalm.errors import UsageError, install
 from becalm.report.table import Table
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +52,7 @@ def filled(template: str, instead: str, **values: object) -> str:
 
 
 def _text(path: str) -> str:
+    # Some 5 ms, for which a report on the terminal need not wait.
+    from importlib import resources
+
     return resources.files("becalm.report").joinpath(path).read_text(encoding="utf-8")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from becalm.values import dataclass
 
 Legend = tuple[tuple[str, str], ...]
 """Columns by their heads, and a sentence or a part of one for each; "" stands for what holds for all of them."""

@@ -61,6 +61,20 @@ def median_of(values: npt.ArrayLike) -> float:
     return float((middle + other) / 2) if last == last else float("nan")
 
 
+def medians_of(rows: Floats) -> Floats:
+    """The median of each row of finite numbers, as numpy's own, without its masked arrays."""
+    low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
+    ordered = np.partition(rows, (low, high), axis=1)
+    found: Floats = (ordered[:, low] + ordered[:, high]) / 2
+    return found
+
+
+def among(numbers: npt.NDArray[np.integer] | Floats, some: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Which of the sequence numbers, whole in any case, are among some. By a table as long as the numbers go, as both
+    are of one study; numpy's own choice sorts where they are few, and imports masked arrays for it."""
+    return np.isin(numbers.astype(np.int64), some, kind="table")
+
+
 def level(alpha: float) -> float:
     """`alpha` itself, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
     if not 0.0 < alpha < 1.0:

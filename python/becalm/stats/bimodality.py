@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.effective_sample_size import effective_size
 from becalm.stats.normal_scores import normal_scores
+from becalm.values import dataclass
 
 LEVEL = 0.01
 FEWEST = 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
 from becalm.stats.root_finding import root
 from becalm.stats.student import betainc, stdtrit
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.stats.arrays import Floats, Positions, level
+from becalm.stats.arrays import Floats, Positions, level, median_of, medians_of
 from becalm.stats.normal import ndtr
 from becalm.stats.paired import Pairs, Score, locate, standard_error, standardised
 from becalm.stats.power import last_critical, pairs_for
 from becalm.stats.sequential import ErrorSpending
 from becalm.stats.student import stdtrit
+from becalm.values import dataclass
 
 FEW = 12
 """Rounds up to which Student's t is looked at, too."""
@@ -113,12 +113,12 @@ class Elimination:
         rest = [index for index in range(self.programs) if not self.out(index)] or list(range(self.programs))
         shared = min(len(log_wall[index]) for index in rest)
         rounds = np.stack([log_wall[index][:shared] for index in rest])
-        own = np.median(rounds - rounds.mean(axis=0), axis=1)
+        own = medians_of(rounds - rounds.mean(axis=0))
         first = rest[int(np.argmin(own))]
 
         def behind(index: int) -> float:
             common = min(len(log_wall[index]), len(log_wall[first]))
-            return float(np.median(log_wall[index][:common] - log_wall[first][:common]))
+            return median_of(log_wall[index][:common] - log_wall[first][:common])
 
         others = (index for index in range(self.programs) if index != first)
         return [first, *sorted(others, key=lambda index: (index not in rest, behind(index)))]

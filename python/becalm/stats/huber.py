@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from becalm.stats.arrays import Floats, quantiles
 from becalm.stats.root_finding import outward, root
+from becalm.values import dataclass
 
 BOUND = 1.345
 """95 % as efficient as the mean on normal data (Holland & Welsch 1977, Commun. Stat. A 6:813)."""

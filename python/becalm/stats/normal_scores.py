@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from becalm.stats.arrays import Floats
 from becalm.stats.effective_sample_size import ROUNDS, correlations
 from becalm.stats.normal import ndtri
+from becalm.values import dataclass
 
 DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
 """From no memory at all to one of 300 runs."""

@@ -21,7 +21,6 @@ beta that is computed from products that a swap leaves alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,7 @@ from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
 from becalm.stats.root_finding import outward, root
 from becalm.stats.sequential import ErrorSpending
+from becalm.values import dataclass
 
 CLIP = 3.0
 """Neighbours count up to three robust standard deviations of d: an outlier next door must not become one here."""

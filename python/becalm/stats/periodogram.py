@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, medians_of, series
 from becalm.stats.normal_scores import memory, normal_scores
+from becalm.values import dataclass
 
 LEVEL = 0.01
 FEWEST = 40
@@ -67,6 +67,6 @@ def period(x: npt.ArrayLike) -> Period:
 def _background(power: Floats, width: int) -> Floats:
     """Median of `width` ordinates around each, over ln 2: the mean of noise, which a line does not raise."""
     stride = max(1, width // 10)
-    middle = np.median(np.lib.stride_tricks.sliding_window_view(power, width)[::stride], axis=1)
+    middle = medians_of(np.lib.stride_tricks.sliding_window_view(power, width)[::stride])
     centres = np.arange(len(middle)) * stride + (width - 1) / 2
     return np.interp(np.arange(len(power)), centres, middle) / math.log(2)

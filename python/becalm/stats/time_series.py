@@ -8,12 +8,11 @@ of their distribution does not matter.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, median_of, quantiles, series
+from becalm.stats.arrays import Floats, median_of, medians_of, quantiles, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
@@ -21,6 +20,7 @@ from becalm.stats.normal import ndtri
 from becalm.stats.normal_scores import memory, normal_scores
 from becalm.stats.periodogram import Period, period
 from becalm.stats.student import gammaincc, stdtr
+from becalm.values import dataclass
 
 __all__ = [
     "LEVEL",
@@ -214,7 +214,5 @@ def _local_median(values: Floats) -> Floats:
     """Median of the WINDOW values around each; at the ends of the first and last WINDOW."""
     width = min(WINDOW, len(values))
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
-    middle = np.concatenate(
-        [np.median(windows[start : start + CHUNK], axis=1) for start in range(0, len(windows), CHUNK)]
-    )
+    middle = np.concatenate([medians_of(windows[start : start + CHUNK]) for start in range(0, len(windows), CHUNK)])
     return np.pad(middle, (width // 2, len(values) - len(middle) - width // 2), mode="edge")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy.typing as npt
 
@@ -12,6 +11,7 @@ from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
 from becalm.stats.student import stdtr, stdtrit
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from becalm.values import dataclass
 
 Row = tuple[Any, ...]
 

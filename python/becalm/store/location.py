@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import quote, urlsplit
 from becalm.errors import StoreError, install
 from becalm.paths import data_dir
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
+from becalm.values import dataclass
 
 MEMORY = ":memory:"
 

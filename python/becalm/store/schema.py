@@ -8,11 +8,10 @@ Public: Column, Table, the tables by name, TABLES in the order in which they are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from becalm.nouns.run import Outcome
 from becalm.nouns.tables import load_columns, run_columns
 from becalm.store.database import Dialect
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

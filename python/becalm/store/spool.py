@@ -19,7 +19,6 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
@@ -28,6 +27,7 @@ from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import made, spool_dir, state_dir
 from becalm.store.store import Store
+from becalm.values import dataclass
 
 SUFFIX = ".spool"
 ASIDE = ".aside"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from becalm.analysis.comparison import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, outliers, unknown
 from becalm.errors import Interrupted, WorkloadError
@@ -24,7 +22,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
-from becalm.stats.arrays import Floats, Positions
+from becalm.stats.arrays import Floats, Positions, among
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
@@ -144,14 +142,14 @@ def _printed(looks: Looks, kept: Kept, program: int) -> Floats | None:
     if looks.history.metric is None:
         return None
     seqs, values = kept.metrics(program)
-    return values[np.isin(seqs, looks.history.seqs(program))]
+    return values[among(seqs, looks.history.seqs(program))]
 
 
 def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
     if not looks.history.dropped:
         return kept.averages(program)
     found = kept.columns(program, ("seq", *AVERAGED))
-    mine = np.isin(found["seq"], looks.history.seqs(program))
+    mine = among(found["seq"], looks.history.seqs(program))
     return averages({name: found[name][mine] for name in AVERAGED})
 
 

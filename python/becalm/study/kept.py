@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from becalm.load.record import Series
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.report.document import Document
 from becalm.store import Store
+from becalm.values import dataclass
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 

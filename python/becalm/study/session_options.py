@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
@@ -21,6 +21,7 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.study.profile import named
+from becalm.values import dataclass
 
 WHERE = f"Where: {forms()}, or a name of `becalm host`."
 

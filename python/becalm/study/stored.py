@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
@@ -17,6 +17,7 @@ from becalm.report.document import Document, by_program
 from becalm.report.formats import read
 from becalm.stats.arrays import Floats
 from becalm.store import Store, elsewhere, recover
+from becalm.values import dataclass
 from becalm.wording.measurement import damaged_runs, left_elsewhere, recovered
 
 Warned = Callable[[str], None]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from becalm.errors import UsageError
+from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.verbs.bisect import bisect as bisect

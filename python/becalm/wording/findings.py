@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from becalm.nouns.verdict import Finding
+from becalm.values import dataclass
 
 Numbers = Mapping[str, Any]
 

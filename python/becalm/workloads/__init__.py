@@ -15,12 +15,12 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Unpack, cast
 
 from becalm.errors import UsageError
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.values import dataclass
 from becalm.workloads.asked import Asked
 
 

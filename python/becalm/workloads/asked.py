@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from becalm.nouns.metric import Response
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields, shell_of
+from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,21 @@ import atexit, json, sys
 atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.__stdout__, flush=True))
 """
 
+COMPILED = """
+import atexit, json, sys
+
+def found():
+    from becalm import values
+    for module in [module for name, module in sys.modules.items() if name.startswith("becalm.")]:
+        for made in vars(module).values():
+            frozen = isinstance(made, type) and getattr(vars(made).get("__dataclass_params__"), "frozen", False)
+            if frozen and made.__module__ == module.__name__ and made.__setattr__ is not values._assign:
+                yield f"{made.__module__}.{made.__name__}"
+
+atexit.register(lambda: print(json.dumps(sorted(found())), file=sys.__stdout__, flush=True))
+"""
+"""At the end, the names of all frozen values whose methods were compiled when their class was made."""
+
 START = "from becalm.cli.main import main; main()"
 STORELESS = ("sqlite3", "numpy", "rich")
 NEVER = (
@@ -88,8 +103,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 141),
-        (["run", "--", "true"], 135),
+        (["compare", "true", "false"], 143),
+        (["run", "--", "true"], 137),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
@@ -101,18 +116,25 @@ def test_before_the_first_run(tmp_path: Path, words: list[str], most: int) -> No
     assert len(own) <= most, own
 
 
+@pytest.mark.parametrize("words", [["compare", "--runs", "40", "true", "false"], ["run", "--", "true"]], ids=" ".join)
+def test_values_are_made_without_compiling(tmp_path: Path, words: list[str]) -> None:
+    """Frozen values of a short measurement are made by `becalm.values`, which compiles what is used."""
+    assert imported(tmp_path, COMPILED, words) == []
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["compare", "--help"], ["run", "--help"]], ids=" ".join)
 def test_without_a_store(tmp_path: Path, words: list[str]) -> None:
     """Help needs neither arrays nor the database nor a terminal library."""
     assert beyond(imported(tmp_path, AT_THE_END, words), (*NEVER, *STORELESS)) == []
 
 
+@pytest.mark.parametrize("runs", ["3", "40"])
 @pytest.mark.parametrize("words", [["compare", "true", "true"], ["run", "--", "true"]], ids=lambda given: given[0])
-def test_a_whole_measurement(tmp_path: Path, words: list[str]) -> None:
-    """What is computed and said of a short one needs no masked arrays, which numpy's own median imports."""
-    found = imported(tmp_path, AT_THE_END, [words[0], "--runs", "3", "--warmup", "0", *words[1:]])
+def test_a_whole_measurement(tmp_path: Path, words: list[str], runs: str) -> None:
+    """What is computed and said of a short one needs no page, and no masked arrays, which numpy's median imports."""
+    found = imported(tmp_path, AT_THE_END, [words[0], "--runs", runs, "--warmup", "0", *words[1:]])
     assert "becalm.stats.arrays" in found
-    assert beyond(found, ("numpy.ma", "scipy", "jinja2", "matplotlib")) == []
+    assert beyond(found, ("numpy.ma", "scipy", "jinja2", "matplotlib", "importlib.resources")) == []
 
 
 def test_list(tmp_path: Path) -> None:

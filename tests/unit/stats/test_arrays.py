@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.stats.arrays import median_of, quantile, quantiles, series
+from becalm.stats.arrays import among, median_of, medians_of, quantile, quantiles, series
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -36,3 +36,19 @@ def test_the_median_of_nothing_is_unknown() -> None:
 def test_what_is_no_number_is_named_with_its_place() -> None:
     with pytest.raises(ValueError, match="The times holds nan at position 1"):
         series([1.0, float("nan")], "The times")
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 8, 21])
+def test_medians_of_rows(width: int) -> None:
+    """As numpy's own, for rows of odd and even length."""
+    rows = np.random.default_rng(width).lognormal(size=(13, width))
+    assert medians_of(rows).tolist() == np.median(rows, axis=1).tolist()
+
+
+@pytest.mark.parametrize("some", [[], [7], [0, 3, 9], [999_999]], ids=str)
+@pytest.mark.parametrize("kind", [np.float64, np.int64])
+def test_numbers_among_some(some: list[int], kind: type[np.float64] | type[np.int64]) -> None:
+    """As numpy's own, also for few numbers far apart, and for those of a record, which are floats."""
+    numbers = np.array([0, 7, 3, 999_999, 3], kind)
+    assert among(numbers, np.array(some, np.int32)).tolist() == [each in some for each in numbers]
+    assert among(numbers[:0], np.array(some, np.int32)).tolist() == []

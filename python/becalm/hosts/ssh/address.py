@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from becalm.errors import UsageError
+from becalm.values import dataclass
 
 # What may not be in a name or user: nothing that a shell in somebody's ProxyCommand (%h, %r) could read as more than
 # a word, and nothing that ssh could read as an option.

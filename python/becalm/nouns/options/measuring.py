@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from becalm.errors import UsageError
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.units import fraction, limit_ns
+from becalm.values import dataclass
 
 
 def share(given: float | str) -> float:
@@ -97,7 +97,7 @@ class RunOptions(StudyOptions):
         """As of every kind; a number of rounds alone means no limit in time."""
         if given.get("budget") is None and given.get("runs") is not None:
             given = {**given, "budget": "none"}
-        return super(RunOptions, cls).of(given)
+        return super(RunOptions, cls).of(given)  # noqa: UP008 - a class with slots is made anew, and super() knows the old
 
     @property
     def goal(self) -> StoppingRule:

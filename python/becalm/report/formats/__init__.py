@@ -11,13 +11,13 @@ import importlib
 import json
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from becalm.errors import UsageError
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
+from becalm.values import dataclass
 
 
 class Reader(Protocol):
