@@ -1,8 +1,11 @@
 """A search for the fastest settings on this machine: its factors are really put on the program, and nothing stays."""
 
+import shlex
+
 import pytest
 
 import becalm
+from becalm.errors import WorkloadError
 from becalm.nouns.run import Outcome
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.store import Store
@@ -49,3 +52,22 @@ def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices
 def test_a_range_beyond_what_the_kernel_takes_is_refused_before_anything_runs(own_directories, slices):
     with pytest.raises(becalm.UsageError, match="reaches beyond what it takes"):
         becalm.tune(["true"], factors=["slice_ns=0.01..1ms"], **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "given"),
+    [
+        (["sh", "-c", "echo bad >&2; exit 3"], r"(?s)failed with exit code 3\. .*bad", {}),
+        (["no-such-program-anywhere"], 'There is no program "no-such-program-anywhere"', {}),
+        (
+            ["echo", '{"a": {"c": 3}}'],
+            r"json:a\.b is not in what it printed: there is no a\.b",
+            {"minimize": "metric", "metric": "json:a.b,unit=s"},
+        ),
+    ],
+    ids=["fails", "missing", "prints no metric"],
+)
+def test_the_cost_of_a_program_that_cannot_be_measured_is_not_told(command, said, given):
+    with pytest.raises(WorkloadError, match=said) as caught:
+        becalm.tune_cost([shlex.join(command)], **{"minimize": "time", "factors": ["nice=0..19"], **given})
+    assert "warm-up" not in str(caught.value), "what was tried were pilot runs"

@@ -173,7 +173,7 @@ class _Search:
         self.short = self.room < len(self.factors) + FEWEST
         if self.short:
             return
-        yield from self.ask(places, f"a simplex about the middle of {len(self.factors)} ranges", control=True)
+        yield from self.ask(places, f"a simplex about the middle of {_ranges(len(self.factors))}", control=True)
 
     def going(self) -> bool:
         """Whether there is more to measure."""
@@ -269,6 +269,10 @@ class _Search:
         factor, share = step[0].factor, min(value for _, value, _ in self._seen) > 0
         places = [place[factor] for place, _, _ in self._seen if place is not None]
         return said + stepped(self.factors[factor], step[0].edge, places, step[1], share=share)
+
+
+def _ranges(count: int) -> str:
+    return "one range" if count == 1 else f"{count} ranges"
 
 
 def _simplex(count: int, rng: np.random.Generator) -> Floats:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import UsageError, WorkloadError
-from becalm.hosts import MeasureRequest, runs_of
+from becalm.hosts import MeasureRequest, RunText, runs_of
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
 from becalm.nouns.workload import Workload
 from becalm.stats.arrays import Floats
 from becalm.study.session import StudySession
+from becalm.wording import measurement
 
 KERNEL_ITERATIONS = 4_000_000
 """Of the first run of the built-in kernel; the study's kernel is made as long as the programs, within limits."""
@@ -29,18 +31,24 @@ ENOUGH_NS = 20e9
 
 
 def pilot_runs(
-    opened: StudySession, programs: Sequence[Workload], *, several: bool = False
+    opened: StudySession, programs: Sequence[Workload], *, several: bool = False, alone: bool = False
 ) -> tuple[Workload | None, list[Run]]:
-    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these."""
+    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these.
+
+    `alone`: nothing comes after them that would say why a program fails. Raises WorkloadError and UsageError then.
+    """
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
     pilots: list[Run] = []
+    texts: dict[int, str] = {}
     unit = 0.0
     with contextlib.suppress(WorkloadError, UsageError):
         unit = _shortest(_made(opened, kernel, 3))
-    with contextlib.suppress(WorkloadError, UsageError):
-        if unit or several:
+    with contextlib.suppress(*(() if alone else (WorkloadError, UsageError))):
+        if unit or several or alone:
             for index, each in enumerate(programs):
-                _add(opened, each, index, SEVERAL if several else 1, pilots)
+                _add(opened, each, index, SEVERAL if several or alone else 1, pilots, texts)
+            if alone:
+                _refuse_failing(programs, pilots, texts)
             wanted = max((_shortest([run]) for run in pilots), default=0.0)
             wanted = min(max(wanted, KERNEL_NS[0]), KERNEL_NS[1])
             if unit:
@@ -48,21 +56,37 @@ def pilot_runs(
     return None, pilots
 
 
-def _add(opened: StudySession, program: Workload, index: int, runs: int, pilots: list[Run]) -> None:
+def _add(
+    opened: StudySession, program: Workload, index: int, runs: int, pilots: list[Run], texts: dict[int, str]
+) -> None:
     """Pilot runs of one program, one after the other, as long as they are short and end well."""
     spent = 0.0
     for _ in range(runs):
-        found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots))]
+        found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots), texts)]
         pilots += found
         spent += sum(run.wall_ns for run in found)
         if spent > ENOUGH_NS or any(run.outcome != Outcome.OK for run in found):
             return
 
 
-def _made(opened: StudySession, workload: Workload, runs: int, first: int = 0) -> list[Run]:
+def _made(
+    opened: StudySession, workload: Workload, runs: int, first: int = 0, texts: dict[int, str] | None = None
+) -> list[Run]:
     opened.host.define([workload], [NO_SETTINGS])
     block = Block(tuple(Step(0, 0, 0, PILOT) for _ in range(runs)))
-    return list(runs_of(opened.host.measure(MeasureRequest(first, block))))
+    events = list(opened.host.measure(MeasureRequest(first, block)))
+    if texts is not None:
+        texts |= {each.seq: each.stderr for each in events if isinstance(each, RunText)}
+    return list(runs_of(events))
+
+
+def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: Mapping[int, str]) -> None:
+    """Raises WorkloadError for a program that failed in its pilot runs: nothing can be said of what it would take."""
+    for run in pilots:
+        if run.outcome != Outcome.OK:
+            program = programs[run.workload]
+            numbers = failure_numbers(run, texts.get(run.seq, ""), 0, program)
+            raise WorkloadError(measurement.failure(program.name, {**numbers, "warmup": False}))
 
 
 def _shortest(found: Sequence[Run]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -81,9 +82,12 @@ def search_fit(
         slow = sum(sample.slow for *_, sample in alike)
         noticed.append(finding("censored", {"failed": failed, "trials": len(responses), "slow": slow}))
     try:
-        return fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed)), noticed
+        made = fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed))
     except UsageError as error:
         return None, [*noticed, finding("no_fit", {"why": str(error)})]
+    # What to do next is another thing here than with a sheet.
+    told = tuple(finding(each.kind, {**each.numbers, "search": True}, each.program) for each in made.findings)
+    return replace(made, findings=told), noticed
 
 
 def _response(metric: Metric | None) -> str:

@@ -168,10 +168,11 @@ def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOpt
 
 
 def _prepared(
-    opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, several: bool = False
+    opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, alone: bool = False
 ) -> tuple[TuneOptions, Workload | None, list[Run]]:
-    """The options with what the host allows, the built-in kernel, and pilot runs of the programs, `several` of each."""
-    kernel, pilots = pilot_runs(opened, programs, several=several or options.minimize == "time")
+    """The options with what the host allows, the built-in kernel, and pilot runs of the programs, several of each where
+    they are `alone`, with no study after them."""
+    kernel, pilots = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
     options = replace(
         options,
@@ -200,7 +201,7 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     made = _made(programs, session, program, Response.of(given))
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
-        options, _, pilots = _prepared(opened, options, made, tried, several=True)
+        options, _, pilots = _prepared(opened, options, made, tried, alone=True)
         return _cost(options, short([each.name for each in made]), pilots, session.seed or 0)
 
 

@@ -38,6 +38,8 @@ WANTED = {"min": "smallest", "max": "largest", "target": "nearest to the target"
 
 def number(value: float, digits: int = 4) -> str:
     """A number to so many significant digits; a dash where there is none."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     return "–" if math.isnan(value) else f"{value:.{digits}g}"
 
 

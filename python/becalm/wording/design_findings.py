@@ -1,4 +1,7 @@
-"""Sentences of findings of a filled design: what is wrong or doubtful with a fit, and what to do next."""
+"""Sentences of findings of a filled design: what is wrong or doubtful with a fit, and what to do next.
+
+A fit of the trials of `becalm tune` has `search` among its numbers: what can be done next is another thing there.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ def lack_of_fit(response: str, n: Numbers) -> str:
         f"The {MODELS[n['model']]} model of {response} does not fit: it misses by more than repeated runs differ "
         f"(lack of fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
     )
+    if n.get("search"):
+        return (
+            said + "Next: narrower ranges about what was found (--factor), or --design composite, to see what bends it."
+        )
     if n["larger"]:
         return said + f"Next: --model {n['larger'][0]}."
     if n["power"] is not None:
@@ -29,18 +36,20 @@ def lack_of_fit(response: str, n: Numbers) -> str:
 
 def no_effect(response: str, n: Numbers) -> str:
     """Nothing was found."""
+    more = "More trials (--most-runs)" if n.get("search") else "More runs (becalm design … --replicates)"
     return (
-        f"Nothing that was varied changes {response} visibly. More runs (becalm design … --replicates) or wider ranges "
-        f"would show effects below {number(n['detectable'], 3)}."
+        f"Nothing that was varied changes {response} visibly. {more} or wider ranges would show effects below "
+        f"{number(n['detectable'], 3)}."
     )
 
 
 def saturated(response: str, n: Numbers) -> str:
     """No run is left for the error."""
     real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None stands out. "
+    more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
         f"The {MODELS[n['model']]} model of {response} takes all runs, and none is left for its error. {real}Next: "
-        "centre points or replicates, with the factors that matter."
+        f"{more}, with the factors that matter."
     )
 
 
@@ -56,10 +65,14 @@ def aliased_terms(response: str, n: Numbers) -> str:
 
 def partly_aliased(response: str, n: Numbers) -> str:
     """Each factor's effect holds parts of interactions."""
+    more = (
+        "more trials (--most-runs)."
+        if n.get("search")
+        else "the foldover as a second block; the design's own command with the same --seed and --fold all writes it."
+    )
     return (
         f"Each factor's effect on {response} holds up to {number(n['share'], 2)} of an interaction of two others: a "
-        "large one can hide a factor, or feign one. Next: the foldover as a second block; the design's own command "
-        "with the same --seed and --fold all writes it."
+        f"large one can hide a factor, or feign one. Next: {more}"
     )
 
 
@@ -87,17 +100,19 @@ def fit_outlier(response: str, n: Numbers) -> str:
     """A run far from what all others say."""
     return (
         f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
-        f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened, and make it again."
+        f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened"
+        + (": becalm explain." if n.get("search") else ", and make it again.")
     )
 
 
 def influential(response: str, n: Numbers) -> str:
     """Runs that rule the fit."""
+    again = f" Make {'it' if len(n['runs']) == 1 else 'them'} again."
     return (
         f"The model of {response} hangs on {'run' if len(n['runs']) == 1 else 'runs'} "
         f"{listed([str(r) for r in n['runs']])} "
-        f"(Cook's distance {number(n['cook'], 3)} of run {n['run']}). Make {'it' if len(n['runs']) == 1 else 'them'} "
-        "again."
+        f"(Cook's distance {number(n['cook'], 3)} of run {n['run']})."
+        + (" Do not use its optimum as it is." if n.get("search") else again)
     )
 
 
@@ -119,10 +134,8 @@ def overfitted(response: str, n: Numbers) -> str:
 
 def untested_fit(response: str, n: Numbers) -> str:
     """Without replicates the fit cannot be tested."""
-    return (
-        f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice in one "
-        "block. Repeat centre points."
-    )
+    said = f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice"
+    return f"{said}." if n.get("search") else f"{said} in one block. Repeat centre points."
 
 
 def at_border(response: str, n: Numbers) -> str:
@@ -130,7 +143,8 @@ def at_border(response: str, n: Numbers) -> str:
     where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
     return (
         f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
-        f"{where} beyond it. Next: a design whose ranges go on there, where the machine allows it."
+        f"{where} beyond it. Next: a {'--factor' if n.get('search') else 'design'} whose "
+        f"{'range goes' if n.get('search') else 'ranges go'} on there, where the machine allows it."
     )
 
 
@@ -155,7 +169,7 @@ def missing_runs(response: str, n: Numbers) -> str:
     """Empty cells."""
     return (
         f"{counted(n['missing'], 'run')} of {n['missing'] + n['runs']} have no value of {response} and were left "
-        "out: the design is no longer balanced. Make them if you can."
+        f"out: the design is no longer balanced.{'' if n.get('search') else ' Make them if you can.'}"
     )
 
 

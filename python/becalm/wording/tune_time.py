@@ -67,8 +67,10 @@ def seen(each: ArmComparison) -> str:
 
 
 def _deviation(each: ArmComparison) -> str:
-    """What becomes of the standard deviation."""
+    """What becomes of the standard deviation; nothing where no run differs from another."""
     if each.deviation is None or not 0 < each.deviation.value < math.inf:
+        return ""
+    if each.deviation.low == each.deviation.high == 1:
         return ""
     if each.deviation.low > 1:
         return f" Its standard deviation falls {factor(each.deviation)}-fold ({ends(each.deviation)})."

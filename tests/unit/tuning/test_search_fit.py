@@ -54,3 +54,11 @@ def test_too_few_runs_for_so_many_factors_are_told():
     found, (noticed,) = searched(ranges(20), 22)
     assert found is None
     assert "20 settings were varied in 22 runs, too few for a polynomial" in noticed.sentence
+
+
+def test_findings_of_a_search_know_that_they_are():
+    found, _ = searched(ranges(3), 30)
+    assert found.findings
+    assert all(each.numbers["search"] for each in found.findings)
+    border = next(each for each in found.findings if each.kind == "at_border")
+    assert "Next: a --factor whose range goes on there" in border.sentence

@@ -6,6 +6,7 @@ import pytest
 
 from becalm.nouns.verdict import Interval
 from becalm.wording.design import designed, interval, number, p_value
+from becalm.wording.findings import finding
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,29 @@ def test_a_fraction_says_what_it_cannot_tell():
     assert "16 runs of 6 factors (16 cube)" in found.sentence
     assert "Fraction of resolution IV: I = ABCE = BCDF = ADEF." in found.sentence
     assert "Letters: A f0" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        ("lack_of_fit", {"model": "linear", "p_value": 0.01, "larger": ("2fi",), "power": None, "curvature": True}),
+        ("no_effect", {"detectable": 1.0, "mean": 2.0, "runs": 5}),
+        ("saturated", {"model": "2fi", "real": ()}),
+        ("partly_aliased", {"share": 0.3}),
+        ("fit_outlier", {"run": 3, "studentised": 5.0, "p_value": 0.001}),
+        ("influential", {"runs": (3,), "run": 3, "cook": 2.0}),
+        ("untested_fit", {"model": "linear"}),
+        ("at_border", {"factors": ("a",), "goal": "min"}),
+        ("missing_runs", {"missing": 1, "runs": 4}),
+    ],
+)
+def test_what_to_do_next_of_a_search_is_no_option_of_a_sheet(kind, numbers):
+    told = finding(kind, {**numbers, "search": True}, "time").sentence
+    assert told != finding(kind, numbers, "time").sentence
+    assert told.endswith(".")
+    for each in ("becalm design", "--model", "--transform", "--replicates", "--seed", "centre points", "again"):
+        assert each not in told
+
+
+def test_what_has_no_end_is_no_word():
+    assert (number(math.inf), number(-math.inf), number(math.nan)) == ("∞", "-∞", "–")

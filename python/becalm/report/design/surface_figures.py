@@ -199,7 +199,7 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
             corner = ends[0]
             name = folded(labelled(factor), SHORT)
             axis.set_label_text(name)
-            axis.labelpad = 6 + 6 * name.count("\n")
+            axis.labelpad = 9 + 6 * name.count("\n")
             axis.set_tick_params(pad=-1, labelsize=8.5)
             # Away from the corner, on the side where each axis goes.
             side_of = "left" if (axis is axes.xaxis) == (response.goal.kind == "min") else "right"

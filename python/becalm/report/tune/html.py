@@ -49,6 +49,7 @@ def page(found: TuneVerdict) -> str:
         profile=sentences.profile(found) if found.settings else "",
         parts=tuple(_parts(found)),
         surfaces=_surfaces(found),
+        fitted=response.trials(found),
         noticed=() if found.fit is None else found.fit.findings,
         later=tuple(_later(found)),
         files=production_files(found),

@@ -17,6 +17,15 @@ def name(found: TuneVerdict) -> str:
     return "time" if found.metric is None else found.metric.name
 
 
+def trials(found: TuneVerdict) -> str:
+    """The head of what was fitted to the trials of the search; a metric that is to be large was fitted turned."""
+    unit, what = "seconds", "time"
+    if found.metric is not None:
+        turned, unit = found.metric.higher, "" if found.metric.higher else found.metric.unit
+        what = f"1/{found.metric.name}" if turned else found.metric.name
+    return f"What the trials of the search say ({what}{f' in {unit}' if unit else ''})"
+
+
 def axis(found: TuneVerdict, unit: str) -> str:
     """What an axis of it is called."""
     return f"{name(found)}, {unit}" if unit else name(found)

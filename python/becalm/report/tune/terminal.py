@@ -59,17 +59,17 @@ def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
             if picture := _forest(mine, found, plain):
                 yield picture
     if found.fit is not None:
-        yield from _surface(found.fit, plain)
+        yield from _surface(found.fit, response.trials(found), plain)
     if found.findings:
         yield findings(found.findings, plain)
     more = "" if found.study is None else f" Whole report: becalm export {found.study} --format html --to FILE."
     yield Text(tables.facts(found) + more, "" if plain else "dim")
 
 
-def _surface(fit: DesignFit, plain: bool) -> Iterator[RenderableType]:
+def _surface(fit: DesignFit, title: str, plain: bool) -> Iterator[RenderableType]:
     """What was fitted to the trials of the search."""
     said = [Text(line) for line in fit.sentence.splitlines()]
-    yield Group(Text("What the trials of the search say (time in seconds)", "" if plain else "bold"), *said)
+    yield Group(Text(title, "" if plain else "bold"), *said)
     if fit.findings:
         yield findings(fit.findings, plain)
     # A constant has a table of models, which says why, and nothing else to tell.
