@@ -47,7 +47,7 @@ def test_who_runs_when_is_recorded_there_as_here(guest, by):
     (end,) = [each for each in events if isinstance(each, Recorded)]
     rows = [row for each in events if isinstance(each, Records) for row in each.rows]
     assert (counting.by, counting.cpus) == (by, "0-2")
-    assert end.trouble == {"lost": 0, "shared": 0, "offline": 0}
+    assert end.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
     whats = [row["what"] for row in rows]
     assert {"exit": {"task": started.pid}} in whats
     # It waited for each of them.

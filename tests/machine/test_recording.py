@@ -103,7 +103,7 @@ def test_a_program_is_recorded_from_its_first_instruction_on(host, by):
     # 30 MiB were touched, 256 pages each, on whichever CPUs.
     first, last = ({each["cpu"]: each["references"] for each in order} for order in (reversed(rows), rows))
     assert sum(last[cpu] - first[cpu] for cpu in last) > 30 * 200
-    assert end.trouble == {"lost": 0, "shared": 0, "offline": 0}
+    assert end.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
 
 
 def test_programs_in_the_kernel_and_counters_tell_the_same(host):
@@ -126,7 +126,7 @@ def test_programs_in_the_kernel_and_counters_tell_the_same(host):
         begun.wait()
         child.communicate(b"\n")
         (seen, end), (expected, of_other) = this.result(60), other.result(60)
-    assert end.trouble == of_other.trouble == {"lost": 0, "shared": 0, "offline": 0}
+    assert end.trouble == of_other.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
     assert visits(seen, child.pid) == visits(expected, child.pid)
     assert sum(faults for _, faults in visits(seen, child.pid)) > 30 * 200
 
@@ -188,6 +188,23 @@ def test_another_users_pages_need_root():
             assert "perf_event_paranoid" in answer["message"]
     finally:
         agent.close()
+
+
+UNTYPED = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" -m becalm sweetspots --by bpf --events faults -- true'
+"""As on a kernel that does not describe its types, for this process alone."""
+
+
+def test_a_kernel_without_its_own_types_is_named_with_what_does_without(host):
+    able(host, "bpf")
+    if not Path("/sys/kernel/btf").is_dir():
+        pytest.skip("this kernel does not describe its types anyway")
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", UNTYPED, sys.executable], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    words = " ".join(done.stderr.split())
+    assert "does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read" in words
+    assert "Without BPF the same is recorded: leave --by bpf out." in words
 
 
 def test_nobody_who_reads_costs_no_memory_and_is_told(host, by):

@@ -42,6 +42,7 @@ class WithCommand(click.Command):
     help="With --at-sweetspot, account -- CMD: wait no longer.  [100ms]",
 )
 @click.option("--events", metavar="NAME", help="With those two: llc, ws_turnover, faults or auto.  [auto]")
+@click.option("--by", metavar="NAME", help="With those two: record by perf, or by bpf.  [perf]")
 @click.option("--llc", metavar="same|other", help="Only to CPUs of the same, or of another last-level cache.")
 @click.option("--keep", is_flag=True, help="It stays there until `becalm reset`.")
 @click.option(
@@ -107,7 +108,7 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
         echo(each)
 
 
-OF_SIMULATED = ("at_sweetspot", "limit", "events", "duration")
+OF_SIMULATED = ("at_sweetspot", "limit", "events", "by", "duration")
 OF_PROCESS = ("at_sweetspot", "duration", "reuse", "cache")
 """Options that do not belong to `account WORKLOAD`, and to `account -- CMD`."""
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from becalm.errors import UsageError
 from becalm.hosts.events import OfRecording
 
 SETS = ("llc", "faults", "ws_turnover")
@@ -22,6 +23,13 @@ miss ratio."""
 
 MEANS = ("perf", "bpf")
 """What tells of switches: groups of counters of the kernel's, or programs in the kernel where the agent has them."""
+
+
+def known_means(by: str) -> str:
+    """One of MEANS. Raises UsageError for another word."""
+    if by not in MEANS:
+        raise UsageError(f"Nothing is recorded by {by!r}, but by: {', '.join(MEANS)}.")
+    return by
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,8 @@ class Records(OfRecording):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(OfRecording):
-    """The end. `trouble`: records `lost`, times that others `shared` the counters, CPUs that went `offline`.
+    """The end. `trouble`: records `lost`, times that others `shared` the counters, that they were
+    `unread` as a CPU went, CPUs that went `offline`.
 
     `ended`: the process has ended; None where none was followed.
     """

@@ -24,6 +24,10 @@ KINDS: Mapping[str, tuple[int, ...]] = {"llc": (0, 1, 2), "ws_turnover": (1,), "
 """Types of sweet spots that each can show."""
 
 ORDER = tuple(KINDS)
+
+OF_SWITCHES = tuple(each for each in ORDER if each != "ws_turnover")
+"""What is counted at switches, by either means: pages are looked at, which programs in the kernel do not."""
+
 LEAST_BATCH_NS = 1_000_000
 
 
@@ -68,15 +72,18 @@ class Counted:
 
 
 @contextmanager
-def begin(host: Host, process: Process, events: str, window_ns: int) -> Iterator[Counted | tuple[str, ...]]:
-    """Count a process on a host that does nothing else meanwhile; `events`: one of ORDER, or "auto".
+def begin(
+    host: Host, process: Process, events: str, window_ns: int, by: str = "perf"
+) -> Iterator[Counted | tuple[str, ...]]:
+    """Count a process on a host that does nothing else meanwhile; `events`: one of ORDER, or "auto"; `by`: of MEANS.
 
-    Gives why nothing can be counted, in sentences, where nothing can. Raises what one that was named is refused by.
+    Gives why nothing can be counted, in sentences, where nothing can. Raises what events that were named are
+    refused by, and BPF, which is always named.
     """
     why: list[str] = []
-    for name in ORDER if events == "auto" else (events,):
+    for name in order(events, by):
         told: queue.Queue[RecordEvent | BaseException | None] = queue.Queue()
-        recording = Recording(name, window_ns, batch_ns=max(LEAST_BATCH_NS, window_ns // 2))
+        recording = Recording(name, window_ns, batch_ns=max(LEAST_BATCH_NS, window_ns // 2), by=by)
         reader = threading.Thread(target=_read, args=(host, recording, process, told), daemon=True)
         reader.start()
         first = told.get()
@@ -93,7 +100,16 @@ def begin(host: Host, process: Process, events: str, window_ns: int) -> Iterator
             host.stop()
             reader.join()
         return
+    if by != "perf":
+        raise RefusedError(why[0])
     yield tuple(why)
+
+
+def order(events: str, by: str) -> Sequence[str]:
+    """What is tried to be counted, one after the other, the best first."""
+    if events != "auto":
+        return (events,)
+    return ORDER if by == "perf" else OF_SWITCHES
 
 
 def _read(

@@ -10,6 +10,7 @@ from pathlib import Path
 from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
+from becalm.hosts.recorded import known_means
 from becalm.migration.migrated import Migrated
 from becalm.study import counted_stream, moving_target, running_tasks
 from becalm.study.one_move import LEAST_LOADED, planned, said
@@ -35,6 +36,7 @@ def migrate(
     window: float | str | None = None,
     limit: float | str | None = None,
     events: str | None = None,
+    by: str | None = None,
     llc: str | None = None,
     keep: bool = False,
     duration: float | str | None = None,
@@ -55,6 +57,7 @@ def migrate(
         limit: it is moved after so long in any case, at most "100ms", which is the default.
         events: what is counted: "llc" (the last-level cache), "ws_turnover" (pages it newly uses), "faults" (type 0
             alone), or "auto", the first of these that the machine can.
+        by: what tells of switches: "perf", or "bpf" where the agent was built with programs for the kernel.
         llc: only to CPUs of the "same" or another ("other") last-level cache than the one where it runs.
         keep: it stays there until `reset`. Otherwise it has its CPUs back at the end of this call.
         duration: that is after so long, seconds or text ("10min"); None: when it ends, or at Ctrl-C.
@@ -71,9 +74,10 @@ def migrate(
         raise UsageError("A process that is kept there has no time at which it comes back: leave one of both out.")
     if llc is not None and llc not in moving_target.LLC:
         raise UsageError(wording.other_llc(llc, moving_target.LLC))
-    for option, value in (("rules", rules), ("window", window), ("limit", limit), ("events", events)):
+    for option, value in (("rules", rules), ("window", window), ("limit", limit), ("events", events), ("by", by)):
         if value is not None and not at_sweetspot:
             raise UsageError(wording.belongs(f"--{option}"))
+    means = known_means(by or "perf")
     move = planned(pid, cpu, llc, root)
     with contextlib.ExitStack() as on_machine:
         machine = on_machine.enter_context(hosts.open(host, Access(sudo=sudo, title=TITLE)))
@@ -83,7 +87,7 @@ def migrate(
             asked = move.rules(rules or "rise", window, limit)
             on_machine.enter_context(move.prepared(machine))
             counter = on_machine.enter_context(hosts.open(host, Access(sudo=sudo, title=TITLE)))
-            with counted_stream.begin(counter, move.process, events or "auto", asked.window_ns) as stream:
+            with counted_stream.begin(counter, move.process, events or "auto", asked.window_ns, means) as stream:
                 waited = move.awaited(stream, asked)
             move = move.anew()
         process, settings, done = move.process, move.setting(), move.described(waited)

@@ -10,7 +10,7 @@ from typing import Any
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText
-from becalm.hosts.recorded import Recording
+from becalm.hosts.recorded import Recording, known_means
 from becalm.migration import live_account
 from becalm.migration.live_account import LEAST_ROUNDS, QUANTITIES, LiveAccounted
 from becalm.migration.rules import WINDOW_NS, rules_named
@@ -19,7 +19,7 @@ from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 from becalm.study import moving_target, one_move
-from becalm.study.counted_stream import LEAST_BATCH_NS, ORDER
+from becalm.study.counted_stream import LEAST_BATCH_NS, order
 from becalm.study.moved_runs import ARMS, LAST, MovedRun, Moving
 from becalm.study.recorded_move import Asked
 from becalm.units import duration_ns
@@ -41,6 +41,7 @@ def account_command(
     window: float | str | None = None,
     limit: float | str | None = None,
     events: str = "auto",
+    by: str = "perf",
     seed: int = 0,
     host: str | Host = "local",
     sudo: bool = False,
@@ -56,7 +57,7 @@ def account_command(
         command: a program that ends by itself.
         to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
         moves: rounds, 10 or more.
-        rules, window, limit, events: as of `becalm.migrate` with `at_sweetspot`.
+        rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
         seed: of the moments.
         host, sudo: whose agents run and bind it, which needs root; the program is the user's all the same.
         store: where the runs are kept, as those of `compare`.
@@ -72,6 +73,7 @@ def account_command(
     if moves < LEAST_MOVES:
         raise UsageError(f"{LEAST_MOVES} moves or more are needed for an interval, not {moves}.")
     rules_named(rules)
+    known_means(by)
     window_ns = WINDOW_NS if window is None else duration_ns(window)
     asked = Asked(llc=to, rules=rules, window=window, limit=limit)
     limit_ns = one_move.limit_of(limit)
@@ -80,7 +82,7 @@ def account_command(
     with hosts.open(host, access) as machine, hosts.open(host, access) as binder:
         for ability in (Ability.FOLLOW, Ability.HOLD):
             hosts.need(machine.name, machine.abilities(), ability)
-        recording, length_ns = _tried(machine, workload, events, window_ns)
+        recording, length_ns = _tried(machine, workload, events, window_ns, by)
         moving = Moving(machine, binder, asked, recording, length_ns, seed)
         if LAST * length_ns < 2e9 * moving.earliest_s:
             raise UsageError(wording.too_short(length_ns, round(2e9 * moving.earliest_s / LAST)))
@@ -97,11 +99,11 @@ def account_command(
     return replace(found, sentence=wording.live_sentence(found))
 
 
-def _tried(machine: Host, workload: Workload, events: str, window_ns: int) -> tuple[Recording, int]:
+def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: str) -> tuple[Recording, int]:
     """What can be recorded of it, and how long it runs: a run that is not counted says both."""
     why: list[str] = []
-    for name in ORDER if events == "auto" else (events,):
-        recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2))
+    for name in order(events, by):
+        recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2), by=by)
         machine.define([workload], [Settings()])
         request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), stop_on_failure=False, recording=recording)
         rows: list[Run] = []

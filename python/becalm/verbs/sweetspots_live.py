@@ -19,7 +19,7 @@ from typing import IO, Any
 from becalm import hosts
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
-from becalm.hosts.recorded import MEANS, SETS, Counting, Recorded, Recording, Records, Started
+from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started, known_means
 from becalm.migration import perf_data
 from becalm.migration.engine import ask
 from becalm.migration.spotted import Spotted
@@ -92,8 +92,7 @@ def record_sweetspots(
         raise UsageError("What is recorded? A command, or --pid N of a running process.")
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
-    if by not in MEANS:
-        raise UsageError(f"Nothing is recorded by {by!r}, but by: {', '.join(MEANS)}.")
+    known_means(by)
     question = asked(rules, window)
     moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None)
     if moving is None and limit is not None:
@@ -271,6 +270,11 @@ class Taker:
             parts.append(f" {lost:,} records were lost, because nobody took them in time.")
         if shared := self._end.trouble.get("shared"):
             parts.append(f" Others had the counters {shared:,} times meanwhile: nothing was scaled.")
+        if unread := self._end.trouble.get("unread"):
+            parts.append(
+                f" The counters of a CPU could not be read {unread:,} times, as while it goes offline: what happened"
+                " then is unknown."
+            )
         if self._bytes > MOST_BYTES:
             parts.append(f" Recording ended after {MOST_BYTES >> 30} GiB of records.")
         return "".join(parts)

@@ -178,6 +178,10 @@ def no_limit(limit_ns: int) -> str:
 
 def events(counting: Counting) -> str:
     """What was counted."""
+    return _events(counting) + (" by BPF" if counting.by == "bpf" else "")
+
+
+def _events(counting: Counting) -> str:
     if counting.events == "ws_turnover":
         return "pages that it newly uses, among those that it uses (ws_turnover, no miss ratio)"
     if counting.events == "faults":

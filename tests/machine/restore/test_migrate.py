@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 from tests.machine.restore.bound_program import CPUS, Program
 from tests.machine.restore.talk import guards, holders, wait_for
+from tests.needs import missing
 
 import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.agent import agent_path
+from becalm.hosts.recorded import MEANS
 
 JOURNAL = Path("/var/lib/becalm/journal")
 
@@ -108,17 +110,23 @@ AGAIN = """exec sh -c 'sleep 0.01; eval "$AGAIN"'"""
 """A shell that begins itself again for ever."""
 
 
-def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count() -> None:
+@pytest.mark.parametrize("by", MEANS)
+def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count(by: str) -> None:
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
     with subprocess.Popen(["sh", "-c", AGAIN], env={**os.environ, "AGAIN": AGAIN}) as child:
         try:
-            done = becalm.migrate(child.pid, CPUS[0], at_sweetspot=True, events="faults", duration="1ms")
+            done = becalm.migrate(child.pid, CPUS[0], at_sweetspot=True, events="faults", by=by, duration="1ms")
             assert os.sched_getaffinity(child.pid) == set(CPUS)
+        except RefusedError as error:
+            if "BPF" not in str(error):
+                raise
+            missing(f"{error} (make bpf)") if "built without" in str(error) else pytest.skip(str(error))
         finally:
             child.kill()
     assert (done.waited.why, done.waited.decided.kind) == ("spot", 0)
     assert "at a sweet spot of type 0: a program begins" in done.sentence
+    assert done.waited.events.endswith(" by BPF") == (by == "bpf")
 
 
 def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(program: Program) -> None:

@@ -24,14 +24,19 @@ class Recorder(Agent):
     def __init__(self, rows, refuses=()):
         super().__init__()
         self.rows, self.refuses, self.asked, self.started, self.stopped = rows, refuses, [], None, 0
+        self.by = set()
 
     def record(self, recording, pid=None, *, started=None):
         self.asked.append(recording.events)
+        self.by.add(recording.by)
         self.started = started
         if recording.events in self.refuses:
             raise RefusedError(f"{recording.events} cannot be counted here.")
         llc = recording.events == "llc"
-        yield Counting(recording.events, llc, recording.window_ns, recording.batch_ns, COUNTED, llc=[[0, 1], [2, 3]])
+        llcs = [[0, 1], [2, 3]]
+        yield Counting(
+            recording.events, llc, recording.window_ns, recording.batch_ns, COUNTED, llc=llcs, by=recording.by
+        )
         for first in range(0, len(self.rows), 40):
             yield Records(self.rows[first : first + 40], 0, 0)
         yield Recorded(len(self.rows), {}, {}, 0, True)
@@ -138,6 +143,29 @@ def test_what_was_named_and_cannot_be_counted_is_refused(root):
     with pytest.raises(RefusedError, match="llc cannot be counted here"):
         move(host, root, events="llc")
     assert host.on == []
+
+
+def test_programs_in_the_kernel_count_what_they_can_and_are_named(rows, root):
+    host = Recorder(rows)
+    done = move(host, root, by="bpf")
+    assert (host.asked, host.by) == (["llc"], {"bpf"})
+    assert any("(LLC) by BPF; rules" in each for each in done.remarks)
+    host = Recorder(rows, refuses=("llc",))
+    done = move(host, root, by="bpf", limit="1ms")
+    assert host.asked == ["llc", "faults"], "pages are nobody's who counts at switches"
+    assert "llc cannot be counted here." in done.remarks
+
+
+def test_who_named_them_and_cannot_have_them_is_not_moved_by_others(root):
+    host = Recorder([], refuses=("llc", "faults"))
+    with pytest.raises(RefusedError, match="llc cannot be counted here"):
+        move(host, root, by="bpf")
+    assert host.by == {"bpf"}
+    assert host.on == []
+    with pytest.raises(UsageError, match="by 'dtrace', but by: perf, bpf"):
+        move(host, root, by="dtrace")
+    with pytest.raises(UsageError, match="--by is about waiting for a sweet spot"):
+        becalm.migrate(10, 2, by="bpf", host=host, root=root)
 
 
 class Unplugged(Recorder):

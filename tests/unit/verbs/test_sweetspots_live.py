@@ -23,6 +23,8 @@ def test_what_was_not_recorded_has_its_reason():
     assert said({"pages": why}) == f" {why}"
     assert "1,200 records were lost" in said({}, lost=1200)
     assert "5 times meanwhile" in said({}, shared=5)
+    assert "could not be read 2 times, as while it goes offline" in said({}, unread=2)
+    assert "Others" not in said({}, unread=2)
 
 
 def test_means_that_there_are_not_are_named_with_those_that_there_are():

@@ -13,6 +13,8 @@ pub struct Noticed {
     pub lost: u64,
     /// Times that the counters were taken away between two records.
     pub shared: u64,
+    /// Times that they could not be read.
+    pub unread: u64,
 }
 
 /// One CPU's records, translated.
@@ -92,7 +94,7 @@ impl Lane {
             }
             Said::Exec { .. } | Said::Exit { .. } => {}
             Said::Uncounted { time_ns } => {
-                self.noticed.shared += 1;
+                self.noticed.unread += 1;
                 (self.left, self.runs) = (None, None);
                 push(self.record(time_ns, What::Offline), [None; 2]);
             }
@@ -263,7 +265,7 @@ mod tests {
         ]);
         assert_eq!(records[1], Record { time_ns: 2, cpu: 3, what: What::Offline, references: 90, misses: 9 });
         assert_eq!((records[2].what, records[2].references), (switch(9, 4), 95));
-        assert_eq!(noticed.shared, 1);
+        assert_eq!((noticed.shared, noticed.unread), (0, 1), "nobody has taken them");
     }
 
     #[test]

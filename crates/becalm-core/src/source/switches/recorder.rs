@@ -29,6 +29,8 @@ pub struct Trouble {
     pub lost: u64,
     /// Times that others had the counters between two records.
     pub shared: u64,
+    /// Times that the counters of a CPU could not be read, as while it goes offline (by BPF).
+    pub unread: u64,
     /// Times that a CPU stopped counting.
     pub offline: u64,
 }
@@ -135,6 +137,7 @@ impl Recorder {
         for lane in self.lanes.values() {
             sum.lost += lane.noticed.lost;
             sum.shared += lane.noticed.shared;
+            sum.unread += lane.noticed.unread;
         }
         sum
     }
@@ -221,6 +224,7 @@ impl Recorder {
             self.feed.end(cpu);
             self.before.lost += lane.noticed.lost;
             self.before.shared += lane.noticed.shared;
+            self.before.unread += lane.noticed.unread;
             self.offline += 1;
             self.waiting.push((lane.end(now), [None; 2]));
             let why = match there.contains(&cpu) {
