@@ -10,8 +10,6 @@ nothing.
 
 from __future__ import annotations
 
-import importlib
-
 from becalm import _version
 
 __version__ = _version.VERSION
@@ -200,6 +198,8 @@ def __getattr__(name: str) -> object:
         return ["__version__", *sorted(_homes())]
     if name.startswith("__") or (module := _homes().get(name)) is None:
         raise AttributeError(f"module 'becalm' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value

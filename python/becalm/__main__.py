@@ -2,11 +2,13 @@
 
 `main` is the entry point. Until the command is loaded nothing has begun, so an interrupted one says so and is gone:
 there is nothing to put back, and an exception in the middle of an import is a stack trace, or swallowed there. What
-comes after is `becalm.cli.main`'s. Only Python's own start, before this file, is out of reach.
+comes after is `becalm.cli.main`'s. Only Python's own start, before this file, is out of reach: Python itself, and the
+script that pip writes, which with older pips imports regular expressions first. So nothing is imported here that takes
+time: `signal` would, for enumerations which `_signal`, the part of Python that it wraps, does without.
 """
 
+import _signal as signal  # type: ignore[import-not-found]
 import os
-import signal
 
 INTERRUPTED = 130
 """What a shell says of a program that Ctrl-C has ended: 128 and the number of SIGINT."""
@@ -39,7 +41,12 @@ def main() -> None:
 
     if ours:
         signal.signal(signal.SIGINT, _interrupted)
-    command()
+    try:
+        command()
+    finally:
+        # Everything is said and put back; what is left is Python's own end, where an exception is a stack trace again.
+        if ours:
+            signal.signal(signal.SIGINT, _gone)
 
 
 if __name__ == "__main__":

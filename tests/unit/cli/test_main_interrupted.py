@@ -29,8 +29,9 @@ class Owner:
 EXECUTED = 'exec("def made(): time.sleep(60)\\nmade()")'
 
 
-def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL):
-    """Exit code, output and errors of becalm, which gets a Ctrl-C while it imports a module of that name."""
+def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL, seen="imported\n"):
+    """Exit code, output and errors of becalm, which gets a Ctrl-C while it imports a module of that name, or when
+    it has printed another line."""
     (tmp_path / f"{module}.py").write_text(MODULE.format(waits=waits))
     before = signal.signal(signal.SIGINT, handler)
     try:
@@ -46,7 +47,7 @@ def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL):
         signal.signal(signal.SIGINT, before)
     with process:
         try:
-            assert process.stdout.readline() == "imported\n"
+            assert seen in process.stdout
             process.send_signal(signal.SIGINT)
             output, errors = process.communicate(timeout=30)
         finally:
@@ -66,9 +67,23 @@ def test_ctrl_c_while_a_verb_is_loaded_ends_in_a_sentence(tmp_path, waits):
     assert (code, output, errors.strip()) == (130, "", "becalm: Interrupted.")
 
 
+def test_ctrl_c_while_python_ends_is_no_stack_trace(tmp_path):
+    """What Python does last waits for it."""
+    last = "import atexit; atexit.register(lambda: (print('last', flush=True), time.sleep(60)))"
+    code, _, errors = interrupted(tmp_path, "sitecustomize", last, "--version", seen="last\n")
+    assert (code, errors.strip()) == (130, "becalm: Interrupted.")
+
+
 def test_a_ctrl_c_that_is_ignored_stays_so(tmp_path):
     """As in the background of a script."""
     code, output, errors = interrupted(
         tmp_path, "click", 'time.sleep(0.3); sys.exit("went on")', "--version", handler=signal.SIG_IGN
     )
     assert (code, output, errors) == (1, "", "went on\n")
+
+
+def test_nothing_that_takes_time_is_imported_before_ctrl_c_is_heard():
+    """Until its handler stands, a Ctrl-C is Python's: a stack trace."""
+    shown = "import sys; before = set(sys.modules); import becalm.__main__; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"__future__", "becalm", "becalm.__main__", "becalm._version"}
