@@ -160,7 +160,8 @@ def open(
     asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing, WorkloadError
     for a program that cannot be asked.
     """
-    return gather([texts] if isinstance(texts, str) else texts, Asked.of(python, user, _with_neighbours(program)))
+    asked = dataclasses.replace(Asked.of(python, user, _with_neighbours(program)), whole=True)
+    return gather([texts] if isinstance(texts, str) else texts, asked)
 
 
 def _source(command: object) -> Row | None:

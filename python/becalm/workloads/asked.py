@@ -20,6 +20,7 @@ class Asked:
 
     `options` are fields of a Workload. `shell` runs the commands, empty for none. `base` is the directory from
     which files in a text are found [default: the working directory]. `python` and `user` as in `becalm.workloads.open`.
+    `whole`: the time of the process counts, also of a program that times itself.
     """
 
     shell: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class Asked:
     user: str | None = None
     base: Path = field(default_factory=Path.cwd)
     options: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = False
 
     @classmethod
     def of(cls, python: str | None, user: str | None, given: ProgramKeywords) -> Asked:

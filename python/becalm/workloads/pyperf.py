@@ -1,9 +1,9 @@
-"""The source `pyperf`: the benchmarks of a pyperf script, each as one process with a fixed number of loops.
+"""The source `pyperf`: the benchmarks of a pyperf script, each a process of its own that times itself.
 
 pyperf runs every benchmark in worker processes (its documentation, "Runner" and "runner options"): `--worker
---worker-task=N --loops=L` runs the N-th benchmark of the script L times and nothing else. becalm runs that worker and
-times the whole process by itself, so the interpreter's start and pyperf's own work are in the time. The number of
-loops is found once, such that they are at most START of it: then it is the same in all runs, as comparing needs it.
+--worker-task=N --loops=L` runs the N-th benchmark of the script L times and nothing else, and with `--pipe` it tells
+what it has measured. That is what counts, seconds of one loop: the interpreter's start is not in it, and builds whose
+loops were calibrated differently can be compared.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
 from becalm.workloads.asked import Asked
 from becalm.workloads.script import Said, account, answers, call, chosen, interpreter, parts
@@ -26,10 +27,17 @@ WORK_S = 0.2
 """The loops of one run take at least so long, in seconds: twice pyperf's own default for a value (--min-time 0.1)."""
 
 START = 0.1
-"""The share of a run that starting the interpreter and pyperf may take. Its own spread then counts a tenth."""
+"""Where the time of the process counts (`Asked.whole`): the share of a run that starting the interpreter and pyperf may
+take. Its own spread then counts a tenth."""
 
 MOST_WORK_S = 2.0
 """For START's sake the loops are not made longer than that, in seconds, however slowly the script starts."""
+
+SCRIPT = 'exec "$@" --pipe=3 3>&1'
+"""Runs its arguments; what they measured goes where they print. pyperf closes the pipe, and a script may print on."""
+
+TIME = '"values": *\\[([0-9.eE+-]+)\\],unit=s,name=time of a loop'
+"""The value in what a worker prints; a script's own output may stand before it."""
 
 _QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
 
@@ -58,10 +66,12 @@ class Script:
         return [Benchmark(name, task) for task, name in enumerate(names)]
 
     def loops(self, benchmark: Benchmark, clock: Callable[[], float] = time.perf_counter) -> int:
-        """How many loops one run shall have: WORK_S of work, more where starting takes more than START of the run."""
+        """How many loops one run shall have: WORK_S of work; where the whole process counts more, for START's sake."""
         task = f"--worker-task={benchmark.task}"
         suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")
         loops = int(_metadata(suite, suite["benchmarks"][0])["loops"])
+        if not self.asked.whole:
+            return loops
         before = clock()
         suite = self._results(task, f"--loops={loops}")
         took_s = clock() - before
@@ -69,7 +79,8 @@ class Script:
 
     def command(self, benchmark: Benchmark, loops: int) -> list[str]:
         """The argument list of one run."""
-        return [self.python, str(self.path), *_QUIET, f"--worker-task={benchmark.task}", f"--loops={loops}"]
+        task = f"--worker-task={benchmark.task}"
+        return ["sh", "-c", SCRIPT, "pyperf", self.python, str(self.path), *_QUIET, task, f"--loops={loops}"]
 
     def _results(self, *options: str) -> dict[str, Any]:
         """The JSON suite that the script writes. Raises UsageError or WorkloadError, with what it said."""
@@ -140,7 +151,8 @@ def worked_s(suite: dict[str, Any]) -> float:
 def _workload(script: Script, benchmark: Benchmark) -> Workload:
     loops = script.loops(benchmark)
     argv = script.command(benchmark, loops)
-    return script.asked.workload(argv, name=benchmark.name, parameters=(("loops", str(loops)),))
+    value = metric(TIME)
+    return script.asked.workload(argv, name=benchmark.name, parameters=(("loops", str(loops)),), metrics=(value,))
 
 
 def _metadata(suite: dict[str, Any], benchmark: dict[str, Any]) -> dict[str, Any]:

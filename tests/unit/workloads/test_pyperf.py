@@ -1,4 +1,4 @@
-"""pyperf scripts, run by the real pyperf: the benchmarks found, the worker's command, the loops, what can go wrong."""
+"""pyperf scripts, run by the real pyperf: the benchmarks found, the worker's command, its time, what can go wrong."""
 
 import json
 import subprocess
@@ -7,6 +7,7 @@ import sys
 import pytest
 from tests.needs import need
 
+import becalm
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads import pyperf, script
@@ -46,7 +47,7 @@ def test_every_benchmark_of_a_script_becomes_a_worker_with_fixed_loops(bench, tm
     assert [each.name for each in found] == ["first: one", "second", "third"]
     for task, each in enumerate(found):
         loops = dict(each.parameters)["loops"]
-        assert each.argv[:2] == (sys.executable, str(tmp_path / "bench.py"))
+        assert each.argv[4:6] == (sys.executable, str(tmp_path / "bench.py"))
         assert f"--worker-task={task}" in each.argv
         assert f"--loops={loops}" in each.argv
         assert int(loops) >= 1
@@ -54,9 +55,8 @@ def test_every_benchmark_of_a_script_becomes_a_worker_with_fixed_loops(bench, tm
 
 def test_the_worker_runs_the_benchmark_of_its_name_and_no_other(bench, tmp_path):
     (workload,) = workloads.open([bench(THREE) + ":second"])
-    out = tmp_path / "out.json"
-    ended = subprocess.run([*workload.argv, f"--output={out}"], capture_output=True, check=True)
-    suite = json.loads(out.read_text())
+    ended = subprocess.run(workload.argv, capture_output=True, check=True)
+    suite = json.loads(ended.stdout)
     assert suite["metadata"]["name"] == "second"
     assert suite["metadata"]["loops"] == int(dict(workload.parameters)["loops"])
     assert len(suite["benchmarks"]) == 1
@@ -65,6 +65,35 @@ def test_the_worker_runs_the_benchmark_of_its_name_and_no_other(bench, tmp_path)
 
 def test_a_benchmark_is_picked_by_a_name_that_has_a_colon(bench):
     assert [each.name for each in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
+
+
+def test_what_is_measured_is_pyperf_s_time_of_a_loop_whatever_else_the_script_prints(bench, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    text = bench("print('before')\n" + THREE + "print('after', flush=True)\n")
+    found = becalm.run(f"{text}:first: one", runs=3, store=False)
+    # 2 ms a loop, of two calls each, by the benchmark's own account.
+    (told,) = found.summaries[0].metrics
+    assert (told.name, told.unit, told.mean.value) == ("time of a loop", "s", 0.001)
+
+
+def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_differently(bench, tmp_path, monkeypatch):
+    """The faster one has 100 times as many loops in a run: by the time of the process it would be the slower one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(pyperf, "WORK_S", 1.0)
+    for build, seconds in (("old", 0.5), ("new", 0.005)):
+        (tmp_path / build).mkdir()
+        bench(
+            f"import pyperf\npyperf.Runner().bench_time_func('work', lambda loops: loops * {seconds})\n",
+            f"{build}/bench.py",
+        )
+    old, new = (workloads.gather([f"pyperf:{tmp_path}/{build}/bench.py"], Asked())[0] for build in ("old", "new"))
+    assert int(dict(old.parameters)["loops"]) * 20 < int(dict(new.parameters)["loops"])
+    found = becalm.check(
+        ["pyperf:{build}/bench.py"], old_build=str(tmp_path / "old"), new_build=str(tmp_path / "new"),
+        budget="1s", store=False,
+    )  # fmt: skip
+    (only,) = found.checks
+    assert (only.old, only.new) == ("0.5000 s", "0.005000 s")
 
 
 def test_inner_loops_count_as_work(bench, tmp_path):
@@ -89,9 +118,9 @@ def test_loops_make_the_start_a_small_share(monkeypatch):
     assert pyperf.loops_for(7, work_s=0.3, took_s=0.2) == 7
 
 
-def test_the_clock_is_read_around_the_whole_process(bench, tmp_path):
+def test_the_clock_is_read_around_the_whole_process_where_that_counts(bench, tmp_path):
     bench(THREE)
-    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
+    asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked(whole=True))
     ticks = iter((100.0, 100.0 + 1.0 + 0.002))
     (benchmark, _, _) = asked.benchmarks()
     # One loop says it takes 2 ms, as its calibration found; the rest of the process, 1 s, is start: MOST_WORK_S wins.
