@@ -24,6 +24,11 @@ if "CARGO_BUILD_TARGET" not in os.environ:
     os.environ["CARGO_BUILD_TARGET"] = re.search(r"^host: (\S+)", version, re.MULTILINE)[1]
 
 
+def features(name):
+    """The agent has programs of BPF inside where they were compiled: `make bpf`, then `make install`."""
+    return ["--features", "bpf"] if name == "becalm-agent" and os.environ.get("BECALM_BPF_OBJECT") else []
+
+
 class build_rust_and_tables(build_rust):
     """Build the programs, then have the agent write tables.json beside itself.
 
@@ -36,7 +41,7 @@ class build_rust_and_tables(build_rust):
         package.mkdir(parents=True, exist_ok=True)
         made = Path(os.environ.get("CARGO_TARGET_DIR", "target"), os.environ["CARGO_BUILD_TARGET"], "release")
         for name, flags in PROGRAMS.items():
-            build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, "--", *flags]
+            build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, *features(name), "--", *flags]
             subprocess.run(build, check=True)
             shutil.copy2(made / name, package / name)
         if made_elsewhere := os.environ.get("BECALM_TABLES"):
