@@ -5,13 +5,19 @@
 
 A process sleeps and wakes so often that tasks are switched 2,000 times a second. The agent records that with windows of
 5 ms and of 1 ms by software events (`faults`, which every machine counts), perf records the same layout into a file.
-Rounds are interleaved in random order. Told is the user and system time of the agent's thread while it records, and of
-perf with its children. What the kernel does in the context of those who switch is in neither.
+It does so by groups of perf's, and by programs in the kernel where it has them (`make bpf`). Rounds are interleaved in
+random order. Told is the user and system time of the agent's thread while it records, and of perf with its children; of
+the agent also what of it goes until the first batch, when programs are loaded, and the share of a CPU from there on.
+What the kernel does in the context of those who switch is in neither. Of BPF it is told beside: the time that its
+programs ran, by the kernel's own account (BPF_ENABLE_STATS, bpf(2)), which is on while a file is open and no longer.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import os
+import platform
 import random
 import resource
 import statistics
@@ -20,11 +26,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from becalm import hosts
-from becalm.hosts.recorded import Recorded, Recording
+from becalm.errors import RefusedError
+from becalm.hosts.recorded import Recorded, Recording, Records
 from campaign import OUT, Record, begun, describe, save, saved, table
 
 RATE = 2_000
@@ -32,22 +40,79 @@ BATCH_NS = 100_000_000
 LIMITS = {"becalm, 5 ms": 0.2, "becalm, 1 ms": 1.0}
 """Percent of a CPU that recording may take."""
 
+WAYS = (*LIMITS, "becalm by BPF, 5 ms", "becalm by BPF, 1 ms", "perf record")
+
 SWITCHER = "import sys, time\nwhile True: time.sleep(2 / int(sys.argv[1]))"
 """Sleeping and waking are two switches."""
 
 
-def agent(name: str, window_ns: int, seconds: float) -> Record:
+BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}
+BPF_ENABLE_STATS = 32
+
+
+@contextmanager
+def accounted() -> Iterator[None]:
+    """The kernel accounts for the time of programs. Nothing is to be put back: that ends with the file."""
+    # union bpf_attr of BPF_ENABLE_STATS: the type, of which BPF_STATS_RUN_TIME is 0.
+    attributes = (ctypes.c_uint32 * 1)(0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    file = libc.syscall(BPF_SYSCALL[platform.machine()], BPF_ENABLE_STATS, attributes, ctypes.sizeof(attributes))
+    if file < 0:
+        raise OSError(ctypes.get_errno(), "bpf(BPF_ENABLE_STATS)")
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def agents() -> list[str]:
+    """Processes of the agent that this one has started."""
+    children = Path("/proc/thread-self/children").read_text(encoding="ascii").split()
+    return [
+        each for each in children if Path(f"/proc/{each}/comm").read_text(encoding="ascii").strip() == "becalm-agent"
+    ]
+
+
+def programs_ns(pid: str) -> int:
+    """The time that the BPF programs of a process have run (/proc/PID/fdinfo)."""
+    seen: dict[str, int] = {}
+    for file in Path(f"/proc/{pid}/fdinfo").iterdir():
+        found = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines() if ":" in line)
+        if "run_time_ns" in found:
+            seen[found["prog_id"]] = int(found["run_time_ns"])
+    return sum(seen.values())
+
+
+def agent(name: str, window_ns: int, seconds: float, by: str = "perf") -> Record:
     """CPU time of the agent while it records."""
     with hosts.open("local") as host:
-        timer = threading.Timer(seconds, host.stop)
+        (pid,) = agents()
+        ran: list[int] = []
+
+        def over() -> None:
+            if by == "bpf":
+                ran.append(programs_ns(pid))
+            host.stop()
+
+        timer = threading.Timer(seconds, over)
         start = time.monotonic()
         timer.start()
-        ends = [each for each in host.record(Recording("faults", window_ns, BATCH_NS)) if isinstance(each, Recorded)]
+        try:
+            events = list(host.record(Recording("faults", window_ns, BATCH_NS, by=by)))
+        except RefusedError:
+            timer.cancel()
+            raise
         took = time.monotonic() - start
-    end = ends[0]
-    return {
-        "by": name, "percent": end.cost_ns / 1e7 / took, "per_s": end.records / took, "lost": end.trouble["lost"]
+    (end,) = [each for each in events if isinstance(each, Recorded)]
+    batches = [each for each in events if isinstance(each, Records)]
+    first, last = batches[0], batches[-1]
+    row: Record = {
+        "by": name, "percent": end.cost_ns / 1e7 / took, "per_s": end.records / took, "lost": end.trouble["lost"],
+        "begun_ms": first.cost_ns / 1e6, "then": 100 * (last.cost_ns - first.cost_ns) / (last.at_ns - first.at_ns),
     }  # fmt: skip
+    if ran:
+        row["programs_percent"] = ran[0] / 1e7 / took
+    return row
 
 
 def perf(seconds: float) -> Record:
@@ -71,13 +136,21 @@ def measured(quick: bool) -> Record:
         lambda: agent("becalm, 5 ms", 5_000_000, seconds),
         lambda: agent("becalm, 1 ms", 1_000_000, seconds),
         lambda: perf(seconds),
+        lambda: agent("becalm by BPF, 5 ms", 5_000_000, seconds, "bpf"),
+        lambda: agent("becalm by BPF, 1 ms", 1_000_000, seconds, "bpf"),
     ]
+    try:
+        agent("", 5_000_000, 0.5, "bpf")
+    except RefusedError as error:
+        print(f"BPF is not measured: {error}", file=sys.stderr)
+        ways = ways[:3]
     order, found = random.Random(1), []
     result = begun()
     load = subprocess.Popen([sys.executable, "-c", SWITCHER, str(RATE)])
     try:
-        for _ in range(rounds):
-            found += [way() for way in order.sample(ways, len(ways))]
+        with accounted() if len(ways) > 3 else nullcontext():
+            for _ in range(rounds):
+                found += [way() for way in order.sample(ways, len(ways))]
     finally:
         load.kill()
         load.wait()
@@ -87,17 +160,25 @@ def measured(quick: bool) -> Record:
 def report(result: Record) -> str:
     """The table, and what the project wants."""
     rows, lines = [], []
-    for by in ("becalm, 5 ms", "becalm, 1 ms", "perf record"):
+    for by in WAYS:
         found = [each for each in result["rounds"] if each["by"] == by]
+        if not found:
+            lines.append(f"{by}: not measured, this agent was built without BPF or may not load it.")
+            continue
         percents = [each["percent"] for each in found]
+        programs = [each["programs_percent"] for each in found if "programs_percent" in each]
         lost = sum(each.get("lost", 0) for each in found)
-        rows.append(
-            [by, f"{statistics.median(percents):.3f}", f"{min(percents):.3f} to {max(percents):.3f}", str(lost)]
+        ran = f"{statistics.median(programs):.3f}" if programs else "not known"
+        spread = f"{min(percents):.3f} to {max(percents):.3f}"
+        begun, then = (
+            f"{statistics.median(each[name] for each in found):.{digits}f}" if name in found[0] else "not known"
+            for name, digits in (("begun_ms", 1), ("then", 3))
         )
+        rows.append([by, f"{statistics.median(percents):.3f}", spread, begun, then, ran, str(lost)])
         if by in LIMITS:
             met = "met" if statistics.median(percents) <= LIMITS[by] else "not met"
             lines.append(f"{by}: {statistics.median(percents):.3f} % of a CPU, wanted {LIMITS[by]} %: {met}")
-    head = ["Recorded by", "% of a CPU, median", "Range", "Lost"]
+    head = ["Recorded by", "% of a CPU, median", "Range", "First 0.1 s, ms", "Then, %", "BPF in the kernel, %", "Lost"]
     return "\n".join([f"Machine: {describe(result['machine'])}.", "", table(head, rows), "", *lines])
 
 
