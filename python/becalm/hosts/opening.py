@@ -44,6 +44,14 @@ def which_machine(name: str) -> str | None:
     raise unknown(name)
 
 
+def is_local(name: str) -> bool:
+    """Whether the processes of a host are this machine's; those of a virtual one are not. Raises UsageError."""
+    if name in aliases.names():
+        return is_local(aliases.find(name).url)
+    which_machine(name)
+    return name.partition(":")[0] == "local"
+
+
 def unknown(name: str) -> UsageError:
     """What to say of a name that no host has."""
     kind = name.partition(":")[0]

@@ -91,13 +91,13 @@ def curves(found: Spotted, shades: str) -> list[str]:
 
 def tables(found: Spotted) -> Iterator[Table]:
     """Programs, spots, migrations."""
-    rows = []
+    rows, (counted, missed) = [], wording.counts(found)
     for number, seen in list(enumerate(found.programs))[:MOST]:
         kinds = [sum(each["program"] == number and each["kind"] == kind for each in found.spots) for kind in range(3)]
         own = seen["own"]
         ratio = f"{100 * own[1] / own[0]:.2f} %" if own[0] else ""
         rows.append((f"{seen['task']}", f"{own[0]:,}", ratio, *(f"{each}" for each in kinds)))
-    yield Table("", ("task", "references", "missed", *wording.COUNTED), tuple(rows), (1, 2, 3, 4, 5))
+    yield Table("", ("task", counted, missed, *wording.COUNTED), tuple(rows), (1, 2, 3, 4, 5))
     names = [f"{each['task']}" for each in found.programs]
     spots = [
         (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
@@ -105,7 +105,7 @@ def tables(found: Spotted) -> Iterator[Table]:
     ]
     if spots:
         title = f"sweet spots, the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
-        yield Table(title, ("at", "task", "sweet spot", "missed"), tuple(spots), (0, 3))
+        yield Table(title, ("at", "task", "sweet spot", missed), tuple(spots), (0, 3))
     ours = () if found.move is None else tuple(found.move["migrations"])
     migrations = list(enumerate(found.found["migrations"]))
     # What was asked for is listed in any case, however often the kernel moved it.
@@ -123,7 +123,7 @@ def tables(found: Spotted) -> Iterator[Table]:
         for number, each in listed
     ]
     if moved:
-        head = ("at", "task", "CPU", "misses more", "references more", "for")
+        head = ("at", "task", "CPU", "misses more" if found.miss_ratio else "new more", f"{counted} more", "for")
         more = () if found.move is None else ("by",)
         yield Table("migrations", (*head, *more), tuple(moved), (0, 3, 4, 5))
 

@@ -66,7 +66,7 @@ def account_command(
     Raises UsageError for a program too short to be moved in it, RefusedError where nothing can be counted or bound,
     WorkloadError, MachineError, StoreError.
     """
-    if isinstance(host, str) and hosts.which_machine(host) is not None:
+    if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(migrating.not_there(host))
     if to is not None and to not in moving_target.LLC:
         raise UsageError(migrating.other_llc(to, moving_target.LLC))

@@ -134,7 +134,7 @@ def record_sweetspots(
 def _moving(
     migrate: Cpus, rules: str, window: float | str | None, limit: float | str | None, host: str | Host, command: bool
 ) -> recorded_move.Asked:
-    if isinstance(host, str) and hosts.which_machine(host) is not None:
+    if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(wording.not_there(host))
     asked = recorded_move.Asked.of(migrate, rules, window, limit)
     if command:

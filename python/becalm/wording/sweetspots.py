@@ -38,6 +38,11 @@ def legend(found: Spotted) -> str:
     return f"{what}, over {time}; a line a task, from 0 to the number at its end:"
 
 
+def counts(found: Spotted) -> tuple[str, str]:
+    """What heads the columns of both counters: what is counted, and what of it missed or is new."""
+    return ("references", "missed") if found.miss_ratio else ("counted", "new")
+
+
 def origin(found: Spotted) -> str:
     """What was counted, and by which rules."""
     rules = found.found["question"]["rules"]

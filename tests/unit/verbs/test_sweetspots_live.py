@@ -1,13 +1,16 @@
 """What a recording says that is missing in it."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
 import becalm
 from becalm.errors import UsageError
 from becalm.hosts.recorded import Recorded
+from becalm.migration.spotted import Spotted
 from becalm.verbs.sweetspots_live import Taker
+from becalm.wording.sweetspots import counts
 
 
 def said(absent, **trouble):
@@ -25,6 +28,20 @@ def test_what_was_not_recorded_has_its_reason():
     assert "5 times meanwhile" in said({}, shared=5)
     assert "could not be read 2 times, as while it goes offline" in said({}, unread=2)
     assert "Others" not in said({}, unread=2)
+
+
+def test_a_program_of_another_machine_is_not_moved_also_where_that_is_a_virtual_one():
+    for host in ("guest:6.1", "ssh://far"):
+        with pytest.raises(UsageError, match=f"on the machine where becalm runs, not on {host}"):
+            becalm.record_sweetspots("true", host=host, migrate=1)
+        with pytest.raises(UsageError, match=f"on the machine where becalm runs, not on {host}"):
+            becalm.account_command("true", host=host)
+
+
+def test_what_is_no_miss_ratio_is_not_called_one():
+    found = Spotted("live", "page faults", "ns", "rise", {}, miss_ratio=False)
+    assert counts(found) == ("counted", "new")
+    assert counts(replace(found, miss_ratio=True)) == ("references", "missed")
 
 
 def test_means_that_there_are_not_are_named_with_those_that_there_are():
