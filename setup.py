@@ -41,8 +41,8 @@ class build_rust_and_tables(build_rust):
         package.mkdir(parents=True, exist_ok=True)
         made = Path(os.environ.get("CARGO_TARGET_DIR", "target"), os.environ["CARGO_BUILD_TARGET"], "release")
         for name, flags in PROGRAMS.items():
-            build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, *features(name), "--", *flags]
-            subprocess.run(build, check=True)
+            build = ["cargo", "rustc", "--release", "--locked", "-p", name, "--bin", name, *features(name)]
+            subprocess.run([*build, "--", *flags], check=True)
             shutil.copy2(made / name, package / name)
         if made_elsewhere := os.environ.get("BECALM_TABLES"):
             # The agent of another kind of machine does not run here; its tables are the same (tools/packages.py).
