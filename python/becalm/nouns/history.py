@@ -1,4 +1,4 @@
-"""What has been measured so far, in a form that stays small: twelve bytes a run and four a round.
+"""What has been measured so far, in a form that stays small: twelve bytes a run, four a round, four more if left out.
 
 `History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
 many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
-from becalm.stats.arrays import Floats, Ints, Positions
+from becalm.stats.arrays import Floats, Ints, Positions, among
 from becalm.values import dataclass
 
 
@@ -92,7 +92,7 @@ class History:
         self._wall = [Column(np.int64) for _ in range(programs)]
         self._seq = [Column(np.int32) for _ in range(programs)]
         self._round = Column(np.int32)
-        self.dropped: set[int] = set()
+        self.dropped = Column(np.int32)
         self._kept: npt.NDArray[np.bool_] | None = None
         self._printed = [Column(np.float64) for _ in range(programs if metric else 0)]
         self._open: dict[int, dict[int, tuple[int, int, float]]] = {}
@@ -142,7 +142,8 @@ class History:
 
     def drop(self, rounds: Iterable[int]) -> None:
         """Leave out whole rounds, complete or not yet, by their number; nothing else of the history changes."""
-        self.dropped.update(rounds)
+        for number in rounds:
+            self.dropped.append(number)
         self._kept = None
 
     @property
@@ -157,7 +158,7 @@ class History:
 
     def _mask(self) -> npt.NDArray[np.bool_]:
         if self._kept is None:
-            self._kept = ~np.isin(self._round.values, np.fromiter(self.dropped, np.int32, len(self.dropped)))
+            self._kept = ~among(self._round.values, self.dropped.values)
         return self._kept
 
     def _values(self, column: Column) -> npt.NDArray[Any]:

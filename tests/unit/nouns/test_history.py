@@ -1,6 +1,7 @@
 """The history: rounds, pairs and censored runs."""
 
 import math
+import tracemalloc
 
 import numpy as np
 
@@ -88,3 +89,25 @@ def test_only_rounds_that_were_finished_count_as_contaminated():
     assert history.finished.tolist() == [0, 1]
     history.drop([0])
     assert history.finished.tolist() == [0, 1], "a dropped one was finished"
+
+
+def test_rounds_that_are_left_out_take_little_memory():
+    """Of a million runs all may be; the same round may be named by two loads."""
+    history = History(1)
+    tracemalloc.start()
+    for start in range(0, 200_000, 1000):
+        history.drop(range(start, start + 1000))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 8 * 200_000
+
+
+def test_a_round_that_is_left_out_twice_is_left_out_once():
+    """Also one that is not finished yet."""
+    history = History(1)
+    history.extend([row(0, 0, 0), row(1, 0, 1)])
+    history.drop([1, 2])
+    history.drop([1])
+    history.extend([row(2, 0, 2), row(3, 0, 3)])
+    assert history.rounds == 2
+    assert history.seqs(0).tolist() == [0, 3]
