@@ -207,6 +207,35 @@ def test_a_mask_of_ours_that_reads_as_before_is_written_all_the_same(root):
     assert file.stat().st_mtime > 0
 
 
+def test_a_mask_that_reads_as_wanted_is_written_all_the_same(root):
+    """While the kernel moves an interrupt elsewhere its mask may read as wanted: believed, it would not be held."""
+    file = root / f"proc/irq/{QUIET}/smp_affinity"
+    put(root, f"proc/irq/{QUIET}/smp_affinity", "c")
+    os.utime(file, (0, 0))
+    with Agent(root) as agent:
+        agent.done("hold", settings={"irq_affinity": "2-3"}, dangerous=True)
+        assert (mask(root), file.stat().st_mtime > 0) == ("c", True)
+        assert agent.done("release")["unsettled"] == []
+    assert mask(root) == "c"
+
+
+def test_masks_that_somebody_else_set_meanwhile_are_all_left(root):
+    """They are looked at together once more."""
+    every = sorted(int(each.parent.name) for each in root.glob("proc/irq/*/smp_affinity"))
+    others = [irq for irq in every if irq not in (QUIET, FIXED)]
+    assert len(others) > 1
+    own = {irq: mask(root, irq) for irq in (*others, QUIET)}
+    with Agent(root) as agent:
+        agent.done("hold", settings={"irq_affinity": "2-3"}, dangerous=True)
+        for irq in others:
+            put(root, f"proc/irq/{irq}/smp_affinity", "8")
+        left = agent.done("release")["unsettled"]
+    assert all(any(f"/irq/{irq}/" in sentence for sentence in left) for irq in others)
+    assert len(left) == len(others)
+    assert {irq: mask(root, irq) for irq in others} == dict.fromkeys(others, "8")
+    assert mask(root) == own[QUIET]
+
+
 @pytest.mark.parametrize("victims", ["agent", "agent and guard"])
 def test_the_killed_leave_it_to_the_guard_or_to_the_next(root, victims):
     before = snapshot(root)

@@ -224,10 +224,15 @@ impl Hold {
         if left.is_some_and(|left| place.agree(&left.found, &now)) {
             return Ok(false);
         }
-        if place.agree(&now, value) && !(must_be_ours && left.is_none()) {
+        let first = left.is_none();
+        if place.agree(&now, value) && !(must_be_ours && first) {
             if !place.agree(&now, &self.entries[number].original) {
                 // An interrupt that was on its way back has a mask of ours.
                 self.announce(number, value, None)?;
+            }
+            if first && place.irq().is_some() {
+                // The kernel may be just about to make it another one (`interrupt`). One that may not be set is not.
+                drop(place.write(&self.tree, value));
             }
             self.left[number] = Some(Left { asked: value.clone(), found: now });
             return Ok(false);
@@ -243,7 +248,10 @@ impl Hold {
             }
             return Ok(false);
         }
-        let found = place.read(&self.tree).map_err(|error| HoldError::refused(change, error))?;
+        let mut found = place.read(&self.tree).map_err(|error| HoldError::refused(change, error))?;
+        if !place.agree(&found, value) {
+            found = place.read_again(&self.tree).unwrap_or(found);
+        }
         if !place.agree(&found, value) {
             let original = &self.entries[number].original;
             // Clamped to what the hardware can, or a bound that somebody else has made tighter.

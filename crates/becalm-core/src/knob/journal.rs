@@ -94,6 +94,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether a value is the original or one of ours, and not somebody else's.
+    pub fn knows(&self, value: &str) -> bool {
+        let place = &self.place;
+        place.agree(value, &self.original) || self.ours.iter().any(|ours| place.agree(value, ours))
+    }
+
     /// One more value of ours: what was asked for, or what the kernel made of it.
     pub fn owns_up(&mut self, value: String, asked: Option<String>) {
         match asked {

@@ -70,6 +70,8 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut foreign = vec![false; entries.len()];
     let away = away::listed(tree);
     wait_for_emptied(tree, sets(entries));
+    let judged = |entry: &Entry| !force && !entry.side_effect && !entry.doubtful;
+    let seen_twice = seen_twice(tree, entries, judged);
     for round in 0..ROUNDS {
         let mut settled = true;
         for pass in Pass::ALL {
@@ -82,8 +84,8 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
                     continue;
                 }
                 let outcome = &mut outcomes[index];
-                let judged = round == 0 && !force && !entry.side_effect && !entry.doubtful;
-                settled &= put_back(tree, entry, judged, force, outcome);
+                let judge = (round == 0 && judged(entry)).then_some(&seen_twice);
+                settled &= put_back(tree, entry, judge, force, outcome);
                 foreign[index] = outcome.fate == Fate::Foreign;
             }
         }
@@ -117,6 +119,16 @@ impl Pass {
             Self::SideEffects(rank) => entry.side_effect && place.rank() == rank,
         }
     }
+}
+
+/// What the masks are, a moment later, that seem to be somebody else's: looked at together, since each look waits.
+fn seen_twice(tree: &Tree, entries: &[Entry], judged: impl Fn(&Entry) -> bool) -> HashMap<u32, String> {
+    let theirs = |entry: &&Entry| {
+        let mask = matches!(entry.place, Place::Mask { .. }) && judged(entry);
+        mask && entry.place.read(tree).is_ok_and(|now| !entry.knows(&now))
+    };
+    let irqs: Vec<u32> = entries.iter().filter(theirs).filter_map(|entry| entry.place.irq()).collect();
+    interrupt::masks(tree, &irqs)
 }
 
 /// Whether a mask is narrow because its interrupt is on its way back, and will get its original by that.
@@ -170,8 +182,15 @@ fn started(entry: &Entry) -> Restored {
     }
 }
 
-/// Put one place back if it is not; whether it had been already. `judged`: a value that is not ours stays.
-fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut Restored) -> bool {
+/// Put one place back if it is not; whether it had been already. `judge`: a value that is not ours stays, of a mask what
+/// was seen of it twice.
+fn put_back(
+    tree: &Tree,
+    entry: &Entry,
+    judge: Option<&HashMap<u32, String>>,
+    force: bool,
+    outcome: &mut Restored,
+) -> bool {
     let Entry { place, original, .. } = entry;
     if let Place::Threads { pid, start, .. } = place {
         let had = Had { original, ours: &entry.ours, since: entry.since, newest: entry.newest };
@@ -212,9 +231,11 @@ fn put_back(tree: &Tree, entry: &Entry, judged: bool, force: bool, outcome: &mut
         outcome.fate = Fate::Untouched;
         return true;
     }
-    let ours =
-        |now: &str| place.agree(now, original) || entry.ours.iter().any(|value| place.agree(now, value));
-    if judged && !ours(&now) && !place.read_again(tree).is_some_and(|now| ours(&now)) {
+    let again = |seen: &HashMap<u32, String>| {
+        let known = place.irq().and_then(|irq| seen.get(&irq).cloned());
+        known.or_else(|| place.read_again(tree)).is_some_and(|now| entry.knows(&now))
+    };
+    if judge.is_some_and(|seen| !entry.knows(&now) && !again(seen)) {
         outcome.fate = Fate::Foreign;
         return true;
     }
