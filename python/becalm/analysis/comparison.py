@@ -269,7 +269,7 @@ def summarise(
         runs_for_one_percent=found.runs_for(0.01),
         histogram=histogram(wall),
         metrics=_metrics(history, program, workload, printed, confidence),
-        throughput=_throughput(workload, Interval(found.mean, *found.mean_interval)),
+        throughput=throughput(workload, Interval(found.mean, *found.mean_interval)),
         quantiles=quantiles(response),
         course=course(response),
         memory=memory,
@@ -308,7 +308,7 @@ def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricS
     )
 
 
-def _throughput(workload: Workload | None, mean_ns: Interval) -> Throughput | None:
+def throughput(workload: Workload | None, mean_ns: Interval) -> Throughput | None:
     """What a program gets done in a second of its mean time; the ends of the interval change places."""
     if workload is None or workload.tasks is None or mean_ns.value <= 0:
         return None

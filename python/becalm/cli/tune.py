@@ -17,6 +17,7 @@ from becalm.errors import UsageError
 VALUES = (
     becalm.TuneOptions,
     becalm.Response,
+    becalm.Work,
     becalm.SeveralHosts,
     becalm.SessionOptions,
     becalm.CommandLine,

@@ -21,7 +21,7 @@ from becalm.nouns.metric import Metric
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.settings import Settings
 from becalm.nouns.tuned_arm import BASELINE
-from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped
+from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped, Throughput
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """Which quantiles of the single runs an Arm keeps for its picture."""
@@ -52,6 +52,7 @@ class Arm:
     `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
     the QUANTILES quantiles of single runs about the mean of their loop, fractions of it. Infinite where every run
     failed. `metric`: mean of what the program prints, in its unit, where that is measured; spreads are then of it.
+    `throughput`: what the program gets done in a second of mean time, where that is known.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Arm:
     loops: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
     metric: Interval | None = None
+    throughput: Throughput | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,9 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         ends = number(found["low"], -math.inf), number(found["high"], math.inf)
         return Interval(number(found["value"], math.inf), *ends)
 
+    def worked(found: Mapping[str, Any]) -> Throughput:
+        return Throughput(found["what"], interval(found["per_second"]))
+
     def arm(found: Mapping[str, Any]) -> Arm:
         changed = {
             "mean_ns": interval(found["mean_ns"]),
@@ -202,6 +207,7 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
             "loops": tuple(found["loops"]),
             "deviations": tuple(found["deviations"]),
             "metric": None if found.get("metric") is None else interval(found["metric"]),
+            "throughput": None if (done := found.get("throughput")) is None else worked(done),
         }
         return Arm(**{**found, **changed})
 

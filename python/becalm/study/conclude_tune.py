@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from becalm.analysis.comparison import throughput
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
 from becalm.nouns.options.tune import TuneOptions
@@ -39,7 +40,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         settings=judged.settings.to_json(),
         chosen=tuned.choice.settings.to_json(),
         trials=tuple(_printed(each, options) for each in tuned.trials),
-        arms=judged.arms,
+        arms=tuple(_worked(judged.arms, course)),
         comparisons=judged.comparisons,
         contributions=judged.contributions,
         droppable=judged.droppable,
@@ -85,6 +86,14 @@ def conclude_stored(document: Document) -> TuneVerdict:
             f"Continue it with becalm tune --resume {document.number}."
         )
     return conclude(course, tuned, document.number)
+
+
+def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
+    """The arms with what their programs get done in a second, where that is known."""
+    programs = dict(zip(course.names, course.programs, strict=True))
+    for arm in arms:
+        made = throughput(course.study.workloads[programs[arm.program]], arm.mean_ns)
+        yield replace(arm, throughput=made) if arm.runs else arm
 
 
 def _printed(trial: Trial, options: TuneOptions) -> Trial:

@@ -17,7 +17,7 @@ from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.metric import Response
+from becalm.nouns.metric import Response, Work
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused
 from becalm.nouns.run import Run
@@ -71,6 +71,7 @@ class _Own(TypedDict, total=False):
     compare_profiles: bool
     tried: str | Sequence[str]
     metric: str | Sequence[str]
+    tasks: float | str | None
 
 
 class TuneKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
@@ -98,7 +99,7 @@ def tune(
     cluster: str,
     **options: Unpack[TuneKeywords],
 ) -> MultiHostVerdict: ...
-@takes(SeveralHosts, TuneOptions, Response, CommandLine, Workload, SessionOptions, without=("settings",))
+@takes(SeveralHosts, TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings",))
 def tune(
     programs: Programs = (),
     *,
@@ -129,8 +130,8 @@ def tune(
             f"{', '.join(WHILE_RESUMING)}."
         )
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, given, Response)
-    response = Response.of(given)
+    options, session, program = asked(TuneOptions, given, Response, Work)
+    response, work = Response.of(given), Work.of(given)
     options = complete(options)
     several = hosts is not None or cluster is not None
     if resume is not None:
@@ -141,17 +142,19 @@ def tune(
         return _resume(resume, session)
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
-        return _measure(_made(programs, where, program, response), chosen, where)
+        return _measure(_made(programs, where, program, response, work), chosen, where)
 
     if not several:
         return measure(options, session)
     return transferred(hosts or (), cluster, options, session, measure)
 
 
-def _made(programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response) -> list[Workload]:
-    """The programs, with what is measured of them."""
+def _made(
+    programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response, work: Work
+) -> list[Workload]:
+    """The programs, with what is measured of them and what they get done."""
     made = sources.open(list(programs), user=session.user, **program)
-    return [each.measuring(response) for each in made]
+    return [each.measuring(response, work) for each in made]
 
 
 def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
@@ -187,7 +190,7 @@ def _prepared(
     return options, kernel, pilots
 
 
-@takes(TuneOptions, Response, CommandLine, Workload, SessionOptions, without=("settings", "store"))
+@takes(TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings", "store"))
 def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCost:
     """What `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
 
@@ -196,9 +199,9 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     Raises UsageError and WorkloadError as `tune`.
     """
     refuse_unused(given)
-    options, session, program = asked(TuneOptions, dict(given), Response)
+    options, session, program = asked(TuneOptions, dict(given), Response, Work)
     options = complete(options)
-    made = _made(programs, session, program, Response.of(given))
+    made = _made(programs, session, program, Response.of(given), Work.of(given))
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
         options, _, pilots = _prepared(opened, options, made, tried, alone=True)

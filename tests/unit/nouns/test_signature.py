@@ -45,7 +45,7 @@ VERBS = [
     ),
     (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
     (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
-    (becalm.tune, TuneKeywords, (TuneOptions, Response, SessionOptions, *PROGRAM)),
+    (becalm.tune, TuneKeywords, (TuneOptions, Response, Work, SessionOptions, *PROGRAM)),
     (becalm.measure_co_runs, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
     (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
     (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM)),

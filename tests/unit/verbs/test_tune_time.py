@@ -14,6 +14,7 @@ from becalm.nouns.production import ProductionPlan
 from becalm.nouns.tune_verdict import from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.report.tune import tables
+from becalm.report.tune.time_tables import compared
 from becalm.store import Store
 from becalm.study import tune as measuring
 from becalm.verbs.records import show
@@ -264,3 +265,19 @@ def test_what_files_would_hold_is_asked_for_while_the_host_answers_and_has_nothi
     assert found.settings
     assert found.production == ProductionPlan("bench1", "6.12")
     assert said[:3] == ["put back", found.settings, "closed"]
+
+
+def test_what_a_run_gets_done_is_told_a_second_of_every_arm(trouble, store):
+    found = fast(tasks="800 messages")
+    for arm in found.arms:
+        assert arm.throughput.what == "messages"
+        assert arm.throughput.per_second.value == pytest.approx(800e9 / arm.mean_ns.value)
+        assert arm.throughput.per_second.low == pytest.approx(800e9 / arm.mean_ns.high)
+    table = compared(found, [(arm.name, arm, None) for arm in found.arms])
+    assert table.head[2] == "throughput"
+    assert all(row[2].endswith(" messages/s") for row in table.rows)
+    assert json.loads(json.dumps(from_json(found.to_json()).to_json())) == json.loads(json.dumps(found.to_json()))
+    with Store.open(store) as opened:
+        assert from_json(opened.verdict(found.study)).arms == found.arms
+    plain = fast()
+    assert "throughput" not in compared(plain, [(arm.name, arm, None) for arm in plain.arms]).head

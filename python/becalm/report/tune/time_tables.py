@@ -10,6 +10,7 @@ from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
 from becalm.report.tune import response
 from becalm.wording import tune as sentences
+from becalm.wording.metric import quantity
 
 Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
 """Arms in their order: what each is called, and how it compares with the baseline."""
@@ -18,9 +19,11 @@ Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
 def compared(found: TuneVerdict, arms: Compared) -> Table:
     """Mean time and standard deviation of every arm."""
     level = f"{100 * found.confidence:g} %"
+    worked = any(arm.throughput is not None for _, arm, _ in arms)
     rows = []
     for name, arm, each in arms:
         cells = [name, response.shown(found, response.level(found, arm).value)]
+        cells += [_throughput(arm)] if worked else []
         cells += ["", ""] if each is None else response.gain(found, each)
         cells += [
             response.deviation(found, arm),
@@ -37,8 +40,17 @@ def compared(found: TuneVerdict, arms: Compared) -> Table:
             f"Mean {found.metric.name} of a run, and its change from that without settings, with its {level} interval "
             f"from paired loops; {found.metric.better} is better. {note.partition('loops. ')[2]}"
         )
-    head = ("", f"mean {response.name(found)}", response.gained(found), level, "deviation", "reduced", "runs")
-    return Table("Before and after", head, tuple(rows), (1, 2, 3, 4, 5, 6), note, spare=(6, 5, 4))
+    done = ("throughput",) if worked else ()
+    head = ("", f"mean {response.name(found)}", *done, response.gained(found), level, "deviation", "reduced", "runs")
+    last = len(head) - 1
+    return Table(
+        "Before and after", head, tuple(rows), tuple(range(1, last + 1)), note, spare=(last, last - 1, last - 2)
+    )
+
+
+def _throughput(arm: Arm) -> str:
+    made = arm.throughput
+    return "" if made is None else quantity(made.per_second.value, f"{made.what}/s")
 
 
 def _ratio(ratio: Interval) -> str:
