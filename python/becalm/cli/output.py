@@ -74,6 +74,15 @@ NAMES = ("as_json", "markdown", "quiet", "plain", "report")
 options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report)
 
 
+def _drawable(stderr: bool) -> bool:
+    """Whether what tables and intervals are drawn with can be written at all: not in ASCII or Latin-1."""
+    try:
+        "…│●█".encode((sys.stderr if stderr else sys.stdout).encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """How a person wants to have it."""
@@ -100,7 +109,8 @@ class Output:
                 "Write it to a file: --report FILE.json or FILE.md."
             )
         report = None if path is None else checked(path)
-        return cls(**ways, plain=bool(given.pop("plain", False)), report=report, beside=beside)
+        plain = bool(given.pop("plain", False)) or not _drawable(beside)
+        return cls(**ways, plain=plain, report=report, beside=beside)
 
     @contextmanager
     def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:

@@ -1,6 +1,9 @@
 """`--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same for every verb that has them."""
 
 import json
+import os
+import subprocess
+import sys
 
 import click
 import pytest
@@ -171,3 +174,14 @@ def test_two_forms_at_once_are_refused(verb, here):
 def with_option(verb, *more):
     """The words of a call with options: before a program."""
     return (*more, *CALLS[verb])
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_where_letters_are_few_what_is_drawn_is_plain_without_being_asked(tmp_path, encoding):
+    """What cannot be written had been printed as its number: \\u250a."""
+    words = [sys.executable, "-m", "becalm", "compare", *SIM, *MEASURED, "--runs", "30", "--no-store"]
+    around = {**os.environ, "PYTHONIOENCODING": encoding, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run([*words, "spin 20ms", "spin 21ms"], env=around, capture_output=True, check=True)
+    said = done.stdout.decode(encoding)
+    assert "\\u" not in said
+    assert "-o-" in said, "the interval is drawn in ASCII"
