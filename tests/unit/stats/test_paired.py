@@ -159,3 +159,41 @@ def test_small_samples_keep_the_rate(pairs: int) -> None:
         found = once(draw(coverage.autoregression(0.93)(rng, 2 * pairs), 0.3, rng))
         wrong += not found.low <= 0.3 <= found.high
     assert wrong / 400 <= 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_everything_grows_with_the_unit(size: float) -> None:
+    """Also the standard error, of differences that are large in their unit."""
+    rng = np.random.default_rng(6)
+    a, b, at_a, at_b = draw(0.02 * np.cumsum(rng.standard_normal(200)), 0.01, rng)
+    small, large = (once((unit * a, unit * b, at_a, at_b)) for unit in (1.0, size))
+    for name in ("estimate", "standard_error", "low", "high"):
+        assert getattr(large, name) == pytest.approx(size * getattr(small, name), rel=1e-5)
+    assert large.adjusted == pytest.approx(small.adjusted, rel=1e-5)
+
+
+def test_two_pairs_have_a_standard_error_and_one_has_none() -> None:
+    two = once((np.array([1.0, 1.1]), np.array([1.2, 1.35]), np.array([0, 2]), np.array([1, 3])))
+    assert 0.0 < two.standard_error < math.inf
+    one = once((np.array([1.0]), np.array([1.2]), np.array([0]), np.array([1])))
+    assert one.standard_error == math.inf
+
+
+def test_the_middle_one_of_three_rounds_has_neighbours() -> None:
+    """Runs 1 and 4 are next to round 2 (positions 2 and 3): a rise by 3 in 3 steps, of which the round is one."""
+    pairs = Pairs.of([0.0, 2.0, 4.0], [1.0, 3.0, 5.0], [0, 2, 4], [1, 3, 5])
+    assert pairs.drift.tolist() == [0.0, 1.0, 0.0]
+    assert pairs.label[0] == pairs.label[2] == 0.0
+
+
+def test_a_drift_is_no_part_of_the_scale() -> None:
+    """Of runs that rise steadily with hardly any noise, what is left after the neighbours' slope is the noise."""
+    rng = np.random.default_rng(3)
+    at = np.arange(400.0)
+    rise = np.where(np.arange(200) % 2, 1.0, -1.0)
+    y = at + 0.001 * rng.standard_normal(400)
+    first = np.where(rise > 0, at[::2], at[1::2]).astype(int)
+    second = np.where(rise > 0, at[1::2], at[::2]).astype(int)
+    score = Score(Pairs.of(y[first], y[second], first, second), 0.0)
+    assert score.beta == pytest.approx(1.0, abs=0.01)
+    assert score.scale < 0.01

@@ -20,6 +20,7 @@ from becalm.stats.spread import (
     log_spreads,
     loop_spread,
     mean_ratio,
+    mean_time,
     normal_sd,
     ratio_of,
     sign_flip,
@@ -220,3 +221,52 @@ def test_interval_of_one_arm_holds_its_spread_as_often_as_stated() -> None:
 
 def test_log_spreads_of_mad_are_not_corrected() -> None:
     assert log_spreads([[90.0, 100.0, 110.0]], MAD)[0] == pytest.approx(math.log(0.14826), abs=1e-5)
+
+
+def test_interval_of_a_spread_is_students_over_the_loops() -> None:
+    arms = loops(7, 6, 0.02)
+    logs = log_spreads(arms)
+    low, high = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert spread(arms) == pytest.approx((math.exp(float(logs.mean())), math.exp(low), math.exp(high)))
+
+
+def test_one_loop_has_the_f_test_of_both_relative_to_their_means() -> None:
+    first, second = loops(1, 1, 0.02), loops(2, 1)
+    x, y = first[0] / first[0].mean(), second[0] / second[0].mean()
+    f = x.var(ddof=1) / y.var(ddof=1)
+    p_value = 2 * min(stats.f(14, 14).sf(f), stats.f(14, 14).cdf(f))
+    for scaled in (first, [1000 * first[0]]):
+        assert spread_ratio(scaled, second).p_value == pytest.approx(p_value)
+    assert spread_ratio(first, second, MAD).p_value == 1.0, "nothing is said of it from one loop"
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_what_is_alike_but_for_rounding_is_counted_at_any_size(size: float) -> None:
+    d = size * np.array([0.1, 0.2, 0.3, -0.7, 1.1])
+    assert sign_flip(d) == sign_flip(d[::-1].copy()) == sign_flip(d / size)
+
+
+def test_what_is_detectable_has_students_quantiles_of_its_level() -> None:
+    logs = np.random.default_rng(3).normal(0.1, 0.4, 9)
+    for alpha in (0.05, 0.2):
+        reach = (stats.t(8).ppf(1 - alpha / 2) + stats.t(8).ppf(0.8)) / 3
+        assert ratio_of(logs, alpha).detectable == pytest.approx(math.exp(float(logs.std(ddof=1)) * reach))
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_mean_ratio_of_several_loops_is_that_of_their_means(count: int) -> None:
+    first, second = [1.02 * each for each in loops(3, count)], loops(4, count)
+    d = np.log([a.mean() / b.mean() for a, b in zip(first, second, strict=True)])
+    low, high = stats.ttest_1samp(d, 0).confidence_interval(0.95)
+    found = mean_ratio(first, second)
+    assert (found.value, found.low, found.high) == pytest.approx(tuple(map(math.exp, (d.mean(), low, high))))
+    assert found.loops == count
+
+
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_mean_time_has_students_interval(count: int) -> None:
+    arms = loops(3, count)
+    values = np.log([each.mean() for each in arms]) if count > 1 else np.log(arms[0])
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    found = mean_time(arms)
+    assert found == pytest.approx((float(np.concatenate(arms).mean()), math.exp(low), math.exp(high)))
