@@ -190,6 +190,13 @@ def test_another_users_pages_need_root():
         agent.close()
 
 
+def test_some_cpus_alone_are_recorded_and_named(host, by):
+    threading.Timer(0.1, host.stop).start()
+    found, rows, _ = told(host.record(Recording("faults", cpus="0", by=by)))
+    assert found[0].cpus == "0"
+    assert {row["cpu"] for row in rows} == {0}
+
+
 UNTYPED = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" -m becalm sweetspots --by bpf --events faults -- true'
 """As on a kernel that does not describe its types, for this process alone."""
 

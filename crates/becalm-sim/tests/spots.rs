@@ -237,6 +237,27 @@ fn an_id_that_is_given_again_is_another_program() {
 }
 
 #[test]
+fn a_task_that_ends_in_a_window_has_what_it_counted_until_then_and_no_spot_of_it() {
+    let records = [
+        switch(0, 0, IDLE, 7, (0, 0)),
+        tick(5, 0, (10_000, 100)),
+        tick(10, 0, (20_000, 200)),
+        Record::new(11 * MS, 0, What::Exit { task: 7 }, (20_300, 220)),
+        switch(11, 0, 7, 8, (20_400, 230)),
+        tick(16, 0, (30_000, 5_000)),
+    ];
+    let found = found(in_time(225), &records);
+    let seven = &found.programs[0];
+    assert_eq!(
+        (seven.task, seven.own, seven.ended, seven.until_ns),
+        (7, (20_400, 230).into(), true, 11 * MS)
+    );
+    let last = found.windows.iter().rfind(|each| each.0.program == 0).expect("its last one");
+    assert_eq!((last.0.start_ns, last.0.end_ns, last.0.known), (10 * MS, 11 * MS, true));
+    assert!(found.spots.iter().all(|each| each.program != 0 || each.kind == 0), "{:?}", found.spots);
+}
+
+#[test]
 fn a_clock_that_steps_back_and_a_cpu_that_goes_away_are_said() {
     let records = [
         switch(100, 0, IDLE, 7, (0, 0)),

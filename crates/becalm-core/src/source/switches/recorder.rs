@@ -301,6 +301,9 @@ fn error(refused: &Refused, set: EventSet) -> RecordError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::switches::events::Pair;
+    use crate::source::switches::parse::Said;
+    use crate::source::switches::record::What;
 
     /// What is recorded while something is done; None where this machine lets nobody count.
     fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
@@ -351,6 +354,52 @@ mod tests {
         let begun = now_ns();
         let Some((records, _)) = recorded(|| while now_ns() - begun < 50_000_000 {}) else { return };
         assert!(records.iter().filter(|each| each["what"] == "tick").count() >= 10, "{}", records.len());
+    }
+
+    /// Two CPUs that count unless others have their counters.
+    struct Stolen(std::rc::Rc<std::cell::RefCell<Cpus>>);
+
+    impl Feed for Stolen {
+        fn begin(&mut self, _: u32, _: &Pair, _: u64) -> Result<u64, Refused> {
+            Ok(1)
+        }
+
+        fn counts(&self, cpu: u32) -> bool {
+            !self.0.borrow().contains(&cpu)
+        }
+
+        fn end(&mut self, _: u32) {}
+
+        fn take(&mut self, _: bool, _: &mut dyn FnMut(u32, Said)) {}
+    }
+
+    #[test]
+    fn counters_that_others_take_end_a_cpu_with_the_reason_until_they_give_them_back() {
+        let root = std::env::temp_dir().join(format!("becalm-stolen-{}", std::process::id()));
+        fs::create_dir_all(root.join("sys/devices/system/cpu")).unwrap();
+        fs::write(root.join("sys/devices/system/cpu/online"), "0-1\n").unwrap();
+        let stolen = std::rc::Rc::new(std::cell::RefCell::new(Cpus::from([0, 1])));
+        let open =
+            || Recorder::from(Box::new(Stolen(stolen.clone())), EventSet::Faults, None, 1_000_000, &root);
+        let Err(error) = open() else { panic!("no CPU counts") };
+        assert!(error.to_string().contains("others count already"), "{error}");
+        *stolen.borrow_mut() = Cpus::from([1]);
+        let mut recorder = open().unwrap();
+        assert_eq!(recorder.cpus(), Cpus::from([0]));
+        assert!(recorder.absent[&1].contains("taken by others"), "some CPUs only: {:?}", recorder.absent);
+        *stolen.borrow_mut() = Cpus::from([0]);
+        recorder.come_and_go(7);
+        assert_eq!(recorder.cpus(), Cpus::from([1]));
+        assert!(recorder.absent[&0].contains("taken by others") && recorder.absent.len() == 1);
+        assert_eq!(
+            (recorder.trouble().offline, recorder.waiting[0].0.what),
+            (1, What::Offline),
+            "unknown from now on"
+        );
+        stolen.borrow_mut().clear();
+        recorder.come_and_go(8);
+        assert_eq!((recorder.cpus(), recorder.absent.len()), (Cpus::from([0, 1]), 0));
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
