@@ -24,14 +24,14 @@ def binary(size: float) -> tuple[str, float]:
 
 def quantity(value: float, unit: str = "") -> str:
     """A number with four digits and its unit; large ones with all their whole digits, in groups. Bytes in KiB,
-    seconds below one thousandth in us or ns."""
+    seconds below one thousandth in µs or ns."""
     if not math.isfinite(value):
         return "?"
     if unit == "bytes":
         name, size = binary(abs(value))
         return quantity(value / size, name)
     if unit == "s" and 0 < abs(value) < 1e-3:
-        name, size = ("us", 1e6) if abs(value) >= 1e-6 else ("ns", 1e9)
+        name, size = ("µs", 1e6) if abs(value) >= 1e-6 else ("ns", 1e9)
         return quantity(value * size, name)
     if value and not 1e-4 <= abs(value) < 1e15:
         text = f"{value:.3e}"

@@ -17,7 +17,7 @@ from becalm.wording.metric import measured, per_second, quantity
         (12345.6, "requests", "12,346 requests"),
         (93.9, "us", "93.90 us"),
         (1e-7, "s", "100.0 ns"),
-        (0.000250012, "s", "250.0 us"),
+        (0.000250012, "s", "250.0 µs"),
         (1e-7, "J", "1.000e-07 J"),
         (5e17, "", "5.000e+17"),
         (0.0, "", "0"),
