@@ -7,7 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use becalm_core::exec::poll::readable;
 use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
@@ -27,6 +29,9 @@ const PATIENCE_MS: i32 = 2_000;
 /// How long the guard waits for an agent that was killed to be gone, ms: its end of the pipe is closed some time before,
 /// on a machine that is busy a second.
 const END_MS: i32 = 10_000;
+
+/// How long a thread that has ended may still be listed, on a machine that is emulated and has much to do.
+const GONE: Duration = Duration::from_millis(1_000);
 
 /// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
 pub struct Guard {
@@ -129,10 +134,23 @@ fn watch(line: RawFd, agent: RawFd, tree: &Tree) -> bool {
     true
 }
 
+/// Whether this process comes to have one thread. One that was joined is listed for a moment longer: the kernel wakes
+/// who joins it in `mm_release`, and takes it from the list in `release_task` (kernel/fork.c, kernel/exit.c).
+fn alone(tasks: &Path) -> bool {
+    let end = Instant::now() + GONE;
+    while fs::read_dir(tasks).is_ok_and(|listed| listed.count() > 1) {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
 /// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
 fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Result<(i32, OwnedFd)> {
     // Another thread might hold a lock of the allocator, for ever in the copy.
-    if fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
+    if !alone(Path::new("/proc/self/task")) {
         return Err(io::Error::other(
             "a process that is to outlive the agent was asked for beside another thread",
         ));
@@ -237,5 +255,28 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
             return Err(io::Error::last_os_error());
         }
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_has_ended_may_be_listed_a_moment_longer() {
+        let tasks = std::env::temp_dir().join(format!("becalm-tasks-{}", std::process::id()));
+        for name in ["1", "2"] {
+            fs::create_dir_all(tasks.join(name)).unwrap();
+        }
+        let ended = tasks.join("2");
+        let later = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(30));
+            fs::remove_dir(ended).unwrap();
+        });
+        assert!(alone(&tasks));
+        later.join().unwrap();
+        fs::create_dir(tasks.join("3")).unwrap();
+        assert!(!alone(&tasks), "one that goes on");
+        fs::remove_dir_all(&tasks).unwrap();
     }
 }
