@@ -26,7 +26,7 @@ MEANT: Mapping[str, str] = {
     "-u": "--time-unit ms",
     "-n": "--name NAME",
     "--command-name": "--name NAME",
-    "-N": "nothing: no shell is used, unless --shell asks for one",
+    "-N": "how programs are started anyway: without a shell, unless --shell asks for one",
     "-S": "--shell-program CMD, or --shell for /bin/sh; without them no shell is used",
     "--show-output": "--output inherit",
     "--export-json": "--report FILE.json, or afterwards: becalm export --format hyperfine",

@@ -58,6 +58,7 @@ NEVER = (
     "psycopg",
     "sqlalchemy",
     "asyncio",
+    "tomllib",
     "numpy.polynomial",
     "becalm.designs",
     "becalm.methods",
