@@ -93,7 +93,7 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["run", "pyperf:bench.py"], "There is no file"),
         (["compare", "true", "phoronix:pts/x"], "has no test 'pts/x' installed"),
         (["compare", "-L", "n", "1,2", "sleep {n}"], "--parameter NAME=1,2,4"),
-        (["run", "-N", "true"], "no shell is used"),
+        (["run", "-N", "true"], "without a shell"),
         (["run", "-S", "bash", "true"], "--shell"),
         (["run", "--export-json", "x", "true"], "--report FILE.json"),
         (["run", "--host", "sim:nowhere", "true"], "sim:drift"),
