@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::events::Pair;
 use super::group::{Group, Refused};
-use super::parse::{self, Said};
+use super::parse::Said;
 
 /// Where a `Recorder` has what the kernel says from.
 pub trait Feed {
@@ -31,7 +31,7 @@ pub struct Groups {
 impl Feed for Groups {
     fn begin(&mut self, cpu: u32, pair: &Pair, window_ns: u64) -> Result<u64, Refused> {
         let group = Group::open(cpu, pair, window_ns)?;
-        let leader = group.leader;
+        let leader = group.leader();
         self.open.insert(cpu, group);
         Ok(leader)
     }
@@ -46,12 +46,7 @@ impl Feed for Groups {
 
     fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
         for (cpu, group) in &mut self.open {
-            let members = group.members;
-            group.buffer.take(|kind, misc, body| {
-                if let Some(said) = parse::said(kind, misc, body, members) {
-                    each(*cpu, said);
-                }
-            });
+            group.take(|said| each(*cpu, said));
         }
     }
 }

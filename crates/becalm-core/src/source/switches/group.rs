@@ -4,6 +4,10 @@
 //! and the task that leaves. A clock in the same group writes one every window, so that long runners are read by their own CPU
 //! without waking anybody. Both write into one ring. The leader must not leave out the kernel: a switch happens there, and
 //! nothing would be counted. It is pinned: a group that the processor has no counters for is an error, never scaled.
+//!
+//! While others record switches, too, our samples have the identifier of theirs (seen with 6.18): for all events of one
+//! switch the kernel fills one sample, and what is filled already it does not fill again (data->sample_flags in
+//! kernel/events/core.c). So a sample is of a switch when it is not of our clock.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use super::buffer::Buffer;
 use super::events::{Counted, Pair};
-use super::parse::{Members, READ_FORMAT, SAMPLE_TYPE};
+use super::parse::{self, Members, Said, READ_FORMAT, SAMPLE_TYPE};
 
 /// struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid is of 4.1).
 #[repr(C)]
@@ -63,10 +67,11 @@ const IOC_FLAG_GROUP: libc::c_ulong = 1;
 pub struct Group {
     pub cpu: u32,
     pub pair: Pair,
-    pub members: Members,
-    /// Whose samples are switches; all others are of the clock.
-    pub leader: u64,
-    pub buffer: Buffer,
+    members: Members,
+    /// Whose samples are switches.
+    leader: u64,
+    clock: u64,
+    buffer: Buffer,
     /// The leader first; closing it ends the group.
     files: [File; 4],
 }
@@ -100,9 +105,26 @@ impl Group {
         control(&files[1], IOC_SET_OUTPUT, group as libc::c_ulong).map_err(wrong())?;
         let members =
             Members { references: id(&files[2]).map_err(wrong())?, misses: id(&files[3]).map_err(wrong())? };
-        let leader = id(&files[0]).map_err(wrong())?;
+        let (leader, clock) = (id(&files[0]).map_err(wrong())?, id(&files[1]).map_err(wrong())?);
         control(&files[0], IOC_ENABLE, IOC_FLAG_GROUP).map_err(wrong())?;
-        Ok(Self { cpu, pair: pair.clone(), members, leader, buffer, files })
+        Ok(Self { cpu, pair: pair.clone(), members, leader, clock, buffer, files })
+    }
+
+    /// Take what the kernel has written, in order; samples that are not of the clock have the `leader`'s identifier.
+    pub fn take(&mut self, mut each: impl FnMut(Said)) {
+        let (members, leader, clock) = (self.members, self.leader, self.clock);
+        self.buffer.take(|kind, misc, body| match parse::said(kind, misc, body, members) {
+            Some(Said::Sample { time_ns, id, thread, counts }) if id != clock => {
+                each(Said::Sample { time_ns, id: leader, thread, counts });
+            }
+            Some(said) => each(said),
+            None => {}
+        });
+    }
+
+    /// Whose samples are switches; all others are of the clock.
+    pub fn leader(&self) -> u64 {
+        self.leader
     }
 
     /// Whether the processor counts it now. A pinned group that found no counters says end of file.

@@ -180,7 +180,8 @@ impl Events {
         let identified = self.attributes.first()?.has_identifier();
         if kind == SAMPLE {
             let number = match identified {
-                true => *self.of_id.get(&word(body, 0)?)?,
+                // While others recorded switches, too, theirs may be in our samples (`group`).
+                true => self.of_id.get(&word(body, 0)?).copied().unwrap_or(self.leader),
                 false => self.leader,
             };
             let of = self.attributes.get(number)?;
