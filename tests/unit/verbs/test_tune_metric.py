@@ -5,12 +5,15 @@ import json
 import pytest
 from tests.unit.small_machine import RANGES, Repeatable
 
+from becalm import workloads as sources
 from becalm.errors import UsageError
 from becalm.hosts import Runs
 from becalm.nouns.metric import metric
+from becalm.nouns.options.tune import refuse_without_metric
 from becalm.nouns.tune_verdict import Transfer, from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Interval
+from becalm.nouns.workload import Workload
 from becalm.report import drawn
 from becalm.store import Store
 from becalm.verbs.records import show
@@ -94,6 +97,13 @@ def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
 def test_what_does_not_go_together_is_said(options, words):
     with pytest.raises(UsageError, match=words):
         tune(["p"], **{**USUAL, **options})
+
+
+def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
+    (own,) = sources.open(["wakeups:requests=10"])
+    refuse_without_metric({"minimize": "metric"}, [own])
+    with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
+        refuse_without_metric({"minimize": "metric"}, [own, Workload(("true",), name="true")])
 
 
 def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):

@@ -17,6 +17,7 @@ from becalm.nouns.options.measuring import budget, confidence
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.swarm import SwarmParameters
+from becalm.nouns.workload import Workload
 from becalm.units import fraction
 
 LEAST_RUNS = 60
@@ -63,8 +64,6 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         )
     if "factors" in meant and "only" in meant:
         raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
-    if (given.get("minimize") == METRIC) and "metric" not in meant:
-        raise UsageError(f"--minimize metric needs the metric: --metric SPEC, for example {EXAMPLE}.")
     if given.get("minimize") == "time" and "metric" in meant:
         raise UsageError(
             "--minimize time is about wall time, and --metric about what is printed: use --minimize metric."
@@ -83,6 +82,13 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         raise UsageError(
             "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
         )
+
+
+def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Workload]) -> None:
+    """Raises UsageError where what a program prints is to be made small, and it is not said what that is."""
+    if given.get("minimize") == METRIC and (lacking := [each.name for each in programs if not each.metrics]):
+        of = "" if len(lacking) == len(programs) else f" of {lacking[0]}"
+        raise UsageError(f"--minimize metric needs the metric{of}: --metric SPEC, for example {EXAMPLE}.")
 
 
 def flag(name: str) -> str:
