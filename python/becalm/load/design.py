@@ -31,6 +31,10 @@ MEMORY_LIMIT = 128 << 20
 """Bytes that the memory load may have; its level is what it uses above that."""
 
 
+LEAST_CPU = 0.01
+"""Processors below which the agent makes no load (crates/becalm-core/src/stress/cpu.rs)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How a level becomes a demand, and what its unit is."""
@@ -40,7 +44,7 @@ class Kind:
 
 
 FACTORS: Mapping[str, Kind] = {
-    "cpu": Kind("processors", lambda level, directory: {"cpu": level}),
+    "cpu": Kind("processors", lambda level, directory: {"cpu": level} if level >= LEAST_CPU else {}),
     "memory": Kind(
         "bytes above the limit",
         lambda level, directory: {"memory_bytes": MEMORY_LIMIT + round(level), "limit_bytes": MEMORY_LIMIT},

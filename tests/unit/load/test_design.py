@@ -28,6 +28,13 @@ def test_loads_can_be_told_apart(runs, seed):
         assert sorted((column / factor.high * len(loaded)).astype(int)) == list(range(len(loaded)))
 
 
+def test_so_little_of_a_processor_that_it_cannot_be_made_is_no_load():
+    plan = drawn(20, factors=[Factor("cpu", 0.1)])
+    loads = {step.levels["cpu"]: step.demand for step in plan.steps if not step.reference}
+    assert {level for level, load in loads.items() if load.empty} == {level for level in loads if level < 0.01}
+    assert min(loads) < 0.01 < max(loads)
+
+
 def test_variance_inflation_is_that_of_the_regression_on_the_others():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(40, 3))
