@@ -52,7 +52,8 @@ def test_who_runs_when_is_recorded_there_as_here(guest, by):
     assert {"exit": {"task": started.pid}} in whats
     # It waited for each of them.
     assert sum(what.get("switch", {}).get("out") == started.pid for what in whats if what != "tick") >= 5
-    assert all(row["references"] >= row["misses"] for row in rows)
+    # One that began on another CPU, or before it was counted, may end here.
+    assert all(row["references"] + 5 >= row["misses"] for row in rows)
     assert max(row["references"] for row in rows) > 100
 
 

@@ -28,6 +28,10 @@ TAIL = 1 << 16
 PATIENCE_S = 5.0
 CHUNK = 1 << 16
 EMULATED = "tcg,thread=multi"
+IN_TURNS = "tcg,thread=single"
+"""The same for a machine with more CPUs than this one. A kernel patches itself, and holds its other CPUs up by an int3
+meanwhile; an emulated CPU whose thread waits for a processor just then finds it too late, and the kernel panics ("Oops:
+int3"). In one thread they take turns, and none is ever that late."""
 UNCHECKED = "no_timer_check"
 """What an emulated kernel is told: on a busy machine ticks come too late for its check of the timer, and it panics."""
 SHARED = "ivshmem-plain"
@@ -86,7 +90,9 @@ def command(
     unchecked = [UNCHECKED] if accel == EMULATED else []
     line = ["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *unchecked, *wanted.append]
     words = [qemu, "-machine", "q35", "-cpu", "max", "-smp", str(wanted.cpus), "-m", f"{wanted.mem}M"]
-    words += ["-accel", accel, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"]
+    in_turns = accel == EMULATED and wanted.cpus > len(os.sched_getaffinity(0))
+    words += ["-accel", IN_TURNS if in_turns else accel]
+    words += ["-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(kernel.image), "-initrd", str(place / "initramfs"), "-append", " ".join(line)]
     # In an option of QEMU's a comma is written twice.
     console = str(place / "console").replace(",", ",,")

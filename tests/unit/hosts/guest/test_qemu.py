@@ -77,6 +77,14 @@ def test_the_command_line_is_what_works(tmp_path):
     assert slow[slow.index("-append") + 1].startswith("console=ttyS0 quiet panic=-1 rdinit=/init no_timer_check ")
 
 
+@pytest.mark.parametrize(("here", "threads"), [(2, "tcg,thread=single"), (3, "tcg,thread=multi")])
+def test_an_emulated_machine_with_more_cpus_than_this_one_takes_turns(here, threads, monkeypatch):
+    monkeypatch.setattr(qemu.os, "sched_getaffinity", lambda _: set(range(here)))
+    image = kernel.Kernel("6.1", Path("/k/vmlinuz"), None)
+    words = qemu.command("qemu", parse("6.1?cpus=3"), image, Path("/t"), qemu.EMULATED)
+    assert words[words.index("-accel") + 1] == threads
+
+
 @pytest.mark.parametrize(
     ("script", "says"),
     [
