@@ -16,8 +16,10 @@ const MOST: usize = 1 << 18;
 pub struct Threads {
     process_of: HashMap<Task, Task>,
     ended: HashSet<Task>,
-    /// Those that exit, with the record of it.
-    exiting: BTreeMap<Task, Record>,
+    /// Those that exit, with the CPU of it.
+    exiting: BTreeMap<Task, u32>,
+    /// The last record of each CPU.
+    last: BTreeMap<u32, Record>,
 }
 
 impl Threads {
@@ -36,7 +38,8 @@ impl Threads {
                 self.process_of.remove(&task);
                 // It goes on for a while, and is nobody new then.
                 self.ended.insert(task);
-                self.exiting.insert(task, record);
+                self.exiting.insert(task, record.cpu);
+                self.last.insert(record.cpu, record);
                 return;
             }
             _ => {}
@@ -52,6 +55,7 @@ impl Threads {
             put(&Record { what: What::Fork { parent: 0, child, process }, ..record });
         }
         put(&record);
+        self.last.insert(record.cpu, record);
         if let What::Switch { out, preempted: false, .. } = record.what {
             if self.exiting.remove(&out).is_some() {
                 put(&Record { what: What::Exit(out), ..record });
@@ -59,10 +63,13 @@ impl Threads {
         }
     }
 
-    /// The records are at their end: whoever exits has ended.
+    /// The records are at their end: whoever exits has ended, and not before what was passed on already.
     pub fn end(&mut self, mut put: impl FnMut(&Record)) {
-        for record in std::mem::take(&mut self.exiting).values() {
-            put(record);
+        let time_ns = self.last.values().map(|each| each.time_ns).max().unwrap_or_default();
+        for (task, cpu) in std::mem::take(&mut self.exiting) {
+            if let Some(last) = self.last.get(&cpu) {
+                put(&Record { time_ns, what: What::Exit(task), ..*last });
+            }
         }
     }
 }
@@ -103,5 +110,17 @@ mod tests {
         let ends =
             [switch(7, 3, true), switch(3, 7, false), switch(7, 3, false), What::Exit(7), What::Exit(9)];
         assert_eq!(said, ends);
+    }
+
+    #[test]
+    fn an_end_that_nobody_saw_comes_after_all_that_was_passed_on_with_the_last_counts_of_its_cpu() {
+        let mut threads = Threads::default();
+        let at = |time_ns, cpu, what, references| Record { time_ns, cpu, what, references, misses: 0 };
+        let mut said = Vec::new();
+        for record in [at(1, 0, What::Exit(7), 10), at(2, 0, What::Tick, 20), at(3, 1, What::Tick, 5)] {
+            threads.introduce(record, [None; 2], |each| said.push(*each));
+        }
+        threads.end(|each| said.push(*each));
+        assert_eq!(said[2], at(3, 0, What::Exit(7), 20));
     }
 }
