@@ -19,7 +19,8 @@ use crate::exec::now_ns;
 /// How often it is looked whether CPUs came, went, or lost their counters.
 const LOOK_NS: i64 = 1_000_000_000;
 
-/// A record may be under way for so long after its time was taken: newer ones wait for the next look.
+/// A record may be under way for so long after its time was taken: newer ones wait for the next look. A virtual CPU may be
+/// held up for longer in between; such a record is passed on with the time of the last one before it, so that all are in order.
 const UNDER_WAY_NS: u64 = 100_000;
 
 /// How often what went wrong.
@@ -61,6 +62,8 @@ pub struct Recorder {
     before: Trouble,
     offline: u64,
     looked_ns: i64,
+    /// The time of the last record that was passed on.
+    passed_ns: u64,
     pub records: u64,
 }
 
@@ -102,6 +105,7 @@ impl Recorder {
             before: Trouble::default(),
             offline: 0,
             looked_ns: now_ns(),
+            passed_ns: 0,
             records: 0,
         };
         let mut first = None;
@@ -162,7 +166,9 @@ impl Recorder {
         let ready = self.waiting.partition_point(|(record, _)| record.time_ns <= until);
         let before = self.records;
         let mut waiting = std::mem::take(&mut self.waiting);
-        for (record, named) in waiting.drain(..ready) {
+        for (mut record, named) in waiting.drain(..ready) {
+            record.time_ns = record.time_ns.max(self.passed_ns);
+            self.passed_ns = record.time_ns;
             let records = &mut self.records;
             self.threads.introduce(record, named, |each| {
                 if !out.is_empty() {
@@ -422,6 +428,41 @@ mod tests {
         recorder.come_and_go(8);
         assert_eq!((recorder.cpus(), recorder.absent.len()), (Cpus::from([0, 1]), 0));
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    /// Says that somebody exits, at times that are given.
+    struct Late(Vec<Vec<u64>>);
+
+    impl Feed for Late {
+        fn begin(&mut self, _: u32, _: &Pair, _: u64) -> Result<u64, Refused> {
+            Ok(1)
+        }
+
+        fn counts(&self, _: u32) -> bool {
+            true
+        }
+
+        fn end(&mut self, _: u32) {}
+
+        fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
+            for time_ns in self.0.remove(0) {
+                each(0, Said::Exec { time_ns, task: 7 });
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_comes_after_newer_ones_were_passed_on_gets_their_time() {
+        let root = std::env::temp_dir().join("becalm-nothing-here");
+        let feed = Box::new(Late(vec![vec![30, 10], vec![20, 40]]));
+        let mut recorder = Recorder::from(feed, EventSet::Faults, None, 1_000_000, &root).unwrap();
+        let mut out = Vec::new();
+        recorder.look(&mut out, false);
+        recorder.look(&mut out, true);
+        let text = format!("[{}]", String::from_utf8(out).unwrap());
+        let records: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
+        assert_eq!(times, [10, 30, 30, 40]);
     }
 
     #[test]
