@@ -24,7 +24,8 @@ from packages import DIST, TARGETS, here
 APT = "DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o APT::Sandbox::User=root --no-install-recommends"
 ENVIRONMENT = "/opt/becalm"
 USER = "setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/user"
-NO_FILE = "-not -path '/packages/*' -not -path '/proc/*' -not -path '/sys/*' -not -path '/home/*' -not -path '/root/*'"
+USERS = ("/packages", "/proc", "/sys", "/home", '"$HOME"')
+NO_FILE = " ".join(f"-not -path {each}/'*'" for each in USERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def by_pip(words: str, *, network: bool, rust: bool = False) -> tuple[Step, ...]
 
 
 def gone(command: str) -> tuple[Step, ...]:
-    """Remove it, and look for what is left. What users keep is theirs: /home, /root."""
+    """Remove it, and look for what is left. What users keep, root among them, is theirs."""
     left = f'left=$(find / -xdev -iname "*becalm*" {NO_FILE}); test -z "$left" || {{ echo "left: $left"; false; }}'
     return (Step("nothing of it is left when it is removed", f"{command} && {left}", root=True),)
 

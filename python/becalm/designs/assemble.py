@@ -141,13 +141,17 @@ def _apart(factors: tuple[Factor, ...], wanted: Floats, found: Floats) -> None:
             )
 
 
-def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
-    count = len(factors)
+def _refuse_more_choices(factors: tuple[Factor, ...], instead: str = "") -> None:
     if many := [each for each in factors if len(each.choices) > 2]:
         raise UsageError(
             f"A two-level design has two levels, and {many[0].name} has {len(many[0].choices)} choices. Name two of "
-            "them, or take becalm design central, which is made once for each choice."
+            f"them{instead}."
         )
+
+
+def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
+    count = len(factors)
+    _refuse_more_choices(factors, ", or take becalm design central, which is made once for each choice")
     if count > MOST_FACTORS:
         raise UsageError(f"A two-level design has {MOST_FACTORS} factors at most, not {count}.")
     ways = [bool(options.generators), options.cube is not None, options.resolution is not None]
@@ -181,11 +185,7 @@ def _halves(points: Floats) -> Ints:
 
 
 def _plackett_burman(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
-    if many := [each for each in factors if len(each.choices) > 2]:
-        raise UsageError(
-            f"A two-level design has two levels, and {many[0].name} has {len(many[0].choices)} choices. Name two of "
-            "them."
-        )
+    _refuse_more_choices(factors)
     if options.blocks > 1:
         raise UsageError("A Plackett-Burman design is in one block, or with --fold in two. Leave --blocks out.")
     points = plackett_burman(len(factors), options.cube)

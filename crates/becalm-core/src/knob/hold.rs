@@ -6,7 +6,7 @@
 
 mod record;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 
@@ -367,19 +367,8 @@ impl Hold {
     ) -> Result<(), HoldError> {
         if let Some(device) = &self.latency {
             let (place, mut line) = keeper(device)?;
-            let (knob, ours) = ("cpu_dma_latency".to_owned(), vec![RUNNING.to_owned()]);
-            let (original, made_of) = (GONE.to_owned(), BTreeMap::new());
-            let entry = Entry {
-                knob,
-                place,
-                original,
-                ours,
-                made_of,
-                side_effect: false,
-                since: 0,
-                newest: 0,
-                doubtful: false,
-            };
+            let ours = vec![RUNNING.to_owned()];
+            let entry = Entry { ours, ..Entry::new("cpu_dma_latency", place, GONE.to_owned()) };
             let number = self.entries.len();
             self.journaled(|journal| journal.places([(number, &entry)]))?;
             self.numbers.insert(entry.place.clone(), number);

@@ -94,6 +94,21 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// A place that was given nothing yet.
+    pub fn new(knob: &str, place: Place, original: String) -> Self {
+        Self {
+            knob: knob.to_owned(),
+            place,
+            original,
+            ours: Vec::new(),
+            made_of: BTreeMap::new(),
+            side_effect: false,
+            since: 0,
+            newest: 0,
+            doubtful: false,
+        }
+    }
+
     /// Whether a value is the original or one of ours, and not somebody else's.
     pub fn knows(&self, value: &str) -> bool {
         let place = &self.place;

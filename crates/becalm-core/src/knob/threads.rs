@@ -163,8 +163,8 @@ pub struct Had<'a> {
 }
 
 /// Put a process back, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
-/// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was bound has inherited ours, and gets those of its main
-/// thread.
+/// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was
+/// bound has inherited ours, and gets those of its main thread.
 pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
     let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let ours: BTreeSet<Cpus> = had.ours.iter().filter_map(|value| cpus::parse(value)).collect();

@@ -1,6 +1,6 @@
 //! Before the first write: what every place held, in the journal.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::super::affected::{bound_tasks, members};
@@ -76,15 +76,14 @@ impl Hold {
                 Err(_) => return Ok(()),
             },
         };
-        let (knob, place, ours) = (change.knob.to_owned(), place.clone(), vec![change.value.clone()]);
-        let made_of = BTreeMap::new();
+        let ours = vec![change.value.clone()];
         // Before it is bound: what it forks from now on may have inherited that.
         let (since, newest) = match place {
             Place::Threads { .. } => (ticks(&self.tree), widened::newest(&self.tree)),
             _ => (0, 0),
         };
-        let new =
-            Entry { knob, place, original, ours, made_of, side_effect: false, since, newest, doubtful: true };
+        let known = Entry::new(change.knob, place.clone(), original);
+        let new = Entry { ours, since, newest, doubtful: true, ..known };
         fresh.add(entry.map(|(number, _)| number), new);
         Ok(())
     }
@@ -107,19 +106,8 @@ impl Hold {
             None => known.original(place).ok(),
         };
         let Some(original) = original else { return };
-        let (knob, place) = ("side effect".to_owned(), place.clone());
-        let (ours, made_of) = (Vec::new(), BTreeMap::new());
-        let new = Entry {
-            knob,
-            place,
-            original,
-            ours,
-            made_of,
-            side_effect: true,
-            since: 0,
-            newest: 0,
-            doubtful: true,
-        };
+        let known = Entry::new("side effect", place.clone(), original);
+        let new = Entry { side_effect: true, doubtful: true, ..known };
         fresh.add(entry.map(|(number, _)| number), new);
     }
 }

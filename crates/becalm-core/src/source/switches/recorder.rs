@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::events::{choices, Choice, EventSet};
 use super::feed::{Feed, Groups};
 use super::group::Refused;
-use super::lane::{Lane, Named};
+use super::lane::{Lane, Named, Noticed};
 use super::record::Record;
 use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
@@ -34,6 +34,14 @@ pub struct Trouble {
     pub unread: u64,
     /// Times that a CPU stopped counting.
     pub offline: u64,
+}
+
+impl Trouble {
+    fn add(&mut self, noticed: Noticed) {
+        self.lost += noticed.lost;
+        self.shared += noticed.shared;
+        self.unread += noticed.unread;
+    }
 }
 
 /// Why nothing can be recorded.
@@ -139,9 +147,7 @@ impl Recorder {
     pub fn trouble(&self) -> Trouble {
         let mut sum = Trouble { offline: self.offline, ..self.before };
         for lane in self.lanes.values() {
-            sum.lost += lane.noticed.lost;
-            sum.shared += lane.noticed.shared;
-            sum.unread += lane.noticed.unread;
+            sum.add(lane.noticed);
         }
         sum
     }
@@ -164,32 +170,24 @@ impl Recorder {
         self.waiting.sort_by_key(|(record, _)| record.time_ns);
         let until = if end { u64::MAX } else { (now as u64).saturating_sub(UNDER_WAY_NS) };
         let ready = self.waiting.partition_point(|(record, _)| record.time_ns <= until);
-        let before = self.records;
-        let mut waiting = std::mem::take(&mut self.waiting);
-        for (mut record, named) in waiting.drain(..ready) {
+        let mut told = 0;
+        let mut tell = |record: &Record| {
+            if !out.is_empty() {
+                out.push(b',');
+            }
+            record.write(out);
+            told += 1;
+        };
+        for (mut record, named) in self.waiting.drain(..ready) {
             record.time_ns = record.time_ns.max(self.passed_ns);
             self.passed_ns = record.time_ns;
-            let records = &mut self.records;
-            self.threads.introduce(record, named, |each| {
-                if !out.is_empty() {
-                    out.push(b',');
-                }
-                each.write(out);
-                *records += 1;
-            });
+            self.threads.introduce(record, named, &mut tell);
         }
-        self.waiting = waiting;
         if end {
-            let records = &mut self.records;
-            self.threads.end(|each| {
-                if !out.is_empty() {
-                    out.push(b',');
-                }
-                each.write(out);
-                *records += 1;
-            });
+            self.threads.end(&mut tell);
         }
-        self.records - before
+        self.records += told;
+        told
     }
 
     fn wished(&self, there: &Cpus) -> Vec<u32> {
@@ -228,9 +226,7 @@ impl Recorder {
         for cpu in gone {
             let Some(lane) = self.lanes.remove(&cpu) else { continue };
             self.feed.end(cpu);
-            self.before.lost += lane.noticed.lost;
-            self.before.shared += lane.noticed.shared;
-            self.before.unread += lane.noticed.unread;
+            self.before.add(lane.noticed);
             self.offline += 1;
             self.waiting.push((lane.end(now), [None; 2]));
             let why = match there.contains(&cpu) {
@@ -305,182 +301,5 @@ fn error(refused: &Refused, set: EventSet) -> RecordError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::switches::events::Pair;
-    use crate::source::switches::parse::Said;
-    use crate::source::switches::record::What;
-
-    /// What is recorded while something is done; None where this machine lets nobody count.
-    fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
-        let mut recorder = match Recorder::open(EventSet::Faults, None, 1_000_000, Path::new("/")) {
-            Ok(recorder) => recorder,
-            Err(error) => {
-                assert!(error.to_string().len() > 40, "{error}");
-                return None;
-            }
-        };
-        let mut out = Vec::new();
-        work();
-        recorder.look(&mut out, false);
-        recorder.look(&mut out, true);
-        let text = format!("[{}]", String::from_utf8(out).unwrap());
-        Some((serde_json::from_str(&text).unwrap(), recorder))
-    }
-
-    #[test]
-    fn a_program_that_is_started_forks_executes_switches_faults_and_ends() {
-        let mut child = 0;
-        let Some((records, recorder)) = recorded(|| {
-            let mut started = std::process::Command::new("sleep").arg("0.02").spawn().unwrap();
-            child = started.id();
-            started.wait().unwrap();
-        }) else {
-            return;
-        };
-        assert_eq!(recorder.trouble(), Trouble::default());
-        assert_eq!(recorder.records, records.len() as u64);
-        let of = |kind: &str, field: &str| {
-            records.iter().filter(|each| each["what"][kind][field] == child).count()
-        };
-        assert_eq!((of("fork", "child"), of("exec", "task"), of("exit", "task")), (1, 1, 1));
-        // The idle task may leave in silence, and of who ran at the very beginning nothing is known.
-        assert!(of("switch", "out") >= 2 && of("switch", "to") >= 1, "it slept once");
-        let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
-        assert!(times.is_sorted());
-        // Cumulative on each CPU, and execution faults.
-        for cpu in recorder.cpus() {
-            let faults = records.iter().filter(|each| each["cpu"] == cpu);
-            assert!(faults.map(|each| each["references"].as_u64().unwrap()).is_sorted(), "CPU {cpu}");
-        }
-        assert!(records.iter().any(|each| each["references"].as_u64() > Some(20)));
-    }
-
-    #[test]
-    fn two_recordings_at_once_both_see_every_switch() {
-        let Some((_, mut other)) = recorded(|| ()) else { return };
-        let (records, _) = recorded(|| {
-            for _ in 0..10 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-        })
-        .unwrap();
-        let mut out = Vec::new();
-        other.look(&mut out, true);
-        let others: Vec<serde_json::Value> =
-            serde_json::from_str(&format!("[{}]", String::from_utf8(out).unwrap())).unwrap();
-        // SAFETY: cannot fail.
-        let thread = unsafe { libc::gettid() };
-        for (records, which) in [(records, "second"), (others, "first")] {
-            let left = records.iter().filter(|each| each["what"]["switch"]["out"] == thread).count();
-            assert!(left >= 10, "the {which} recording has seen it leave {left} times");
-        }
-    }
-
-    #[test]
-    fn a_task_that_never_leaves_is_read_by_its_own_cpu() {
-        let begun = now_ns();
-        let Some((records, _)) = recorded(|| while now_ns() - begun < 50_000_000 {}) else { return };
-        assert!(records.iter().filter(|each| each["what"] == "tick").count() >= 10, "{}", records.len());
-    }
-
-    /// Two CPUs that count unless others have their counters.
-    struct Stolen(std::rc::Rc<std::cell::RefCell<Cpus>>);
-
-    impl Feed for Stolen {
-        fn begin(&mut self, _: u32, _: &Pair, _: u64) -> Result<u64, Refused> {
-            Ok(1)
-        }
-
-        fn counts(&self, cpu: u32) -> bool {
-            !self.0.borrow().contains(&cpu)
-        }
-
-        fn end(&mut self, _: u32) {}
-
-        fn take(&mut self, _: bool, _: &mut dyn FnMut(u32, Said)) {}
-    }
-
-    #[test]
-    fn counters_that_others_take_end_a_cpu_with_the_reason_until_they_give_them_back() {
-        let root = std::env::temp_dir().join(format!("becalm-stolen-{}", std::process::id()));
-        fs::create_dir_all(root.join("sys/devices/system/cpu")).unwrap();
-        fs::write(root.join("sys/devices/system/cpu/online"), "0-1\n").unwrap();
-        let stolen = std::rc::Rc::new(std::cell::RefCell::new(Cpus::from([0, 1])));
-        let open =
-            || Recorder::from(Box::new(Stolen(stolen.clone())), EventSet::Faults, None, 1_000_000, &root);
-        let Err(error) = open() else { panic!("no CPU counts") };
-        assert!(error.to_string().contains("others count already"), "{error}");
-        *stolen.borrow_mut() = Cpus::from([1]);
-        let mut recorder = open().unwrap();
-        assert_eq!(recorder.cpus(), Cpus::from([0]));
-        assert!(recorder.absent[&1].contains("taken by others"), "some CPUs only: {:?}", recorder.absent);
-        *stolen.borrow_mut() = Cpus::from([0]);
-        recorder.come_and_go(7);
-        assert_eq!(recorder.cpus(), Cpus::from([1]));
-        assert!(recorder.absent[&0].contains("taken by others") && recorder.absent.len() == 1);
-        assert_eq!(
-            (recorder.trouble().offline, recorder.waiting[0].0.what),
-            (1, What::Offline),
-            "unknown from now on"
-        );
-        stolen.borrow_mut().clear();
-        recorder.come_and_go(8);
-        assert_eq!((recorder.cpus(), recorder.absent.len()), (Cpus::from([0, 1]), 0));
-        fs::remove_dir_all(&root).unwrap();
-    }
-
-    /// Says that somebody exits, at times that are given.
-    struct Late(Vec<Vec<u64>>);
-
-    impl Feed for Late {
-        fn begin(&mut self, _: u32, _: &Pair, _: u64) -> Result<u64, Refused> {
-            Ok(1)
-        }
-
-        fn counts(&self, _: u32) -> bool {
-            true
-        }
-
-        fn end(&mut self, _: u32) {}
-
-        fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
-            for time_ns in self.0.remove(0) {
-                each(0, Said::Exec { time_ns, task: 7 });
-            }
-        }
-    }
-
-    #[test]
-    fn a_record_that_comes_after_newer_ones_were_passed_on_gets_their_time() {
-        let root = std::env::temp_dir().join("becalm-nothing-here");
-        let feed = Box::new(Late(vec![vec![30, 10], vec![20, 40]]));
-        let mut recorder = Recorder::from(feed, EventSet::Faults, None, 1_000_000, &root).unwrap();
-        let mut out = Vec::new();
-        recorder.look(&mut out, false);
-        recorder.look(&mut out, true);
-        let text = format!("[{}]", String::from_utf8(out).unwrap());
-        let records: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-        let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
-        assert_eq!(times, [10, 30, 30, 40]);
-    }
-
-    #[test]
-    fn what_cannot_be_recorded_has_a_reason_and_a_way_out() {
-        let code = |code, hardware| Refused {
-            event: "cache-misses".to_owned(),
-            hardware,
-            error: io::Error::from_raw_os_error(code),
-        };
-        let said = |refused: &Refused| error(refused, EventSet::Llc).to_string();
-        let none = said(&code(libc::ENOENT, true));
-        assert!(
-            none.contains("Miss ratios cannot be seen on this machine") && none.contains("--events faults")
-        );
-        assert!(said(&code(libc::EACCES, false)).contains("perf_event_paranoid"));
-        assert!(said(&code(libc::EBUSY, true)).contains("watchdog"));
-        assert!(said(&code(libc::ENOSYS, false)).contains("CONFIG_PERF_EVENTS"));
-        let missing = Recorder::open(EventSet::Faults, parse_cpus("0,60000"), 1_000_000, Path::new("/"));
-        assert!(matches!(missing, Err(RecordError::Domain(_))));
-    }
-}
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -18,7 +18,7 @@ pub struct Threads {
     ended: HashSet<Task>,
     /// Those that exit, with the CPU of it.
     exiting: BTreeMap<Task, u32>,
-    /// The last record of each CPU.
+    /// The last record of each CPU, from when one exited.
     last: BTreeMap<u32, Record>,
 }
 
@@ -55,7 +55,9 @@ impl Threads {
             put(&Record { what: What::Fork { parent: 0, child, process }, ..record });
         }
         put(&record);
-        self.last.insert(record.cpu, record);
+        if !self.exiting.is_empty() {
+            self.last.insert(record.cpu, record);
+        }
         if let What::Switch { out, preempted: false, .. } = record.what {
             if self.exiting.remove(&out).is_some() {
                 put(&Record { what: What::Exit(out), ..record });
