@@ -3,6 +3,9 @@
 /// Largest share of one CPU that sampling may take: a thousandth.
 pub const LARGEST_SHARE: f64 = 0.001;
 
+/// So much of a share is planned for: a sample that costs more than was expected is paid for from the rest.
+const PLANNED: f64 = 0.97;
+
 /// The time table of a sampler. Times are ns of one monotonic clock.
 #[derive(Debug, Clone)]
 pub struct Pace {
@@ -21,14 +24,15 @@ impl Pace {
         let period_ns = period_ns.max(1);
         // Any odd number will do: the start keeps two samplers apart.
         let random = (start_ns as u64) | 1;
-        Self { start_ns, period_ns, share, due_ns: start_ns, skipped: 0, random }
+        Self { start_ns, period_ns, share: share * PLANNED, due_ns: start_ns, skipped: 0, random }
     }
 
     /// The time of the next sample, given that it is `now_ns`, that all samples so far took `spent_ns` of CPU time, and
     /// that the next is expected to take `cost_ns`.
     ///
-    /// The share holds over the whole time, the next sample included: (spent + cost) / (due - start) <= share. Each sample comes up to a tenth of a period
-    /// early or late, so that no sampler runs in step with the kernel's tick (aliasing).
+    /// What is planned of the share holds over the whole time, the next sample included: (spent + cost) / (due - start).
+    /// Each sample comes up to a tenth of a period early or late, so that no sampler runs in step with the kernel's tick
+    /// (aliasing).
     pub fn next(&mut self, now_ns: i64, spent_ns: i64, cost_ns: i64) -> i64 {
         let wanted = self.due_ns + self.period_ns;
         let affordable = self.start_ns + ((spent_ns + cost_ns) as f64 / self.share) as i64;
@@ -102,6 +106,17 @@ mod tests {
                 spent += cost;
                 prop_assert!(spent as f64 <= next as f64 * LARGEST_SHARE + 1.0, "right after the sample");
                 now = next + cost;
+            }
+        }
+
+        #[test]
+        fn a_sample_that_costs_a_little_more_than_expected_stays_within_it(period in 1_000_000_i64..SECOND, expected in 100_000_i64..1_000_000) {
+            let mut pace = Pace::new(0, period, LARGEST_SHARE);
+            let (mut now, mut spent) = (0, 0);
+            for _ in 0..40 {
+                now = pace.next(now, spent, expected);
+                spent += expected + expected / 40;
+                prop_assert!(spent as f64 <= now as f64 * LARGEST_SHARE + 1.0);
             }
         }
     }
