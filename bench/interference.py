@@ -129,7 +129,8 @@ def judged(result: Record) -> list[str]:
     _, low, high = shift(result["times_ns"][BARE], result["times_ns"][BECALM])
     met = taken is not None and taken <= LARGEST_SHARE
     said = "unknown" if taken is None else f"{100 * taken:.4f} %: {'met' if met else 'not met'}"
-    verdict = "met" if high <= LARGEST_SHIFT else "not met" if low > LARGEST_SHIFT else "not decided, the runs are too unequal"
+    shifted = "not met" if low > LARGEST_SHIFT else "not decided, the runs are too unequal"
+    verdict = "met" if high <= LARGEST_SHIFT else shifted
     return [
         f"at most {100 * LARGEST_SHARE:.1f} % of one CPU: {said}",
         f"a program of {result['seconds']:g} s takes at most {100 * LARGEST_SHIFT:.1f} % longer: {verdict} "
@@ -154,7 +155,7 @@ def main() -> None:
     if chosen.report:
         result = saved(chosen.out)
     else:
-        # Monitors are ended by SIGINT, which jobs that a shell script left in the background ignore, and all they start.
+        # Monitors are ended by SIGINT, which a job in the background of a shell script ignores, and all that it starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         result = {**begun(), **measure(chosen.rounds, chosen.seconds)}
         save(chosen.out, result)

@@ -2,16 +2,24 @@
 
 `main` is the entry point. Until the command is loaded nothing has begun, so an interrupted one says so and is gone:
 there is nothing to put back, and an exception in the middle of an import is a stack trace, or swallowed there. What
-comes after is `becalm.cli.main`'s. Only Python's own start, before this file, is out of reach: Python itself, and the
-script that pip writes, which with older pips imports regular expressions first. So nothing is imported here that takes
-time: `signal` would, for enumerations which `_signal`, the part of Python that it wraps, does without.
+comes after is `becalm.cli.main`'s, but for the end: a process that is done is left to the kernel, since taking each
+module apart would make a short command a tenth longer.
+
+Only Python's own start, before this file, is out of reach: Python itself, and the script that pip writes, which with
+older pips imports regular expressions first. So nothing is imported here that takes time: `signal` would, for
+enumerations which `_signal`, the part of Python that it wraps, does without.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
 import os
+import sys
 
 INTERRUPTED = 130
 """What a shell says of a program that Ctrl-C has ended: 128 and the number of SIGINT."""
+
+
+_code: int | None = None
+"""The exit code of a command that has ended; None while it has not, or where Python itself says something of the end."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -32,17 +40,41 @@ def _interrupted(number: int, frame: object) -> None:
     raise Interrupted
 
 
+def _leave() -> None:
+    """The last that is done at exit: threads have ended, and all that is called at exit has been."""
+    if _code is None:
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        # Python itself says so, and with which exit code.
+        return
+    os._exit(_code)
+
+
 def main() -> None:
     """Run the command and exit. A Ctrl-C that is ignored, as in the background of a script, stays so."""
+    global _code
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _gone)
+    import atexit
+
+    # Those who registered before, as files of `site` may, come after: what they do must not be left out.
+    if not getattr(atexit, "_ncallbacks", lambda: 1)():
+        atexit.register(_leave)
     from becalm.cli.main import main as command
 
     if ours:
         signal.signal(signal.SIGINT, _interrupted)
     try:
         command()
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            _code = 0 if ended.code is None else ended.code & 0xFF
+        raise
     finally:
         # Everything is said and put back; what is left is Python's own end, where an exception is a stack trace again.
         if ours:

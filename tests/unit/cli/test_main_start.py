@@ -141,3 +141,50 @@ def test_a_whole_measurement(tmp_path: Path, words: list[str], runs: str) -> Non
 def test_list(tmp_path: Path) -> None:
     """`list` reads the store and draws a table; it computes nothing."""
     assert beyond(imported(tmp_path, AT_THE_END, ["list"]), ("scipy", "jinja2", "becalm.stats.paired")) == []
+
+
+LAST = """
+import atexit, sys, threading, time
+from becalm import __main__ as command
+
+{before}
+class Last:
+    def __del__(self):
+        print("taken apart", file=sys.__stdout__, flush=True)
+
+kept = Last()
+
+def later():
+    while command._code is None:
+        time.sleep(0.01)
+    atexit.register(print, "at exit", flush=True)
+    print("thread", flush=True)
+
+threading.Thread(target=later).start()
+sys.argv = ["becalm", *{arguments}]
+command.main()
+"""
+BEFORE = 'atexit.register(print, "registered before", flush=True)'
+
+
+@pytest.mark.parametrize(
+    ("before", "arguments", "code", "said"),
+    [
+        ("", ["--version"], 0, ["thread", "at exit"]),
+        ("", ["--nonsense"], 2, ["thread", "at exit"]),
+        (BEFORE, ["--version"], 0, ["thread", "at exit", "registered before", "taken apart"]),
+    ],
+)
+def test_the_process_ends_when_threads_and_exit_handlers_have(before, arguments, code, said):
+    """Modules are then not taken apart one by one, unless somebody is to be called after becalm's own handler."""
+    script = LAST.format(before=before, arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert [line for line in done.stdout.splitlines() if not line.startswith("becalm")] == said
+
+
+def test_a_store_is_closed_before_the_process_ends(tmp_path):
+    """Otherwise its write-ahead log stays beside it."""
+    command = ["run", "--runs", "2", "--warmup", "0", "--store", str(tmp_path / "runs.db"), "--", "true"]
+    subprocess.run([sys.executable, "-m", "becalm", *command], check=True, capture_output=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["runs.db"]
