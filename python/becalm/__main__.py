@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 _code: int | None = None
-"""The exit code of a command that has ended; None while it has not, or where Python itself says something of the end."""
+"""The exit code of a command that has ended; None while it has not, or where Python says something of the end."""
 
 
 class Interrupted(KeyboardInterrupt):
