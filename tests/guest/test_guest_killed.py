@@ -1,5 +1,6 @@
 """becalm is killed, and its virtual machine with it: no finished run is lost, and nothing is left."""
 
+import json
 import os
 import signal
 import subprocess
@@ -81,7 +82,68 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
     assert not list(place.glob("becalm-guest-*")), "the next one cleans up"
 
 
-def machines(place):
-    """Virtual machines whose files are there."""
-    words = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in words.splitlines() if line.startswith(qemu.PROGRAM) and str(place) in line]
+def machines(place, columns="args"):
+    """Virtual machines whose files are there, as ps shows them."""
+    words = subprocess.run(["ps", "-eo", columns], capture_output=True, text=True, check=True).stdout
+    return [line for line in words.splitlines() if f"{qemu.PROGRAM} " in line and str(place) in line]
+
+
+COUNTING = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done"
+SEARCH = (
+    *("tune", "--minimize", "time", "--seed", "3", "--budget", "none", "--no-single-out", "--no-load", "--json"),
+    *("--confirm-loops", "2", "--confirm-runs", "2"),
+)
+FACTORS = {
+    "6.1": ("--factor", "sched_latency_ns=1..100ms:log", "--most-runs", "12"),
+    "6.12": ("--factor", "slice_ns=0.1..100ms:log", "--most-runs", "12"),
+}
+
+
+def becalm(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, version):
+    needed(version)
+    words = (*SEARCH, *FACTORS[version], "--host", f"guest:{version}", "--", "sh", "-c", COUNTING)
+    said = place / "said"
+    with said.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file
+        )
+    store = os.environ["BECALM_STORE"]
+    until(lambda: process.poll() is not None or stored(store) > 15, 300)
+    assert process.poll() is None, said.read_text()
+    (line,) = machines(place, "pid,args")
+    os.kill(int(line.split()[0]), signal.SIGKILL)
+    assert process.wait(timeout=120) == 3
+    text = " ".join(said.read_text().split())
+    assert "becalm tune --resume 1" in text
+    before = runs(store)
+    assert len(before) > 15
+    again = becalm("tune", "--resume", "1", "--json")
+    assert again.returncode == 0, again.stderr
+    after = runs(store)
+    assert after[: len(before)] == before
+    assert [run.seq for run in after] == list(range(len(after)))
+    verdict = json.loads(again.stdout)
+    assert len(verdict["trials"]) >= 8
+    assert verdict["confirm_runs"] > 0 or not verdict["settings"]
+    assert not machines(place)
+
+
+def runs(store):
+    """All runs of the only study."""
+    with Store.open(store) as opened:
+        return list(opened.runs(1))
+
+
+def stored(store):
+    """How many of them there are, also while nothing has begun."""
+    if not os.path.exists(store):
+        return 0
+    with Store.open(store) as opened:
+        return len(list(opened.runs(1))) if opened.studies() else 0

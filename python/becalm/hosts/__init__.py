@@ -7,7 +7,7 @@
 from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import is_local, open, unknown, which_machine
-from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest
+from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, VirtualClock
 from becalm.hosts.table import TABLE, Row, forms
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Row",
     "RunText",
     "Runs",
+    "VirtualClock",
     "Written",
     "forms",
     "is_local",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from becalm.values import dataclass
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from becalm.nouns.demand import Demand
     from becalm.nouns.elsewhere import Place
     from becalm.nouns.knob import Knob
-    from becalm.nouns.run import Block
+    from becalm.nouns.run import Block, Run
     from becalm.nouns.settings import Settings
     from becalm.nouns.settings_change import Reset, Status
     from becalm.nouns.workload import Workload
@@ -98,6 +98,15 @@ class MeasureRequest:
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
         """What is left of it when so many steps are done; up to the step `end`, if one is given."""
         return replace(self, first=self.first + done, block=replace(self.block, steps=self.block.steps[done:end]))
+
+
+@runtime_checkable
+class VirtualClock(Protocol):
+    """What a host has beside the rest whose time is its own: it can be where a study has left it that goes on."""
+
+    def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
+        """Be as after these runs of the study, the first ones of it, whose settings are these by position."""
+        ...
 
 
 class Host(AbstractContextManager["Host"], Protocol):

@@ -14,7 +14,20 @@ from typing import Any
 
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
-from becalm.hosts import Ability, Access, Event, Host, Left, LoadDetail, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts import (
+    Ability,
+    Access,
+    Event,
+    Host,
+    Left,
+    LoadDetail,
+    Loads,
+    Noticed,
+    Runs,
+    RunText,
+    VirtualClock,
+    Written,
+)
 from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
@@ -66,17 +79,24 @@ class StudySession:
         real = self.host.abilities().get(Ability.REAL_TIME)
         return "" if real is None or real or not self.host.name.startswith(EMULATED) else real.reason
 
-    def begin(self, study: Study) -> int:
-        """Record that the study begins."""
+    def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
+        """Record that the study begins, with runs that there are already: both or, when it is ended here, neither."""
         self.study = study
-        self.number = self.store.begin(study, self.host.facts())
+        with self.store.together():
+            self.number = self.store.begin(study, self.host.facts())
+            if pilots:
+                self.store.append(self.number, pilots)
         self._spool.assign(self.number)
+        if pilots:
+            self.measuring.listener.running(pilots[-1].seq + 1)
         return self.number
 
-    def resume(self, stored: StoredStudy) -> int:
-        """Go on with a stored study."""
+    def resume(self, stored: StoredStudy, runs: Sequence[Run]) -> int:
+        """Go on with a stored study after these runs of it."""
         self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
+        if isinstance(self.host, VirtualClock):
+            self.host.go_on(runs, stored.study.settings)
         return self.number
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from becalm import workloads as sources
 from becalm.errors import UsageError
-from becalm.hosts import Ability, Host, Runs
+from becalm.hosts import Ability, Host
 from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.abort_limit import AbortLimit
@@ -164,9 +164,8 @@ def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOpt
     with open_session(session, _title(made)) as opened:
         options, kernel, pilots = _prepared(opened, options, made, tried)
         study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
-        opened.begin(study)
+        opened.begin(study, pilots)
         course = Course(study, options, settings=[NO_SETTINGS])
-        opened.take(Runs(pilots))
         course.trials.extend(pilots)
         expected = _cost(options, course.names, pilots, study.seed)
         return measure_tune(opened, course, expected.sentence)
@@ -325,7 +324,8 @@ def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
                 f"Study {stored.number} was begun on {described(begun)}; this is {described(here)}: the runs of both "
                 "are compared with each other."
             )
-        opened.resume(stored)
+        runs = list(opened.store.runs(stored.number))
+        opened.resume(stored, runs)
         course = Course(study, options, settings=list(study.settings))
-        course.trials.extend(opened.store.runs(stored.number))
+        course.trials.extend(runs)
         return measure_tune(opened, course)

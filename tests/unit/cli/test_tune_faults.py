@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.unit.small_machine import Repeatable
 
@@ -181,23 +183,36 @@ def answer(typed, *words):
     return {name: each for name, each in json.loads(out).items() if name not in ("study", "elapsed_ns", "sentence")}
 
 
-def test_a_guest_that_is_lost_in_the_middle_costs_nothing_that_was_measured(trouble, typed, monkeypatch, store):
+@pytest.mark.parametrize("seed", range(6))
+def test_a_guest_that_is_lost_anywhere_costs_nothing_that_was_measured(trouble, typed, monkeypatch, store, seed):
+    measure, rng, blocks = Repeatable.measure, np.random.default_rng(seed), 0
+
+    def counted(self, request):
+        nonlocal blocks
+        blocks += len(self.programs) > 1
+        yield from measure(self, request)
+
+    monkeypatch.setattr(Repeatable, "measure", counted)
     whole = answer(typed, *SEARCH, *FACTORS, "--budget", "none", "--", "p")
-    measure, left = Repeatable.measure, [25]
+    last, left = int(rng.integers(1, blocks + 1)), []
 
     def lost(self, request):
-        if len(self.programs) > 1 and left:
-            left[0] -= 1
-            if not left[0]:
-                left.clear()
+        if len(self.programs) > 1:
+            left.append(request)
+            if len(left) == last:
+                # Some of its runs had been told by then.
+                done = int(rng.integers(len(request.block.steps)))
+                yield from measure(
+                    self, replace(request, block=replace(request.block, steps=request.block.steps[:done]))
+                )
                 raise LostError("The guest has ended: its kernel panicked.")
         yield from measure(self, request)
 
     monkeypatch.setattr(Repeatable, "measure", lost)
     code, _, err = typed(*SEARCH, *FACTORS, "--budget", "none", "--", "p")
-    assert code == 3
+    assert code == 3, last
     assert "The guest has ended: its kernel panicked." in err
     (number,) = re.findall(r"becalm tune --resume (\d+)", err)
     with Store.open(store) as opened:
         assert list(opened.runs(int(number)))
-    assert answer(typed, "tune", "--resume", number) == whole
+    assert answer(typed, "tune", "--resume", number) == whole, last

@@ -91,6 +91,16 @@ def test_shares_of_the_variance(data, r_squared, adjusted, press):
     assert best.predicted == pytest.approx(1 - press / total, abs=1e-6)
 
 
+def test_what_the_model_of_the_handbook_predicts():
+    # NIST/SEMATECH e-Handbook 5.4.7.3, with its rounded codes: least squares in doubles, adequate precision by
+    # (max - min) / sqrt(p s^2 / n) of the fitted values
+    best = by_name(compared(uniformity()))["quadratic"]
+    assert (best.predicted, best.precision) == pytest.approx((0.360201, 8.255956), abs=1e-6)
+    lack = best.fit.lack
+    assert (lack.sum_of_squares, lack.freedom) == (pytest.approx(1.470883, abs=1e-6), 3)
+    assert (lack.f, lack.p_value) == pytest.approx((0.855164, 0.578765), abs=1e-6)
+
+
 def test_the_simplest_model_that_fits_is_chosen():
     assert chosen(compared(chemreact()), 0.05).model == "quadratic"
     assert chosen(compared(heli()), 0.05).model == "quadratic"

@@ -31,6 +31,14 @@ def test_coefficients_and_errors_of_chemreact():
     )
 
 
+def test_the_plane_through_the_first_block_of_chemreact():
+    # coef(lm(Yield ~ x1 + x2, ChemReact, Block == "B1")), deviance(…)
+    data = chemreact(blocks=(1,))
+    found = fitted(data, data.frame.terms("linear")).fit
+    assert found.coefficients == pytest.approx([82.81428571, 0.875, 0.625], **SIX)
+    assert (found.sse, found.freedom) == (pytest.approx(8.38357143, **SIX), 4)
+
+
 def test_coefficients_of_the_helicopters():
     # coef(lm(y ~ Block + (x1 + x2 + x3 + x4)^2 + I(x1^2) + I(x2^2) + I(x3^2) + I(x4^2), heli))
     found = quadratic(heli())

@@ -136,6 +136,8 @@ class SimHost(NoMachine):
         self.machine = machine
         self._running = Running(machine, seed)
         self._noise = noise(np.random.default_rng(seed)) if noise else None
+        self._drawn = self._draw(0)
+        """Chance of the next runs that was drawn already: a run of some number has the same whatever was before it."""
         self._base_ns: npt.NDArray[np.float64] = np.empty(0)
         self._states: list[State] = []
         self._known: dict[Settings, State] = {}
@@ -201,9 +203,9 @@ class SimHost(NoMachine):
         first, block = request.first, request.block.steps
         self._stale = self._stale or request.block.fresh_boot
         steps = np.array(block, dtype=np.int64).reshape(len(block), 4)
-        factors, failed = self._running.runs(self._states, steps[:, 1])
-        if self._noise is not None:
-            factors = factors * np.exp([next(self._noise) for _ in block])
+        drawn = self._ahead(len(block))
+        factors, failed = self._running.runs(self._states, steps[:, 1], drawn[1:])
+        factors = factors * np.exp(drawn[0])
         lengths = (self._base_ns[steps[:, 0]] * factors).tolist()
         rows = []
         for index, (step, length, bad) in enumerate(zip(block, lengths, failed.tolist(), strict=True)):
@@ -221,7 +223,30 @@ class SimHost(NoMachine):
             self._now_ns += wall_ns + GAP_NS
             if outcome is not Outcome.OK and request.stop_on_failure:
                 break
+        self._drawn = self._drawn[:, len(rows) :]
         yield Runs(rows)
+
+    def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
+        """Be as the machine was after these runs of a study, whose settings are these. Boots that take no time and
+        change nothing cannot be seen in them, and are not counted."""
+        for run in runs:
+            boot = at_boot(settings[run.settings])
+            self._stale = run.started_ns > self._now_ns
+            self._have(boot)
+            self._now_ns = run.started_ns + run.wall_ns + GAP_NS
+        self._drawn = self._ahead(len(runs))[:, len(runs) :]
+
+    def _ahead(self, count: int) -> npt.NDArray[np.float64]:
+        """Chance of so many next runs, shape (rows, count)."""
+        missing = count - self._drawn.shape[1]
+        if missing > 0:
+            self._drawn = np.hstack([self._drawn, self._draw(missing)])
+        return self._drawn[:, :count]
+
+    def _draw(self, count: int) -> npt.NDArray[np.float64]:
+        """The same that was not drawn yet: noise of a kind alone, then those of the machine."""
+        alone = np.zeros(count) if self._noise is None else [next(self._noise) for _ in range(count)]
+        return np.vstack([alone, self._running.draw(count)])
 
     def reboot(self, parameters: Parameters) -> None:
         """Start the machine again as it starts by itself. It has no kernel, and so no words for one."""

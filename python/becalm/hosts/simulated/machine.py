@@ -153,14 +153,23 @@ class Running:
         ]
         self._chance = np.random.default_rng(streams[0])
 
-    def runs(self, states: Sequence[State], which: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Times as factors of the base time, and which runs fail, for runs in the states `which` (indices in order)."""
+    def draw(self, count: int) -> Floats:
+        """The chance of so many runs, whatever they will be: a row for each noise, and one that says which fail."""
+        return np.array([*(series.take(count) for series in self._series), self._chance.random(count)])
+
+    def runs(
+        self, states: Sequence[State], which: Ints, drawn: Floats | None = None
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Times as factors of the base time, and which runs fail, for runs in the states `which` (indices in order).
+
+        `drawn`: their chance, by `draw`; the next there is where none is given.
+        """
+        drawn = self.draw(len(which)) if drawn is None else drawn
         sizes = np.array([state.sizes for state in states]).reshape(len(states), len(self._series))
-        noise = np.array([series.take(len(which)) for series in self._series]).reshape(len(self._series), len(which))
         time = np.array([state.time for state in states])[which]
         fails = np.array([state.fails for state in states])[which]
-        factors = time * np.maximum(LEAST, 1.0 + (sizes[which].T * noise).sum(axis=0))
-        return factors, self._chance.random(len(which)) < fails
+        factors = time * np.maximum(LEAST, 1.0 + (sizes[which].T * drawn[:-1]).sum(axis=0))
+        return factors, drawn[-1] < fails
 
 
 def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str, str]]) -> float:
