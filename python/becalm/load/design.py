@@ -96,13 +96,18 @@ class Design:
         return PlannedLoads(highest, self.inflation, tuple(each.levels for each in self.steps))
 
 
-def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, directory: str = "/var/tmp") -> Design:
-    """A plan of so many runs. `directory`: on the disk that is loaded. Raises UsageError."""
+def check_runs(runs: int) -> None:
+    """Raises UsageError for a number of runs that no plan has; known before a machine is asked for anything."""
     if not FEWEST <= runs <= MOST:
         raise UsageError(
             f"A designed campaign has {FEWEST} to {MOST} runs, not {runs}: fewer cannot tell loads apart, more are "
             "better spent on another program or machine."
         )
+
+
+def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, directory: str = "/var/tmp") -> Design:
+    """A plan of so many runs. `directory`: on the disk that is loaded. Raises UsageError."""
+    check_runs(runs)
     if not factors:
         raise UsageError("A designed campaign needs at least one kind of load: cpu, memory, disk or network.")
     references = -(-runs // REFERENCE_EVERY)

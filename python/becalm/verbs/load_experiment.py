@@ -18,7 +18,7 @@ from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, LoadMade
 from becalm.hosts.loaded import LoadedHost
-from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, design
+from becalm.load.design import FACTORS, MEMORY_LIMIT, Design, Factor, check_runs, design
 from becalm.nouns.demand import Demand, Made
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block, Outcome
@@ -97,6 +97,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
     options, session, program = asked(LoadExperimentOptions, given)
     if session.store is False:
         raise UsageError("A designed campaign is explained from the store: leave --no-store out.")
+    check_runs(options.steps)
     made = Workload.of(command, **program)
     with open_session(session, "becalm explain --designed") as opened:
         host = LoadedHost(opened.host)

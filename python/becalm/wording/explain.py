@@ -21,6 +21,9 @@ WHAT = {
 """Causes in words."""
 
 TITLES = {measure.name: measure.title for measure in MEASURES}
+SHORT_NS = 10e6
+"""Runs that are shorter are mostly start-up."""
+
 SHARES = ("cpu", "steal")
 """Measures that are fractions."""
 
@@ -118,9 +121,11 @@ def _disagrees(found: Case, a: Attribution) -> str:
 
 
 def _refused(found: Case, a: Attribution) -> str:
+    short = 0 < found.reference_ns < SHORT_NS
     return (
         f"its times rose with {WHAT[a.shares[0].cause]}, but the waits that were counted add up to more than the runs "
-        "took, so no cause is named. A program of about 1 ms is mostly start-up: let one run do more."
+        "took, so no cause is named."
+        + (f" A run of {duration(found.reference_ns)} is mostly start-up: let one run do more." if short else "")
     )
 
 

@@ -29,6 +29,8 @@ from becalm.report.explain.scale import FIRST, SECOND, scale, value
 from becalm.report.explain.tables import beside
 from becalm.store import Store
 from becalm.verbs.explain import explain
+from becalm.verbs.load_experiment import load_experiment
+from becalm.wording import explain as sentences
 
 LOADS = ("spinners", "page_outs", "disk", "network")
 CASES = (
@@ -92,6 +94,21 @@ def test_sentences(everything):
     assert "load on the disks made it slow" in said
     assert "no load that was recorded explains its times" in said
     assert "(30 runs, unloaded" in said
+
+
+@pytest.mark.parametrize(("reference_ns", "said"), [(2.4e9, False), (0.0, False), (1.2e6, True)])
+def test_only_short_runs_are_called_mostly_start_up(everything, reference_ns, said):
+    found = everything.cases[0]
+    refused = replace(found, attribution=replace(found.attribution, answer=Answer.REFUSED), reference_ns=reference_ns)
+    sentence = sentences.case(refused)
+    assert "add up to more than the runs took" in sentence
+    assert ("A run of 1.200 ms is mostly start-up: let one run do more." in sentence) == said
+
+
+def test_a_plan_of_few_runs_is_refused_before_a_machine_is_asked(monkeypatch):
+    monkeypatch.setattr("becalm.verbs.load_experiment.open_session", None)
+    with pytest.raises(UsageError, match="A designed campaign has 20 to 60 runs, not 6"):
+        load_experiment("true", steps=6)
 
 
 def test_the_last_study_is_what_is_explained_without_more(place):
