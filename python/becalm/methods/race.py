@@ -10,8 +10,8 @@
    which are all together and the union of the known profiles. Where they still look alike, and none of them wins
    it, not counting the first look at each, no settings help: the race ends.
 5. While the choice is undecided and runs are left: 3 and 4 again. It is undecided while the surface leaves more than
-   one chance in twenty that one of the next best is better by the resolution, or the baseline at all. After
-   ten times only 4, which ends after thirty.
+   one chance in twenty that one of the next best is better by the resolution, or the baseline at all, or a combination
+   that has not been tried. After ten times only 4, which ends after thirty.
 
 Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 ask for at most a tenth of the
 runs of greedy search with trials of 3 x 15 after 15; with longer trials than the race's own for as many more.
@@ -23,6 +23,7 @@ import math
 from collections.abc import Generator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtri
 
 from becalm.methods.arms import UNTOUCHED, Arm, Arms
@@ -71,6 +72,9 @@ CLEAR, WON = 2.5, 0.4
 DECIDED = 1.6
 """Standard errors by which the leader is the best, for the race to be decided: one-sided, one time in twenty."""
 
+CHANCE, DRAWS = 0.05, 100
+"""Chance that a combination which was not tried is better, up to which the race is decided; draws that say it."""
+
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
@@ -87,7 +91,7 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
         used = here.used
         yield from _round(here, wide=number < ROUNDS)
         asked = here.used > used or number == 0
-        if not asked or not here.undecided() or not here.extend():
+        if not asked or not (here.undecided() or (number + 1 < ROUNDS and here.promising())) or not here.extend():
             break
     return here.choice()
 
@@ -234,18 +238,32 @@ class _Race:
         expected = self.expected()
         return sorted(expected, key=lambda arm: expected[arm])[:count]
 
-    @one_thread()
     def sampled(self) -> list[Arm]:
         """Arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
+        best, wins = self._drawn(BATCH)
+        return best if wins.any() else []
+
+    def promising(self) -> bool:
+        """Whether a combination that has not been tried may be better than the leader by the resolution."""
+        if not self.arms.tried or self._futile or self.reached():
+            return False
+        best, wins = self._drawn(DRAWS)
+        new = np.array([arm not in self.arms.tried for arm in best])
+        return float(np.mean(wins & new)) > CHANCE
+
+    @one_thread()
+    def _drawn(self, count: int) -> tuple[list[Arm], npt.NDArray[np.bool_]]:
+        """Draws from the surface's posterior: which arm has the lowest spread in each, and whether that is lower than
+        the leader's by the resolution."""
         effect, spread = self.surface().effects()
         drawn = self.rng.multivariate_normal(effect, spread, DRAWN)
         helping = [frozenset(np.flatnonzero(each < 0).tolist()) for each in drawn]
         pool = self.arms.near(self.leaders(3), helping, self.rng)
         mean, covariance = self.surface().predict(self.arms.matrix(pool))
         root = np.linalg.cholesky(covariance + 1e-6 * np.eye(len(pool)))
-        draws = mean[:, None] + root @ self.rng.standard_normal((len(pool), BATCH))
+        draws = mean[:, None] + root @ self.rng.standard_normal((len(pool), count))
         wins = draws[pool.index(self.leaders(1)[0])] - draws.min(axis=0) > self._better
-        return [pool[index] for index in draws.argmin(axis=0)] if wins.any() else []
+        return [pool[index] for index in draws.argmin(axis=0)], wins
 
     def finalists(self, width: int) -> list[Arm]:
         """The leader, and of the next those that may be better by the resolution; the baseline while it is

@@ -63,6 +63,21 @@ def test_what_is_decided_ends_however_many_runs_are_left():
         assert max(runs) <= 1000
 
 
+def test_it_goes_on_while_a_combination_that_was_not_tried_may_be_better():
+    """The best of what was tried is far ahead of all others of it, and lacks settings that would help."""
+    harm = {"isolation-1": 0.012, "normal-2": 0.010, "normal-4": 0.006, "dangerous-0": 0.008}
+    helping = [f"{group}-{i}" for group in ("essential", "normal") for i in range(5) if f"{group}-{i}" not in harm]
+
+    def spread(s):
+        helped = 0.02 * 0.5 ** sum(each in s for each in helping)
+        return math.hypot(helped, 0.001, *(size for each, size in harm.items() if each in s))
+
+    rule = dataclasses.replace(RULE, most_runs=1000)
+    found = [conduct(spread, seed, rule) for seed in range(5)]
+    assert min(runs for _, runs, _ in found) > 300
+    assert all(spread(choice.settings.to_json()) < 1.1 * spread(helping) for choice, _, _ in found)
+
+
 def test_longer_trials_are_heeded_and_have_as_many_more_runs():
     rule = TrialDesign(loops=2, runs=9, warmups=1)
     _, runs, asks = conduct(lambda s: 0.02 * 0.8 ** len(s), 0, dataclasses.replace(rule, most_runs=500))
