@@ -18,7 +18,7 @@ VALUES = (becalm.CoRunOptions, becalm.SessionOptions, becalm.CommandLine, becalm
 @click.option("--save", metavar="FILE", help="Write the profile there, too, as JSON.")
 @output.options
 @output.time_unit
-@click.argument("programs", nargs=-1, type=options.Program())
+@click.argument("programs", nargs=-1)
 def command_profile(programs: tuple[str, ...], save: str | None, **given: Any) -> None:
     """Measure what programs lose beside each other: each argument is a command line, split as a shell would.
 

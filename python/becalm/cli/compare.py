@@ -59,7 +59,7 @@ class Against(click.Command):
 @output.options
 @output.time_unit
 @output.sort
-@click.argument("commands", nargs=-1, type=options.Program())
+@click.argument("commands", nargs=-1)
 @click.pass_context
 def command_compare(
     ctx: click.Context,

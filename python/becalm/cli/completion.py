@@ -1,23 +1,88 @@
-"""Shell completion: the script that click makes, put where each shell looks for it, and what it offers of knobs."""
+"""Shell completion: the script that click makes, put where each shell looks for it, and what is offered where."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    get_completion_class,
+)
 
-import becalm
+from becalm.cli import candidates
 from becalm.errors import UsageError
 
-KERNEL = "kernel"
-"""The kind of program whose names are offered."""
+if TYPE_CHECKING:
+    _AnyType = click.ParamType[Any]
+else:
+    # Of Debian 13's click 8.1 it is not generic.
+    _AnyType = click.ParamType
+
+
+class Offered(_AnyType):
+    """A type whose values are offered by a function of `becalm.cli.candidates`."""
+
+    def __init__(self, given: _AnyType, offer: Callable[[str], list[CompletionItem]]) -> None:
+        self.name = given.name
+        self._given = given
+        self._offer = offer
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As the type itself does."""
+        return self._given.convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What is offered."""
+        with ctx.scope(cleanup=False):
+            return self._offer(incomplete)
+
+
+def offer(command: click.Command) -> None:
+    """Have the options and arguments of a command, and of the commands in it, offer what there is for them."""
+    for each in command.params:
+        found = None if isinstance(each.type, (click.Choice, Offered)) else candidates.of(command.name, each)
+        if found is not None:
+            each.type = Offered(each.type, found)
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            offer(part)
+
+
+class _Completing(ShellComplete):
+    """As click does, with what becalm offers in the command that is being typed."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        """What may stand in the place of the last word."""
+        if args and isinstance(self.cli, click.Group):
+            command = self.cli.get_command(click.Context(self.cli), args[0])
+            if command is not None:
+                offer(command)
+        return super().get_completions(args, incomplete)
 
 
 @add_completion_class
-class Bash(BashComplete):
-    """Bash takes NAME=VALUE for three words: they are put together again, and only the last of them is replaced."""
+class Zsh(_Completing, ZshComplete):
+    """What zsh asks."""
+
+
+@add_completion_class
+class Fish(_Completing, FishComplete):
+    """What fish asks."""
+
+
+@add_completion_class
+class Bash(_Completing, BashComplete):
+    """Bash ends words at signs of equality and colons: they are put together again, and only the last is replaced."""
 
     source_template = BashComplete.source_template.replace(
         "    return 0", "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n\n    return 0", 1
@@ -26,95 +91,26 @@ class Bash(BashComplete):
     def get_completion_args(self) -> tuple[list[str], str]:
         """Words before the one at hand, and that one."""
         args, incomplete = super().get_completion_args()
-        if incomplete == "=":
-            args, incomplete = [*args, "="], ""
-        if len(args) >= 2 and args[-1] == "=":
-            return args[:-2], f"{args[-2]}={incomplete}"
-        # A colon ends a word there, too.
-        if len(args) >= 1 and args[-1] == KERNEL and incomplete == ":":
-            return args[:-1], f"{KERNEL}:"
-        if len(args) >= 2 and args[-2:] == [KERNEL, ":"]:
-            return args[:-2], f"{KERNEL}:{incomplete}"
+        while args and (_ends(args[-1]) or _ends(incomplete[:1])):
+            incomplete = args.pop() + incomplete
         return args, incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
         """What is put in the place of the last word."""
-        if str(item.value).startswith(f"{KERNEL}:") and self.get_completion_args()[1].startswith(f"{KERNEL}:"):
-            return super().format_completion(CompletionItem(str(item.value).partition(":")[2], item.type))
-        _, equals, value = str(item.value).partition("=")
-        return super().format_completion(CompletionItem(value if equals and value else item.value, item.type))
+        typed, value = self.get_completion_args()[1], str(item.value)
+        if typed.startswith("-"):
+            typed = typed.partition("=")[2]
+        before = typed[: 1 + max(map(typed.rfind, "=:"))]
+        rest = value[len(before) :] if value.startswith(before) else value
+        return super().format_completion(CompletionItem(_SPECIAL.sub(r"\\\1", rest), item.type))
 
 
-def knobs(incomplete: str) -> list[CompletionItem]:
-    """Names of knobs, each with why it matters."""
-    found = (row for row in becalm.catalogue() if row.name.startswith(incomplete))
-    return [CompletionItem(row.name, help=row.rationale) for row in found]
+def _ends(word: str) -> bool:
+    return word != "" and not word.strip("=:")
 
 
-def kernels(incomplete: str) -> list[CompletionItem]:
-    """Built-in kernels as programs, each with what it does, as soon as something was typed."""
-    known = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
-    return [CompletionItem(name, help=what) for name, what in known if name.startswith(incomplete)]
-
-
-def settings(incomplete: str) -> list[CompletionItem]:
-    """NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
-    name, equals, value = incomplete.partition("=")
-    if not equals:
-        return [
-            CompletionItem(f"{row.name}=", help=row.rationale)
-            for row in becalm.catalogue()
-            if row.name.startswith(name)
-        ]
-    row = {each.name: each for each in becalm.catalogue()}.get(name)
-    if row is None:
-        return []
-    meanings = {each.value: each.meaning for each in row.domain.special}
-    values = dict.fromkeys([*row.domain.categories, *([row.tuned_value] if row.tuned_value else [])])
-    return [CompletionItem(f"{name}={each}", help=meanings.get(each)) for each in values if each.startswith(value)]
-
-
-def studies(incomplete: str) -> list[CompletionItem]:
-    """Numbers of the newest studies, each with what it is, and `last`."""
-    try:
-        found = becalm.list_studies(limit=50).studies
-    except becalm.BecalmError:
-        return []
-    items = [CompletionItem("last", help="the newest")]
-    for each in found:
-        items.append(
-            CompletionItem(str(each.number), help=f"{each.study.kind}: {each.study.title or names(each.study)}")
-        )
-    return [each for each in items if str(each.value).startswith(incomplete)]
-
-
-def names(study: becalm.Study) -> str:
-    """The programs of a study."""
-    return " | ".join(each.name for each in study.workloads)
-
-
-def methods(incomplete: str) -> list[CompletionItem]:
-    """Methods of `tune`, each with what it does."""
-    return [
-        CompletionItem(row.name, help=row.what) for row in becalm.search_methods() if row.name.startswith(incomplete)
-    ]
-
-
-def hosts(incomplete: str) -> list[CompletionItem]:
-    """Names that `becalm host` knows, and beginnings of the other kinds."""
-    named = [CompletionItem(each.name, help=each.url) for each in becalm.list_hosts()]
-    kinds = [CompletionItem(name, help=what) for name, what in HOSTS.items()]
-    return [each for each in (*named, *kinds) if str(each.value).startswith(incomplete)]
-
-
-HOSTS = {
-    "local": "this machine",
-    "ssh://": "another machine",
-    "guest:": "a virtual machine with another kernel",
-    "sim:cfs": "a simulated scheduler",
-    "sim:eevdf": "a simulated scheduler",
-}
-"""Kinds of hosts as they are begun to be typed."""
+_SPECIAL = re.compile(r"([^\w@%+=:,./-])")
+"""What bash would not take for a part of a word."""
 
 SHELLS = ("bash", "zsh", "fish")
 

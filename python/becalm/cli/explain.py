@@ -16,7 +16,7 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
 
 
 @click.command("explain")
-@click.argument("studies", nargs=-1, type=options.StudyNumber())
+@click.argument("studies", nargs=-1)
 @click.option("--program", metavar="TEXT", help="Programs with TEXT in their name, of all studies or those given.")
 @click.option("--last", is_flag=True, help="The last study  [default without studies and --program].")
 @click.option(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import click
-from click.shell_completion import CompletionItem
 
 import becalm
 from becalm.cli.output import together
@@ -20,10 +19,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     _AnyType = click.ParamType[Any]
-    _TextType = click.ParamType[str]
 else:
-    # Of Debian 13's click 8.1 they are not generic.
-    _AnyType = _TextType = click.ParamType
+    # Of Debian 13's click 8.1 it is not generic.
+    _AnyType = click.ParamType
 
 
 class Checked(_AnyType):
@@ -55,72 +53,6 @@ class Setting(_AnyType):
         if not equals or not name:
             self.fail(f"{value!r} is not of the form NAME=VALUE.", param, ctx)
         return name, rest
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Of --set: names of knobs, then their values."""
-        from becalm.cli.completion import settings
-
-        return settings(incomplete) if param.name == "settings" else []
-
-
-class Program(_TextType):
-    """A word of a command line, or the name of a built-in program."""
-
-    name = "text"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names of built-in kernels."""
-        from becalm.cli.completion import kernels
-
-        return kernels(incomplete)
-
-
-class Knob(_TextType):
-    """The name of a setting; the agent knows which there are."""
-
-    name = "knob"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names of knobs."""
-        from becalm.cli.completion import knobs
-
-        return knobs(incomplete)
-
-
-class StudyNumber(_TextType):
-    """A study by its number, or "last"."""
-
-    name = "study"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Numbers of the newest studies."""
-        from becalm.cli.completion import studies
-
-        return studies(incomplete)
-
-
-class HostName(_TextType):
-    """A host."""
-
-    name = "text"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names of hosts."""
-        from becalm.cli.completion import hosts
-
-        return hosts(incomplete)
-
-
-class Method(_TextType):
-    """A method of `tune`."""
-
-    name = "text"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names of methods."""
-        from becalm.cli.completion import methods
-
-        return methods(incomplete)
 
 
 def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callable[[F], F]:
@@ -169,14 +101,6 @@ def _type(each: Any) -> Any:
         return Setting()
     if each.choices:
         return click.Choice(list(each.choices))
-    if each.metavar.partition("[")[0] == "KNOB":
-        return Knob()
-    if each.flag == "--method":
-        return Method()
-    if each.flag == "--host":
-        return HostName()
-    if each.metavar in ("FILE|ID", "N|NAME|FILE"):
-        return StudyNumber()
     if _is(each.given, str):
         return (
             str

@@ -81,7 +81,7 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 
 
 @click.command("place", cls=Placing)
-@click.argument("reference", metavar="[PROFILE]", default="last", type=options.StudyNumber())
+@click.argument("reference", metavar="[PROFILE]", default="last")
 @click.option("--method", default="optimal", show_default=True, metavar="NAME", help="How it is decided.")
 @click.option("--chips", help="Cores of each chip, 4/4.  [default: those of the profile]")
 @click.option("--objective", default="degradation", show_default=True, help="What is averaged; or slowdown.")

@@ -23,7 +23,7 @@ VALUES = (
 @click.command("record")
 @options.of(*VALUES, without=("name",))
 @output.options
-@click.argument("programs", nargs=-1, type=options.Program())
+@click.argument("programs", nargs=-1)
 def command_record(programs: tuple[str, ...], **given: Any) -> None:
     """Measure benchmarks at a commit and keep them in the project's history (docs/how-to/history.md).
 

@@ -72,7 +72,7 @@ def _listing(found: Any) -> dict[str, Any]:
 
 
 @click.command("show")
-@click.argument("study", default="last", type=options.StudyNumber())
+@click.argument("study", default="last")
 @click.option("--together", is_flag=True, help="With all hosts that were measured together with it.")
 @STORE
 @output.options
@@ -97,7 +97,7 @@ def command_show(study: str, together: bool, store: str | None, **given: Any) ->
 
 
 @click.command("export")
-@click.argument("study", default="last", type=options.StudyNumber())
+@click.argument("study", default="last")
 @click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")

@@ -26,7 +26,7 @@ VALUES = (
 @options.of(*VALUES, without=("host",))
 @output.options
 @output.time_unit
-@click.argument("command", nargs=-1, type=options.Program())
+@click.argument("command", nargs=-1)
 def command_run(command: tuple[str, ...], **given: Any) -> None:
     """Measure one program: mean, median and variation with intervals, drift, modes, outliers.
 

@@ -25,7 +25,7 @@ def _print(found: Any, plain: bool) -> None:
 
 
 @click.command("knobs")
-@click.argument("name", required=False, type=options.Knob())
+@click.argument("name", required=False)
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
 @options.one(becalm.SessionOptions, "root")

@@ -38,7 +38,7 @@ class Searching(click.Command):
 
 
 @click.command("tune", cls=Searching)
-@click.argument("command", nargs=-1, type=options.Program())
+@click.argument("command", nargs=-1)
 @click.option(
     "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"
 )

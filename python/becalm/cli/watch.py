@@ -27,7 +27,7 @@ VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, beca
 
 
 @click.command("watch")
-@click.argument("command", nargs=-1, type=options.Program())
+@click.argument("command", nargs=-1)
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="Watch this running program until it ends.")
 @click.option(
     "--interval",

@@ -99,7 +99,7 @@ def _project(given: str | None, here: Repository | None, known: list[str]) -> st
         return known[0]
     if given is None or given not in known:
         said = "Which project?" if given is None else f"Nothing is recorded of a project {given!r}."
-        raise UsageError(f"{said} Recorded: {', '.join(known)}. Name one: becalm history --project {known[0]}")
+        raise UsageError(f"{said} Recorded: {', '.join(known)}. Name one: becalm history {known[0]}")
     return given
 
 

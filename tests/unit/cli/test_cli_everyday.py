@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.needs import need
 
 import becalm
-from becalm.cli import completion, manual
+from becalm.cli import candidates, manual
 from becalm.cli.main import _hint
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
@@ -142,11 +142,11 @@ def test_a_command_without_a_program_says_nothing_of_one():
 
 def test_completion_of_studies_methods_and_hosts():
     becalm.run("spin 20ms", host="sim:normal", runs=3, seed=1)
-    assert [each.value for each in completion.studies("")] == ["last", "1"]
-    assert completion.studies("1")[0].help == "run: spin 20ms"
-    assert "race" in [each.value for each in completion.methods("ra")]
+    assert [each.value for each in candidates.studies("")] == ["last", "1"]
+    assert candidates.studies("1")[0].help == "run: spin 20ms"
+    assert "race" in [each.value for each in candidates.methods("ra")]
     becalm.add_host("lab", "ssh://ada@lab")
-    assert [each.value for each in completion.hosts("l")] == ["lab", "local"]
+    assert [each.value for each in candidates.hosts("l")] == ["lab", "local"]
 
 
 def test_options_are_made_with_a_click_whose_types_are_not_generic():

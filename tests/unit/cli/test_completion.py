@@ -1,12 +1,18 @@
 """What a shell offers of knobs, as click asks for it and as bash takes it."""
 
 import re
+import shutil
 import subprocess
 import sys
 
+import click
 import pytest
+from tests.unit.cli.shells import completed
 
-from becalm.cli.completion import knobs, script, settings
+import becalm as api
+from becalm.cli import candidates
+from becalm.cli.candidates import knobs, settings
+from becalm.cli.completion import script
 from becalm.cli.main import becalm
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
@@ -58,6 +64,12 @@ def bash(*words):
         (("becalm", "run", "kernel:"), [row.name for row in tables.built_in_kernels()]),
         (("becalm", "compare", "kernel:chase", "kernel:tri"), ["triad"]),
         (("becalm", "run", ""), []),
+        (("becalm", "run", "--host", "sim:e"), ["eevdf"]),
+        (("becalm", "apply", "pyp"), ["pyperf"]),
+        (("becalm", "knobs", "--host", "lo"), ["local"]),
+        (("becalm", "tune", "--method", "ra"), [row.name for row in api.search_methods() if row.name.startswith("ra")]),
+        (("becalm", "show", "la"), ["last"]),
+        (("becalm", "export-settings", "llvm"), ["llvm-tips"]),
     ],
 )
 def test_bash_replaces_the_last_word_only(words, expected):
@@ -66,3 +78,129 @@ def test_bash_replaces_the_last_word_only(words, expected):
 
 def test_a_name_is_followed_by_no_blank_in_bash():
     assert "compopt -o nospace" in script("bash", becalm)
+
+
+def leaves(command, name=""):
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            yield from leaves(command.get_command(context, each), each)
+    else:
+        yield name, command
+
+
+NO_CANDIDATES = {
+    "", "CODES", "N", "SHARE", "DURATION", "SIZE", "TEXT", "CMD", "LIST", "NAME", "WORD", "URL", "TIME", "K=V", "CPUS",
+    "SPEC", "RULE", "SOURCE", "A B", "OLD=NEW", "NAME=VALUE", "NAME=VALUES", "NAME=PID", "FORM", "all|NAME", "MODEL",
+    "POWER", "NAME=GOAL", "NAME=RANGE", "KIND", "E=ABCD", "same|other", "TIMES|DURATION", "NAME=NUMBER,…", "N|NAME",
+}  # fmt: skip
+"""What stands for values that cannot be listed; those of one option that can are found by its name."""
+
+
+def test_every_option_that_takes_what_can_be_listed_offers_it():
+    lacking = [
+        f"{verb} {each.opts[0]} {each.metavar}"
+        for verb, command in leaves(becalm)
+        for each in command.params
+        if isinstance(each, click.Option) and not each.is_flag and not isinstance(each.type, click.Choice)
+        if each.metavar and each.metavar.partition("[")[0] not in NO_CANDIDATES
+        if candidates.of(verb, each) is None
+    ]
+    assert lacking == []
+
+
+def test_every_argument_offers_something_but_what_only_the_person_knows():
+    designs = ("factorial", "plackett-burman", "box-behnken", "central")
+    free = {("add", "name"), ("add", "url"), ("migrate", "pid"), ("migrate", "cpu"), ("prepare", "kernel")}
+    free |= {(design, "factors") for design in designs}
+    lacking = {
+        (verb, each.name)
+        for verb, command in leaves(becalm)
+        for each in command.params
+        if isinstance(each, click.Argument) and candidates.of(verb, each) is None
+    }
+    assert lacking == free
+
+
+@pytest.fixture
+def sittings(store):
+    """Two sittings of a project and one of another."""
+    for project, commit, baseline in (("parser", "1", None), ("parser", "2", "v1"), ("other", "3", "v2")):
+        api.record(
+            ["spin 20ms", "spin 30ms"], project=project, commit=commit, branch=f"of-{project}", tags=["nightly"],
+            machine="ci", name_baseline=baseline, host="sim:drift", seed=1, runs=2,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("becalm", "history", ""), ["other", "parser"]),
+        (("becalm", "history", "--baseline", "v"), ["v2", "v1"]),
+        (("becalm", "record", "--project", "parser", "--branch", ""), ["of-parser"]),
+        (("becalm", "history", "--branch", "of-p"), ["of-parser"]),
+        (("becalm", "history", "--tag", ""), ["nightly"]),
+        (("becalm", "record", "--machine", ""), ["ci"]),
+        (("becalm", "show", ""), ["last", "3", "2", "1"]),
+        (("becalm", "compare", "--stored", "2"), ["2"]),
+    ],
+)
+def test_names_of_what_was_recorded_are_offered(sittings, words, expected):
+    assert bash(*words) == expected
+
+
+def test_benchmarks_are_offered_on_both_sides_of_the_sign(sittings):
+    assert values(candidates.renamed("")) == ["spin 20ms=", "spin 30ms="]
+    assert values(candidates.renamed("spin 20ms=s")) == ["spin 20ms=spin 30ms"]
+
+
+def test_a_store_that_is_not_there_is_not_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "none.db"))
+    assert bash("becalm", "show", "") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_commits_come_from_git(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert candidates.revisions("") == []
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "one"), ("tag", "v1.2")):
+        subprocess.run([*git, *words], check=True)
+    assert sorted(values(candidates.revisions(""))) == ["HEAD", "main", "v1.2"]
+    assert values(candidates.revisions("v")) == ["v1.2"]
+
+
+def test_nothing_heavy_is_imported_to_complete_a_word(tmp_path, monkeypatch):
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "none.db"))
+    code = (
+        "import os, sys; os.environ.update(_BECALM_COMPLETE='bash_complete', COMP_CWORD={!r}, COMP_WORDS={!r})\n"
+        "import atexit\n"
+        "heavy = {{'numpy', 'scipy', 'rich', 'jinja2'}}\n"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules))))\n"
+        "from becalm.cli.main import main\nmain()"
+    )
+    for line in ("run --set swapp", "apply pyp", "run --host s", "compare --stored 1", "history --baseline v"):
+        line = f"becalm {line}"
+        asked = code.format(str(line.count(" ")), line)
+        ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+        assert ran.stdout.splitlines()[-1] == "[]", line
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_at_a_terminal_completes_what_is_typed(shell, sittings, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    path = tmp_path / f"becalm.{shell}"
+    path.write_text(script(shell, becalm))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "only-one.toml").touch()
+    for line, expected in (
+        ("becalm kno", "becalm knobs "),
+        ("becalm knobs swappi", "becalm knobs swappiness "),
+        ("becalm apply --set transparent_hugepages=mad", "becalm apply --set transparent_hugepages=madvise "),
+        ("becalm history par", "becalm history parser "),
+        (f"becalm suite {tmp_path}/sources/only", f"becalm suite {tmp_path}/sources/only-one.toml "),
+    ):
+        assert completed(shell, line, path, tmp_path / "bin").rstrip() == expected.rstrip()

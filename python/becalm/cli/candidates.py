@@ -1,0 +1,284 @@
+"""What shells offer where a word is being typed: one function for each kind of word, given what was typed of it.
+
+`of` finds the one of an option or argument. Nothing that is offered is computed, or needs more than the catalogue, the
+store or git; numpy is loaded where a store is read, and by `tune`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+import becalm
+from becalm.nouns.study import StoredStudy
+
+KERNEL = "kernel"
+"""The kind of program whose names are offered."""
+
+HOSTS = {
+    "local": "this machine",
+    "ssh://": "another machine",
+    "guest:": "a virtual machine with another kernel",
+    "sim:cfs": "a simulated scheduler",
+    "sim:eevdf": "a simulated scheduler",
+}
+"""Kinds of hosts as they are begun to be typed."""
+
+NEWEST = 50
+"""Studies whose numbers are offered."""
+
+SITTINGS = 200
+"""Sittings whose names are offered."""
+
+Items = list[CompletionItem]
+
+
+def _begun(found: Iterable[tuple[str, str | None]], incomplete: str) -> Items:
+    return [CompletionItem(name, help=help) for name, help in found if name.startswith(incomplete)]
+
+
+def files(incomplete: str) -> Items:
+    """Files: the shell knows which there are."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def directories(incomplete: str) -> Items:
+    """Directories: the shell knows which there are."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def knobs(incomplete: str) -> Items:
+    """Names of knobs, each with why it matters."""
+    return _begun(((row.name, row.rationale) for row in becalm.catalogue()), incomplete)
+
+
+def settings(incomplete: str) -> Items:
+    """NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
+    name, equals, value = incomplete.partition("=")
+    if not equals:
+        return _begun(((f"{row.name}=", row.rationale) for row in becalm.catalogue()), name)
+    row = {each.name: each for each in becalm.catalogue()}.get(name)
+    if row is None:
+        return []
+    meanings = {each.value: each.meaning for each in row.domain.special}
+    values = dict.fromkeys([*row.domain.categories, *([row.tuned_value] if row.tuned_value else [])])
+    return _begun(((f"{name}={each}", meanings.get(each)) for each in values), f"{name}={value}")
+
+
+def programs(incomplete: str) -> Items:
+    """Built-in kernels as programs, each with what it does, as soon as something was typed; else files."""
+    known = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
+    return [*files(incomplete), *_begun(known, incomplete)]
+
+
+def compared(incomplete: str) -> Items:
+    """What `compare` takes: programs, with --stored studies."""
+    return studies_and_files(incomplete) if _typed("stored") else programs(incomplete)
+
+
+def methods(incomplete: str) -> Items:
+    """Methods of `tune`, each with what it does."""
+    return _begun(((row.name, row.what) for row in becalm.search_methods()), incomplete)
+
+
+def hosts(incomplete: str) -> Items:
+    """Names that `becalm host` knows, and beginnings of the other kinds."""
+    return _begun([*((each.name, each.url) for each in becalm.list_hosts()), *HOSTS.items()], incomplete)
+
+
+def known_hosts(incomplete: str) -> Items:
+    """Names that `becalm host` knows."""
+    return _begun(((each.name, each.url) for each in becalm.list_hosts()), incomplete)
+
+
+def studies(incomplete: str) -> Items:
+    """Numbers of the newest studies, each with what it is, and `last`."""
+    found = [
+        (str(each.number), f"{each.study.kind}: {each.study.title or names(each.study)}")
+        for each in _stored(NEWEST, None)
+    ]
+    return _begun([("last", "the newest"), *found] if found else [], incomplete)
+
+
+def studies_and_files(incomplete: str) -> Items:
+    """Numbers of studies; else files."""
+    return [*files(incomplete), *studies(incomplete)]
+
+
+def profiles(incomplete: str) -> Items:
+    """Names of profiles, and numbers of searches; else files."""
+    from becalm.profiles import SHIPPED
+    from becalm.profiles import names as known
+
+    named = ((name, "comes with becalm" if name in SHIPPED else "your own") for name in known())
+    found = ((str(each.number), names(each.study)) for each in _stored(NEWEST, "tune"))
+    return [*files(incomplete), *_begun([*named, *found], incomplete)]
+
+
+def names(study: becalm.Study) -> str:
+    """The programs of a study."""
+    return " | ".join(each.name for each in study.workloads)
+
+
+def _stored(limit: int, kind: str | None) -> Iterator[StoredStudy]:
+    """The newest studies of the store that is meant; none where it cannot be read, or there is none."""
+    from becalm.paths import data_dir
+
+    given = _typed("store") or os.environ.get("BECALM_STORE")
+    try:
+        if "://" not in (given or "") and not Path(given or data_dir() / "becalm.db").exists():
+            # A store that was never written to is not made for this.
+            return
+        from becalm.store import Store
+
+        with Store.open(given) as opened:
+            yield from opened.studies(limit, kind, facts=False)
+    except becalm.BecalmError:
+        return
+
+
+def _typed(name: str) -> Any:
+    """What was typed before of an option or argument; None for nothing."""
+    context = click.get_current_context(silent=True)
+    return context.params.get(name) if context is not None else None
+
+
+def _sittings(of: Callable[[StoredStudy], Iterable[str]]) -> Items:
+    """What the sittings of the project at hand, or of all, have, each once, the newest first."""
+    project = _typed("project")
+    found = {
+        name: None
+        for each in _stored(SITTINGS, "record")
+        if project in (None, each.study.options.get("project"))
+        for name in of(each)
+        if name
+    }
+    return [CompletionItem(name) for name in found]
+
+
+def _option(name: str) -> Callable[[str], Items]:
+    def offered(incomplete: str) -> Items:
+        found = _sittings(lambda each: [str(each.study.options.get(name) or "")])
+        return [each for each in found if str(each.value).startswith(incomplete)]
+
+    offered.__doc__ = f"What sittings have as their {name}."
+    return offered
+
+
+projects, branches, baselines, machines = map(_option, ("project", "branch", "baseline", "machine"))
+
+
+def tags(incomplete: str) -> Items:
+    """Words that sittings have."""
+    found = _sittings(lambda each: map(str, each.study.options.get("tags") or ()))
+    return [each for each in found if str(each.value).startswith(incomplete)]
+
+
+def renamed(incomplete: str) -> Items:
+    """OLD=NEW, both names of benchmarks."""
+    old, equals, _ = incomplete.partition("=")
+    found = _sittings(lambda each: [program.name for program in each.study.workloads])
+    made = [f"{old}={each.value}" if equals else f"{each.value}=" for each in found if each.value != old]
+    return [CompletionItem(each) for each in made if each.startswith(incomplete)]
+
+
+def revisions(incomplete: str) -> Items:
+    """Tags and branches of the git repository at hand."""
+    command = ["git", "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags", "refs/heads"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return []
+    return _begun(((each, None) for each in ("HEAD", *found)), incomplete)
+
+
+_METAVARS: dict[str, Callable[[str], Items]] = {
+    "KNOB": knobs,
+    "HOST": hosts,
+    "PROFILE": profiles,
+    "REV": revisions,
+    "FILE|ID": studies_and_files,
+    "N|NAME|FILE": studies_and_files,
+    "STUDY": studies,
+    "NUMBER|last": studies,
+    "TIME|STUDY": studies,
+    "FILE": files,
+    "FILE…": files,
+    "FILE.toml": files,
+    "FILE.json": files,
+    "FILE|URL": files,
+    "NAME|FILE": files,
+    "TIME|FILE": files,
+    "FILE|:PORT": files,
+    "PATH": files,
+    "DIR": directories,
+    "FOLDER": directories,
+}
+"""Of options, by what stands for their value in the help, up to a [."""
+
+_FLAGS: dict[str, Callable[[str], Items]] = {
+    "--host": hosts,
+    "--set": settings,
+    "--project": projects,
+    "--branch": branches,
+    "--baseline": baselines,
+    "--machine": machines,
+    "--tag": tags,
+    "--rename": renamed,
+}
+"""Of options whose value has no name of its own."""
+
+_WORDS = {
+    "--flush": ("L1", "L2", "L3", "memory", "evicted"),
+    "--rules": ("rise", "published", "adaptive", "cusum"),
+    "--by": ("perf", "bpf"),
+    "--events": ("llc", "faults", "ws_turnover"),
+}
+"""Of options that take one of a few words, as their help says."""
+
+_ARGUMENTS: dict[str, Callable[[str], Items]] = {
+    "study": studies,
+    "studies": studies,
+    "profiles": profiles,
+    "project": projects,
+    "good": revisions,
+    "bad": revisions,
+    "command": programs,
+    "commands": programs,
+    "programs": programs,
+    "words": programs,
+    "file": files,
+    "files": files,
+}
+"""Of arguments, by their name in the code."""
+
+_OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
+    ("knobs", "name"): knobs,
+    ("remove", "name"): known_hosts,
+    ("check", "name"): known_hosts,
+    ("tune", "method"): methods,
+    ("compare", "commands"): compared,
+    ("place", "reference"): studies_and_files,
+}
+"""Of parameters of one verb."""
+
+
+def of(verb: str | None, parameter: click.Parameter) -> Callable[[str], Items] | None:
+    """What is offered for an option or argument of a verb; None for nothing."""
+    name = str(parameter.name)
+    if (verb, name) in _OF_VERBS:
+        return _OF_VERBS[str(verb), name]
+    if isinstance(parameter, click.Argument):
+        return _ARGUMENTS.get(name)
+    for flag in parameter.opts:
+        if flag in _FLAGS:
+            return _FLAGS[flag]
+        if flag in _WORDS:
+            return lambda incomplete: _begun(((each, None) for each in _WORDS[flag]), incomplete)
+    return _METAVARS.get((parameter.metavar or "").partition("[")[0])
