@@ -20,6 +20,10 @@ class BecalmError(Exception):
 
     exit_code = 3
 
+    def append(self, more: str) -> None:
+        """Have it say more behind its sentence. Whatever else it carries stays."""
+        self.args = (f"{self}{more}", *self.args[1:])
+
 
 class UsageError(BecalmError):
     """The command or call contradicts itself or names something that does not exist."""

@@ -9,6 +9,7 @@ from tests.unit.migration.test_sources import DUMP, LOG
 import becalm
 from becalm.errors import UsageError
 from becalm.migration import sources
+from becalm.report import drawn
 
 PERF = Path(__file__).parents[2] / "crates/becalm-core/tests/vectors/faults.perf.data"
 
@@ -134,3 +135,27 @@ def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
     assert found.found["trouble"]["lost"] == 1
     assert "unknown" in found.sentence
     assert not [each for each in found.spots if each["kind"] == 1], "nothing is made of it"
+
+
+def test_programs_have_the_names_that_the_source_knows(tmp_path):
+    """perf's file has records of names; what is recorded is written with them."""
+    found = becalm.sweetspots(written(tmp_path, GOOD["perf"]))
+    names = {each["name"] for each in found.programs}
+    assert {"sh", "sleep"} <= names
+    labels = [found.label(number) for number in range(len(found.programs))]
+    assert any(label.startswith("sleep (") for label in labels)
+    text = drawn.as_markdown(found)
+    assert "sleep (" in text
+    named = json.dumps({"events": "software", "records": STEPS, "names": {"5": "gzip"}}).encode()
+    assert becalm.sweetspots(written(tmp_path, named, "named")).label(0) == "gzip (5)"
+    assert becalm.sweetspots(written(tmp_path, GOOD["records"], "plain")).label(0) == "5"
+
+
+def test_no_share_is_above_1(tmp_path):
+    """Two counters that are read one after the other: of the second one fault more was seen."""
+    path = written(tmp_path, of_records(*STEPS[:2], record(12, "tick", 1100, 111), record(18, switch(5, 0), 1200, 212)))
+    found = becalm.sweetspots(path)
+    assert any(each["misses"] > each["references"] for each in found.windows())
+    assert "101.0 %" not in drawn.as_markdown(found)
+    trace = found.to_trace()["traceEvents"]
+    assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1

@@ -12,6 +12,7 @@ use becalm_core::exec::poll::{reading, ready_within};
 use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::source::pid_stat::PidStat;
 use becalm_core::source::switches::events::EventSet;
+use becalm_core::source::switches::names::Names;
 use becalm_core::source::switches::recorder::RecordError;
 use becalm_core::source::switches::turnover::Turnover;
 use becalm_core::source::switches::{llc, Recorder};
@@ -50,6 +51,8 @@ pub struct Recording {
     begun_ns: i64,
     rows: Vec<u8>,
     records: u64,
+    /// Of threads whose pages are looked at.
+    names: Names,
     /// Why the pages of a program that was started could not be looked at.
     refused: Option<String>,
 }
@@ -103,6 +106,7 @@ impl Recording {
             begun_ns,
             rows: Vec::new(),
             records: 0,
+            names: Names::default(),
             refused: None,
         })
     }
@@ -139,6 +143,14 @@ impl Recording {
         Ok(())
     }
 
+    /// A process runs already: the kernel will not say what it is called.
+    fn runs(&mut self, directory: &Path) {
+        match &mut self.source {
+            Source::Cpus(recorder) => recorder.names.look_up(directory),
+            _ => self.names.look_up(directory),
+        }
+    }
+
     fn pages(&mut self, pages: Turnover) {
         self.records += pages.first(&mut self.rows);
         self.due_ns = pages.due_ns();
@@ -169,7 +181,10 @@ impl Recording {
             Source::Cpus(recorder) => self.records += recorder.look(&mut self.rows, end),
             Source::Pages(pages) => {
                 match pages.look(&mut self.rows) {
-                    Ok(count) => self.records += count,
+                    Ok(count) => {
+                        self.records += count;
+                        self.names.look_up(pages.directory());
+                    }
                     // It has ended, or begins another program that may not be looked at.
                     Err(_) => {
                         self.records += pages.end(&mut self.rows);
@@ -208,12 +223,20 @@ impl Recording {
             self.source = Source::Nobody;
         }
         self.send(talk)?;
-        let (trouble, absent) = match &self.source {
-            Source::Cpus(recorder) => (json!(recorder.trouble()), json!(recorder.absent)),
-            _ => (json!({}), self.refused.as_ref().map_or(json!({}), |why| json!({"pages": why}))),
+        let (trouble, absent, names) = match &self.source {
+            Source::Cpus(recorder) => {
+                (json!(recorder.trouble()), json!(recorder.absent), recorder.names.all())
+            }
+            _ => (
+                json!({}),
+                self.refused.as_ref().map_or(json!({}), |why| json!({"pages": why})),
+                self.names.all(),
+            ),
         };
         let cost_ns = spent() - self.begun_ns;
-        Ok(json!({"records": self.records, "trouble": trouble, "absent": absent, "cost_ns": cost_ns}))
+        Ok(
+            json!({"records": self.records, "trouble": trouble, "absent": absent, "names": names, "cost_ns": cost_ns}),
+        )
     }
 }
 
@@ -228,6 +251,9 @@ pub fn record(
     let opened = || -> Result<(Option<Held>, Recording), Failure> {
         let held = pid.map(|pid| checked(pid, started)).transpose()?;
         let mut recording = Recording::open(id, wish, root)?;
+        if let Some(held) = &held {
+            recording.runs(&held.path());
+        }
         match (&held, pid, wish.events) {
             (Some(held), Some(pid), EventSet::WsTurnover) => {
                 let pages = Turnover::begin(&held.path(), pid as u32, wish.window_ns);

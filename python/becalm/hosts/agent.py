@@ -67,7 +67,9 @@ def agent_path() -> str:
 
 NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
 AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
-NO_WAY_BACK = Can(False, "a conversation ends with its agent", "the same command, started again, continues")
+NO_WAY_BACK = Can(
+    False, "a conversation ends with its agent", "finished runs are kept; a search goes on with becalm tune --resume"
+)
 
 ABLE = {
     **dict.fromkeys(Ability, YES),

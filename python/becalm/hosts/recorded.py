@@ -96,7 +96,7 @@ class Recorded(OfRecording):
     """The end. `trouble`: records `lost`, times that others `shared` the counters, that they were
     `unread` as a CPU went, CPUs that went `offline`.
 
-    `ended`: the process has ended; None where none was followed.
+    `ended`: the process has ended; None where none was followed. `names`: what tasks were called in the end, by number.
     """
 
     records: int
@@ -104,6 +104,7 @@ class Recorded(OfRecording):
     absent: Mapping[str, str]
     cost_ns: int
     ended: bool | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 RecordEvent = Counting | Started | Records | Recorded
@@ -125,6 +126,7 @@ def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
             found = event.get("recorded", event)
             if "trouble" in found:
                 return Recorded(
-                    found["records"], found["trouble"], found["absent"], found["cost_ns"], found.get("ended")
-                )
+                    found["records"], found["trouble"], found["absent"], found["cost_ns"], found.get("ended"),
+                    found.get("names", {}),
+                )  # fmt: skip
     return None

@@ -95,5 +95,5 @@ def ended(host: str, how: str) -> MachineError:
     """The error that the agent of a host has ended."""
     return MachineError(
         f"The agent on {host} {how} in the middle of its work. The workload it ran was ended with it. All runs "
-        "finished before are kept; start the same command again to continue."
+        "finished before are kept."
     )

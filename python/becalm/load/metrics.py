@@ -66,11 +66,11 @@ def _cpu(*names: str) -> Callable[[Load], float | None]:
 
 
 def _time(name: str) -> Callable[[Load], float | None]:
-    """A share of the interval."""
+    """A share of the interval. Its ends are read a moment apart from the sums: more than all of it was never waited."""
 
     def of(load: Load) -> float | None:
         value = getattr(load, name)
-        return None if value is None or load.interval_ns <= 0 else float(value / load.interval_ns)
+        return None if value is None or load.interval_ns <= 0 else min(1.0, float(value / load.interval_ns))
 
     return of
 

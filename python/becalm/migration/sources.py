@@ -38,7 +38,10 @@ def _records(text: str, path: str) -> Stream:
     if not isinstance(records, list):
         raise UsageError(f"{path} has no list of records in it.")
     events = value.get("events", "references and misses, by the file")
-    return Stream("records", {"records": records}, str(events)[:400], miss_ratio=value.get("miss_ratio") is not False)
+    names = value.get("names")
+    known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
+    ratio = value.get("miss_ratio") is not False
+    return Stream("records", {"records": records}, str(events)[:400], miss_ratio=ratio, names=known)
 
 
 SOURCES = (

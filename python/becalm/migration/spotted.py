@@ -18,6 +18,12 @@ COLUMNS = (
 """Of a window. Times in `unit`, counts in `events`."""
 
 
+def ratio(references: float, misses: float) -> float:
+    """Misses per reference. The two counters of a group are read one after the other, so of few references the second
+    may have counted one more: a share is 1 at most. 0 without references."""
+    return min(1.0, misses / references) if references else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Spotted:
     """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
@@ -36,8 +42,13 @@ class Spotted:
 
     @property
     def programs(self) -> list[dict[str, Any]]:
-        """Those that were seen: task, process, own and others' counts."""
+        """Those that were seen: task, process, name where it is known, own and others' counts."""
         return list(self.found["programs"])
+
+    def label(self, number: int) -> str:
+        """A program for a person: what it is called, where the source knows that, and its task."""
+        seen = self.programs[number]
+        return f"{seen['name']} ({seen['task']})" if seen.get("name") else f"{seen['task']}"
 
     @property
     def spots(self) -> list[dict[str, Any]]:
@@ -96,12 +107,12 @@ class Spotted:
         for number, seen in enumerate(self.programs):
             task = seen["task"]
             row = {"pid": 1, "tid": task}
-            events.append({"ph": "M", "name": "thread_name", **row, "args": {"name": f"task {task}"}})
+            events.append({"ph": "M", "name": "thread_name", **row, "args": {"name": f"task {self.label(number)}"}})
             for each in self.windows(number):
                 if each["references"] and each["known"]:
-                    ratio = each["misses"] / each["references"]
-                    event = {"ph": "C", "name": f"miss ratio of {task}", "ts": each["from_ns"] / 1000}
-                    events.append({**row, **event, "args": {"ratio": ratio}})
+                    share = ratio(each["references"], each["misses"])
+                    event = {"ph": "C", "name": f"miss ratio of {self.label(number)}", "ts": each["from_ns"] / 1000}
+                    events.append({**row, **event, "args": {"ratio": share}})
         for each in self.found["states"]:
             start, end = each["from_ns"] / 1000, each["until_ns"] / 1000
             row = {"pid": 1, "tid": self.programs[each["program"]]["task"]}

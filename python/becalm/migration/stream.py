@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -12,6 +12,7 @@ class Stream:
     """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
 
     `unit`: of its times, which are ns only where a clock was read. `miss_ratio`: whether they are of a cache.
+    `names`: what tasks are called, by number, as far as the source knows.
     """
 
     source: str
@@ -19,3 +20,4 @@ class Stream:
     events: str
     unit: str = "ns"
     miss_ratio: bool = True
+    names: Mapping[str, str] = field(default_factory=dict)

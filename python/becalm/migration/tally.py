@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from becalm.migration.spotted import ratio
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -30,7 +32,7 @@ class Interval:
     @property
     def ratio(self) -> float | None:
         """Misses per reference; None without references, and where records were lost."""
-        return self.misses / self.references if self.references and not self.unknown else None
+        return ratio(self.references, self.misses) if self.references and not self.unknown else None
 
 
 class Tally:

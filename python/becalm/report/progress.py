@@ -21,10 +21,10 @@ from rich.text import Text
 
 from becalm.nouns.progress import Progress, ProgressListener, SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Difference, Verdict
+from becalm.nouns.verdict import Answer, Difference, Verdict
 from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
-from becalm.wording.measurement import counted, duration, percent, spent
+from becalm.wording.measurement import MANY, counted, duration, percent, spent
 from becalm.wording.metric import measured, quantity
 
 REFRESHES = 2.0
@@ -281,6 +281,8 @@ def intervals(verdict: Verdict | None) -> list[str]:
     """One line a comparison, or one for a single program."""
     if verdict is None:
         return []
+    if len(verdict.differences) >= MANY and all(each.answer is Answer.UNKNOWN for each in verdict.differences):
+        return [f"nothing is known yet of {len(verdict.differences) + 1} programs"]
     if verdict.differences:
         return [f"{d.name}  {_interval(d)}" for d in verdict.differences]
     lines = []

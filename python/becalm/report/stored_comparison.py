@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from becalm.nouns.stored_comparison import BenchmarkDifference, StoredComparison
+from becalm.nouns.verdict import Answer
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
@@ -16,12 +17,18 @@ from becalm.report.terminal import apart
 from becalm.wording.measurement import percent
 from becalm.wording.stored_comparison import ends, mean_of, value
 
+NAME = 16
+"""Characters that a benchmark's name keeps before columns are left out: old and new values say more than it."""
+
+NOT_SEEN = "not seen"
+"""Of a change: it is short, so that both values fit beside it into 80 columns."""
+
 
 def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees."""
     first, *rest = found.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    return apart([head, *(grid(each, plain) for each in tables(found))])
+    return apart([head, *(grid(each, plain, NAME) for each in tables(found))])
 
 
 def tables(found: StoredComparison) -> Iterator[Table]:
@@ -30,7 +37,7 @@ def tables(found: StoredComparison) -> Iterator[Table]:
         return
     level = f"{100 * found.confidence:g} % interval"
     repeated = any(each.shift is not None for each in found.benchmarks)
-    head = ("benchmark", "old", "new", "difference", level, "answer", *(("shift",) if repeated else ()), "runs")
+    head = ("benchmark", "old", "new", "change", level, "answer", *(("shift",) if repeated else ()), "runs")
     order = sorted(found.benchmarks, key=lambda each: -each.difference.harm[1])
     rows = tuple(_row(each, repeated, found.shift is None) for each in order)
     rows += tuple(
@@ -79,7 +86,7 @@ def _row(each: BenchmarkDifference, repeated: bool, alone: bool) -> tuple[str, .
         shown(each.new),
         f"{percent(d.estimate, (d.high - d.low) / 2, sign=True)} %",
         ends(d),
-        f"{d.answer}{doubt}",
+        NOT_SEEN if d.answer is Answer.NO_DIFFERENCE_DETECTED else f"{d.answer}{doubt}",
         *shift,
         f"{each.old_runs:,}, {each.new_runs:,}",
     )

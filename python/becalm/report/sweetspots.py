@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from becalm.migration.spotted import Spotted
+from becalm.migration.spotted import Spotted, ratio
 from becalm.report import markdown, sweetspots_figures
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, filled
@@ -82,7 +82,7 @@ def curves(found: Spotted, shades: str) -> list[str]:
             for at in range(max(0, begin), end + 1) if each["known"] else ():
                 cell = cells[at] or [0, 0]
                 cells[at] = [cell[0] + each["references"], cell[1] + each["misses"]]
-        ratios = [None if each is None else each[1] / each[0] if each[0] else 0.0 for each in cells]
+        ratios = [None if each is None else ratio(*each) for each in cells]
         top = max((each for each in ratios if each is not None), default=0.0)
         drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
         lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")
@@ -95,10 +95,10 @@ def tables(found: Spotted) -> Iterator[Table]:
     for number, seen in list(enumerate(found.programs))[:MOST]:
         kinds = [sum(each["program"] == number and each["kind"] == kind for each in found.spots) for kind in range(3)]
         own = seen["own"]
-        ratio = f"{100 * own[1] / own[0]:.2f} %" if own[0] else ""
-        rows.append((f"{seen['task']}", f"{own[0]:,}", ratio, *(f"{each}" for each in kinds)))
+        share = f"{100 * ratio(*own):.2f} %" if own[0] else ""
+        rows.append((found.label(number), f"{own[0]:,}", share, *(f"{each}" for each in kinds)))
     yield Table("", ("task", counted, missed, *wording.COUNTED), tuple(rows), (1, 2, 3, 4, 5))
-    names = [f"{each['task']}" for each in found.programs]
+    names = [found.label(number) for number in range(len(found.programs))]
     spots = [
         (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
         for each in found.spots[:MOST]
@@ -152,4 +152,4 @@ def _time(found: Spotted, at: int) -> str:
 
 def _share(spot: dict[str, Any]) -> str:
     references, misses = spot["counts"]
-    return f"{100 * misses / references:.1f} %" if references else ""
+    return f"{100 * ratio(references, misses):.1f} %" if references else ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from becalm.migration.spotted import Spotted
+from becalm.migration.spotted import Spotted, ratio
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
 from becalm.report.page import Picture
 from becalm.wording.sweetspots import KINDS
@@ -26,13 +26,13 @@ UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 def curves(found: Spotted) -> Iterator[Picture]:
     """A picture a program, of the first `MOST`: windows that are not known are gaps."""
     rest = len(found.programs) - MOST
-    for number, seen in list(enumerate(found.programs))[:MOST]:
+    for number in range(len(found.programs))[:MOST]:
         if not any(each["known"] and each["references"] for each in found.windows(number)):
             continue
-        said = f"Task {seen['task']}: a step is a window, a gap one that is not known or read nothing."
+        said = f"Task {found.label(number)}: a step is a window, a gap one that is not known or read nothing."
         said += " Bands: more is missed, or it is evicted."
         more = f" The first {MOST} of {len(found.programs)} programs." if rest > 0 and not number else ""
-        yield Picture(_curve(found, number, f"task {seen['task']}"), said + more)
+        yield Picture(_curve(found, number, f"task {found.label(number)}"), said + more)
 
 
 def _curve(found: Spotted, number: int, name: str) -> str:
@@ -52,7 +52,7 @@ def _curve(found: Spotted, number: int, name: str) -> str:
         top = 0.0
         for part in _known(found, number):
             ends = [*(at(each["from_ns"]) for each in part), at(part[-1]["until_ns"])]
-            ratios = [100 * each["misses"] / each["references"] for each in part]
+            ratios = [100 * ratio(each["references"], each["misses"]) for each in part]
             top = max(top, *ratios)
             axes.step(ends, [*ratios, ratios[-1]], where="post", color=BEFORE, linewidth=1.2)
         top = top or 1.0

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from becalm.migration.spotted import Spotted
+from becalm.migration.spotted import Spotted, ratio
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 """TrackEvent.Type."""
@@ -60,16 +60,16 @@ def _packets(found: Spotted) -> Iterator[bytes]:
     events: list[tuple[int, int, bytes]] = []
     for index, seen in enumerate(found.programs):
         task, track = seen["task"], 10 * (index + 1)
-        thread = number(1, seen["process"]) + number(2, task) + nested(5, f"task {task}")
-        yield _descriptor(number(1, track) + nested(2, f"task {task}") + nested(4, thread))
+        thread = number(1, seen["process"]) + number(2, task) + nested(5, f"task {found.label(index)}")
+        yield _descriptor(number(1, track) + nested(2, f"task {found.label(index)}") + nested(4, thread))
         for kind, name in STATES.items():
             yield _descriptor(number(1, track + kind) + nested(2, name) + number(5, track))
         name = "miss ratio" if found.miss_ratio else "no miss ratio: misses per reference"
         yield _descriptor(number(1, track + 3) + nested(2, name) + nested(8, nested(6, "ratio")) + number(5, track))
         for each in found.windows(index):
             if each["references"] and each["known"]:
-                ratio = double(44, each["misses"] / each["references"])
-                events.append((each["from_ns"], 1, _event(COUNTER, track + 3) + ratio))
+                share = double(44, ratio(each["references"], each["misses"]))
+                events.append((each["from_ns"], 1, _event(COUNTER, track + 3) + share))
     events += _marks(found)
     # What ends at a time does so before something else begins then.
     for at, _, event in sorted(events, key=lambda each: each[:2]):

@@ -18,6 +18,7 @@ from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, S
 from becalm.report import shown
 from becalm.report.fitted import Fitted
 from becalm.stats.bins import Histogram
+from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, per_second, quantity
 from becalm.wording.printable import printable
@@ -208,6 +209,8 @@ def _summary(summary: Summary, confidence: float) -> Table:
     def between(interval: Interval, shown: Callable[[float], str]) -> str:
         if not math.isfinite(interval.low):
             return "too few runs for an interval"
+        if shown is duration:
+            return f"{level}: {measurement.between(interval, shown)}"
         return f"{level}: {shown(interval.low)} to {shown(interval.high)}"
 
     mean, median, cv, shown = measured(summary)

@@ -51,7 +51,8 @@ def measure_interleaved(
         try:
             measure(opened.host, looks.plan, looks.history, take, detail=opened.detail)
         except MachineError as error:
-            raise type(error)(f"{error}{measurement.kept(opened.shown, looks.history.rounds)}") from error
+            error.append(measurement.kept(opened.shown, looks.history.rounds))
+            raise
         opened.settle()
         kept = InStore(opened.store, number)
         if looks.history.rounds == 0:

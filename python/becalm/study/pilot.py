@@ -32,8 +32,9 @@ ENOUGH_NS = 20e9
 
 def pilot_runs(
     opened: StudySession, programs: Sequence[Workload], *, several: bool = False, alone: bool = False
-) -> tuple[Workload | None, list[Run]]:
-    """The built-in kernel, about as long as the programs, None where the host has none; and the pilot runs of these.
+) -> tuple[Workload | None, list[Run], bool]:
+    """The built-in kernel, about as long as the programs, None where the host has none; the pilot runs of these, and
+    whether none of them failed.
 
     `alone`: nothing comes after them that would say why a program fails. Raises WorkloadError and UsageError then.
     """
@@ -43,7 +44,7 @@ def pilot_runs(
     unit = 0.0
     with contextlib.suppress(WorkloadError, UsageError):
         unit = _shortest(_made(opened, kernel, 3))
-    with contextlib.suppress(*(() if alone else (WorkloadError, UsageError))):
+    try:
         if unit or several or alone:
             for index, each in enumerate(programs):
                 _add(opened, each, index, SEVERAL if several or alone else 1, pilots, texts)
@@ -52,8 +53,12 @@ def pilot_runs(
             wanted = max((_shortest([run]) for run in pilots), default=0.0)
             wanted = min(max(wanted, KERNEL_NS[0]), KERNEL_NS[1])
             if unit:
-                return replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0)))), pilots
-    return None, pilots
+                kernel = replace(kernel, iterations=max(1, round(KERNEL_ITERATIONS * wanted / max(unit, 1.0))))
+    except (WorkloadError, UsageError):
+        if alone:
+            raise
+        return None, pilots, False
+    return kernel if unit else None, pilots, all(run.outcome == Outcome.OK for run in pilots)
 
 
 def _add(

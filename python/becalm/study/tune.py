@@ -88,7 +88,8 @@ class TuneStudy:
             raise
         except MachineError as error:
             # A lost connection, a killed agent: what was measured is in the store, and resuming goes on from there.
-            raise type(error)(f"{error}{_go_on(self.opened)}") from error
+            error.append(_go_on(self.opened))
+            raise
 
     def _define(self, asked: NumberedAsk) -> None:
         """Make programs and settings known; an arm that the host does not take by itself is refused."""

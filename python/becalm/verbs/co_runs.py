@@ -119,7 +119,8 @@ def measure_co_runs(
         try:
             measure(opened.host, plan, log, take, detail=opened.detail, stop_on_failure=False)
         except MachineError as error:
-            raise type(error)(f"{error}{measurement.kept(opened.shown, 0)}") from error
+            error.append(measurement.kept(opened.shown, 0))
+            raise
         opened.settle()
         found = co_run_profile(
             study,

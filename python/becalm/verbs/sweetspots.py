@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ def sweetspots(
     events, ratio = stream.events, stream.miss_ratio
     if "file" in found:
         events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
+    found = named(found, found["file"]["names"] if "file" in found else stream.names)
     return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio))
 
 
@@ -100,6 +101,11 @@ def asked(name: str, window: float | str | None) -> dict[str, Any]:
     """The question of rules, with windows of a length. Raises UsageError."""
     chosen = rules.rules_named(name)
     return {"rules": chosen.within(duration_ns(window) if window else rules.WINDOW_NS), "windows": True}
+
+
+def named(found: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """An answer whose programs have the `name` that the source knows, None for those that it does not."""
+    return {**found, "programs": [{**each, "name": names.get(str(each["task"]))} for each in found["programs"]]}
 
 
 def of_process(found: dict[str, Any]) -> dict[str, Any]:

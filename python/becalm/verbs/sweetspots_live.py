@@ -32,7 +32,7 @@ from becalm.study import interrupts, one_move, recorded_move
 from becalm.study.counted_stream import LEAST_BATCH_NS
 from becalm.study.one_move import Cpus
 from becalm.units import cpu_list, duration_ns
-from becalm.verbs.sweetspots import asked, of_process, said
+from becalm.verbs.sweetspots import asked, named, of_process, said
 from becalm.wording import migrating as wording
 
 MOST_BYTES = 4 << 30
@@ -121,12 +121,13 @@ def record_sweetspots(
         # It has no name, so nothing of it stays whatever is killed.
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         found = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
+        found = named(found, taker.names())
         found["recording"] = taker.told()
         if mover is not None and mover.moved is not None:
             found["move"] = mover.moved.to_json(recorded_move.migrations_of(mover.moved, found))
         counted = taker.counted()
         if save is not None:
-            _save(Path(save), Path(path), {"events": counted, "miss_ratio": events == "llc"})
+            _save(Path(save), Path(path), {"events": counted, "miss_ratio": events == "llc", "names": taker.names()})
     spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc"))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
 
@@ -247,6 +248,10 @@ class Taker:
         return "; ".join(
             perf_data.counted(each["references"], each["misses"], each["cpus"]) for each in self._counting.counted
         )
+
+    def names(self) -> dict[str, str]:
+        """What tasks were called, by number."""
+        return {} if self._end is None else dict(self._end.names)
 
     def told(self) -> dict[str, Any]:
         """Of the recording itself, for the result."""

@@ -162,21 +162,22 @@ def _made(
 def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOptions) -> TuneVerdict:
     tried = _tried(options.tried, session)
     with open_session(session, _title(made)) as opened:
-        options, kernel, pilots = _prepared(opened, options, made, tried)
+        options, kernel, pilots, good = _prepared(opened, options, made, tried)
         study = session.study("tune", (*made, kernel) if kernel else made, options, [NO_SETTINGS])
         opened.begin(study, pilots)
         course = Course(study, options, settings=[NO_SETTINGS])
         course.trials.extend(pilots)
-        expected = _cost(options, course.names, pilots, study.seed)
-        return measure_tune(opened, course, expected.sentence)
+        # Of a program that fails, the error that comes says more.
+        expected = _cost(options, course.names, pilots, study.seed).sentence if good else ""
+        return measure_tune(opened, course, expected)
 
 
 def _prepared(
     opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, alone: bool = False
-) -> tuple[TuneOptions, Workload | None, list[Run]]:
+) -> tuple[TuneOptions, Workload | None, list[Run], bool]:
     """The options with what the host allows, the built-in kernel, and pilot runs of the programs, several of each where
-    they are `alone`, with no study after them."""
-    kernel, pilots = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
+    they are `alone`, with no study after them; and whether none of them failed."""
+    kernel, pilots, good = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
     options = replace(
         options,
@@ -188,7 +189,7 @@ def _prepared(
     )
     if not tried:
         check(options)
-    return options, kernel, pilots
+    return options, kernel, pilots, good
 
 
 @takes(TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings", "store"))
@@ -206,7 +207,7 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     refuse_without_metric(given, made)
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
-        options, _, pilots = _prepared(opened, options, made, tried, alone=True)
+        options, _, pilots, _ = _prepared(opened, options, made, tried, alone=True)
         return _cost(options, short([each.name for each in made]), pilots, session.seed or 0)
 
 

@@ -184,8 +184,15 @@ def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05)
     fitted = f" of {power(found.power)}" if found.power is not None else ""
     wrong = ", which does not fit (lack of fit)" if _lacks(found, level) else ""
     head = f"{found.name}: {model(found.model)}{fitted}{wrong}, R² {found.r_squared:.3f}"
-    head += f", predicted R² {found.predicted:.3f}." if math.isfinite(found.predicted) else "."
+    head += f"{_predicted(found.predicted)}."
     return head if found.best is None else f"{head} {_best(found, found.best, factors)}"
+
+
+def _predicted(value: float) -> str:
+    """Predicted R²; below 0 its size says nothing."""
+    if value < 0:
+        return ", predicted R² below 0: it predicts worse than the mean of all runs"
+    return f", predicted R² {value:.3f}" if math.isfinite(value) else ""
 
 
 def _lacks(found: ResponseFit, level: float) -> bool:

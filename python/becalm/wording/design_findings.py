@@ -126,9 +126,10 @@ def imprecise(response: str, n: Numbers) -> str:
 
 def overfitted(response: str, n: Numbers) -> str:
     """It predicts worse than it fits."""
+    said = number(n["predicted"], 3) if n["predicted"] >= 0 else "below 0, worse than the mean of all runs"
     return (
         f"The model of {response} fits better than it predicts: R² adjusted {n['adjusted']:.3f}, predicted "
-        f"{number(n['predicted'], 3)}. It has too many terms for these runs, or one run rules it."
+        f"{said}. It has too many terms for these runs, or one run rules it."
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from becalm.nouns.metric import Metric
-from becalm.nouns.verdict import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Gate, Interval, Ranking, Stopped, Summary, Verdict
 from becalm.units import listed
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM
@@ -19,6 +19,9 @@ from becalm.wording.printable import distinct, printable
 
 MANY = 3
 """So many comparisons are no longer said one by one."""
+
+ENOUGH_ROUNDS = 10
+"""In which programs that differ by much more than they vary are told apart."""
 
 
 def memory(size: float) -> str:
@@ -49,6 +52,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def are(number: int) -> str:
+    """Of one thing "is", of several "are"."""
+    return "is" if number == 1 else "are"
+
+
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     """The verdict on one comparison, in words and numbers."""
     basis = counted(d.pairs, "pair") + (f", {spent(elapsed_ns)}" if elapsed_ns is not None else "")
@@ -61,7 +69,8 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     if d.metric:
         return metrics.difference(d, basis, seen, weak)
     if d.answer is Answer.UNKNOWN:
-        return f"Not yet known whether {d.name} differs from {d.reference}: {basis} are too few. Measure longer.{weak}"
+        few = f"{basis} {are(d.pairs)} too few"
+        return f"Not yet known whether {d.name} differs from {d.reference}: {few}. Measure longer.{weak}"
     level = f"{100 * d.confidence:g} %"
     half = (d.high - d.low) / 2
     if d.answer is Answer.NO_DIFFERENCE_DETECTED:
@@ -91,15 +100,21 @@ def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
     done = f", {each}" if (each := metrics.per_second(s)) else ""
     takes, took = ("takes", "took") if not s.metrics else (f"has {s.metrics[0].name} of",) * 2
     if not math.isfinite(half):
-        return f"{s.name} {took} {shown(mean.value)}{done}; {basis} are too few to say how sure that is."
+        return f"{s.name} {took} {shown(mean.value)}{done}; {basis} {are(s.runs)} too few to say how sure that is."
     more = ""
     if s.runs_for_one_percent is not None and half > 0.01 * mean.value and s.runs_for_one_percent > s.runs:
         more = f"; ±1 % would take about {s.runs_for_one_percent:,} runs" if not s.metrics else ""
     share = percent(half / mean.value if mean.value else 0.0)
-    return (
-        f"{s.name} {takes} {shown(mean.value)} ± {share} % on average ({level}){done}, "
-        f"with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
-    )
+    sure = f"{shown(mean.value)} ± {share} % on average ({level})"
+    if mean.low <= 0 and not s.metrics:
+        # No time is below zero: ± would say so.
+        sure = f"{shown(mean.value)} on average ({level}: {between(mean, shown)})"
+    return f"{s.name} {takes} {sure}{done}, with a spread of {percent(cv.value)} % from run to run; {basis}{more}."
+
+
+def between(time: Interval, shown: Callable[[float], str]) -> str:
+    """The ends of an interval of a time, which is never below zero."""
+    return f"{shown(time.low)} to {shown(time.high)}" if time.low > 0 else f"at most {shown(time.high)}"
 
 
 def verdict(found: Verdict) -> str:
@@ -114,11 +129,25 @@ def verdict(found: Verdict) -> str:
         said = [each for each in found.differences if each.answer is not Answer.UNKNOWN or each.weak]
         lines = [each.sentence for each in said if few or each.name == first or each.weak]
         lines.insert(0, fastest(found.ranking, found.metric))
+    elif len(lines) >= MANY and all(each.answer is Answer.UNKNOWN for each in found.differences):
+        lines = [unranked(found)]
     lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
     if found.fail_above is not None:
         lines.append(limit(found))
     lines.append(stopped(found.stopped))
     return "\n".join(line for line in lines if line) or "This study has no finished run."
+
+
+def unranked(found: Verdict) -> str:
+    """Many programs in too few rounds to say anything: which looked best, and what it would take."""
+    rounds, count = max(each.pairs for each in found.differences), len(found.differences) + 1
+    head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns)}"
+    head += f" {are(rounds)} too few."
+    if found.metric is None and found.summaries:
+        first = min(found.summaries, key=lambda each: each.mean_ns.value).name
+        time = about(ENOUGH_ROUNDS * int(sum(each.mean_ns.value for each in found.summaries)))
+        head += f" {first} was the fastest. {ENOUGH_ROUNDS} rounds would take about {spent(time)}: {budget(time)}."
+    return head
 
 
 def limit(found: Verdict) -> str:

@@ -69,8 +69,8 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
     if d.answer is Answer.UNKNOWN:
         return (
-            f"Not yet known whether {d.metric} of {d.name} differs from that of {d.reference}: {basis} are too few. "
-            f"Measure longer.{weak}"
+            f"Not yet known whether {d.metric} of {d.name} differs from that of {d.reference}: {basis} "
+            f"{'is' if d.pairs == 1 else 'are'} too few. Measure longer.{weak}"
         )
     if d.worse is None:
         bound = percent(max(abs(d.low), abs(d.high)), half)

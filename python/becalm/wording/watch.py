@@ -75,7 +75,9 @@ def _leads(bar: Bar, delay_ns: float) -> bool:
 def factor(found: Delay) -> str:
     """The delay factor with what it is measured by."""
     base = "its own CPU time" if found.reference == OWN_CPU else "the time of an unloaded run"
-    return f"{found.factor:.2f} times {base}, {duration(found.reference_ns)}"
+    digits = 2 if found.factor < 10 else 1 if found.factor < 100 else 0
+    times = f"{found.factor:,.{digits}f}"
+    return f"{times} times {base}, {duration(found.reference_ns)}"
 
 
 def ending(found: Watched) -> str:
@@ -140,8 +142,12 @@ def interrupters(found: Watched) -> str:
     wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
     if wall <= 0:
         return ""
-    each = (f"{_source(one.name)} {one.count * 1e9 / wall:.3g}/s" for one in found.interrupters[:MOST])
+    each = (f"{_source(one.name)} {_rate(one.count * 1e9 / wall)}" for one in found.interrupters[:MOST])
     return ", ".join(each)
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}/s" if per_second >= 100 else f"{per_second:.3g}/s"
 
 
 def _source(name: str) -> str:

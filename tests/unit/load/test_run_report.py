@@ -14,7 +14,7 @@ from tests.unit.recorded import SECOND, load, run, series
 
 from becalm.errors import MachineError, UsageError
 from becalm.load.cpu_competition import circumstances
-from becalm.load.delay import Circumstances
+from becalm.load.delay import Circumstances, Delay
 from becalm.load.run_report import courses, plain_reference, watched
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -297,6 +297,8 @@ def test_parquet_has_types_and_nulls(tmp_path):
 
 
 def test_who_interrupted_is_named_and_what_is_not_known_is_not():
+    many = make(the_series=replace(series(), interrupts=({"name": "LOC", "count": 3000},)))
+    assert "timers of the CPUs 1,500/s." in text(many, 200)
     sources = ({"name": "LOC", "count": 500}, {"name": "36:virtio1-req.0", "count": 61}, {"name": "XYZ", "count": 1})
     found = make(the_series=replace(series(), interrupts=sources))
     line = "Interrupts of the machine: timers of the CPUs 250/s, virtio1-req.0 30.5/s, XYZ 0.5/s."
@@ -305,3 +307,9 @@ def test_who_interrupted_is_named_and_what_is_not_known_is_not():
     assert "virtio1-req.0 30.5/s" in html.page(found)
     assert found.to_json()["interrupters"][1] == {"name": "36:virtio1-req.0", "count": 61}
     assert "Interrupts of" not in text(make())
+
+
+@pytest.mark.parametrize(("times", "said"), [(1.234, "1.23"), (12.345, "12.3"), (112.95, "113"), (4321.4, "4,321")])
+def test_a_factor_has_no_more_digits_than_it_is_worth(times, said):
+    delay = Delay(times, times * 1e6, 1e6, "own CPU time", None, None, None)
+    assert sentences.factor(delay) == f"{said} times its own CPU time, 1.000 ms"

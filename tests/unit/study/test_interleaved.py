@@ -5,10 +5,12 @@ import signal
 
 import pytest
 
-from becalm.errors import Interrupted
+from becalm.errors import Interrupted, MachineError, StoreError
 from becalm.hosts import Runs
 from becalm.hosts import open as open_host
+from becalm.hosts.transport import ended
 from becalm.verbs.run import run
+from becalm.verbs.tune import tune
 
 
 class Stops:
@@ -46,3 +48,32 @@ def test_ctrl_c_later_keeps_what_there_is(store):
         found = run("spin 20ms", host=Stops(host, 4), runs=50, store=store)
     assert found.summaries[0].runs == 3
     assert (found.stopped, found.exit_code) == ("interrupted", 0)
+
+
+class Full(Stops):
+    """A host beside whose store the disk is full."""
+
+    def measure(self, request):
+        raise StoreError("The disk is full. 2 runs are above.", unsaved="runs")
+        yield
+
+
+def test_runs_that_no_file_takes_are_still_with_the_error_that_a_person_gets(store):
+    with open_host("sim:calm") as host, pytest.raises(StoreError, match="are above") as raised:
+        run("spin 20ms", host=Full(host, 1), runs=5, store=store)
+    assert raised.value.unsaved == "runs"
+
+
+def test_an_agent_that_ends_says_nothing_of_going_on_with_what_does_not(store):
+    class Ends(Stops):
+        def measure(self, request):
+            yield from super().measure(request)
+            if self._left < 990:
+                raise ended("guest:6.1", "ended with its machine")
+
+    with open_host("sim:calm") as host, pytest.raises(MachineError) as raised:
+        run("spin 20ms", host=Ends(host, 1000), budget="10s", store=store)
+    assert str(raised.value).endswith("All runs finished before are kept. See `becalm show 1`.")
+    with open_host("sim:calm") as host, pytest.raises(MachineError) as raised:
+        tune(["spin 20ms"], host=Ends(host, 1000), store=store)
+    assert str(raised.value).endswith("All runs finished before are kept. Go on with: becalm tune --resume 2")

@@ -9,7 +9,7 @@ from tests.places import ROOT
 from tests.unit.small_machine import KNOBS, RANGES
 
 from becalm.cli.main import becalm as group
-from becalm.errors import UsageError
+from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.progress import Quiet
 from becalm.nouns.tune_cost import TuneCost
 from becalm.store import Store
@@ -126,3 +126,14 @@ def test_fields_of_its_json_are_documented():
 def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
     with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
         CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("minimize", ["spread", "time"])
+@pytest.mark.parametrize("program", ["false", "/nowhere/becalm"])
+def test_of_a_program_that_fails_nothing_is_promised(program, minimize, store):
+    heard = Heard()
+    factors = {"factors": ["aslr=on,off"]} if minimize == "time" else {}
+    with pytest.raises(WorkloadError):
+        tune([program], minimize=minimize, listener=heard, store=store, only=() if factors else ("aslr",), **factors)
+    assert not any(each.cost for each in heard.states)

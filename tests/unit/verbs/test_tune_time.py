@@ -1,9 +1,11 @@
 """`tune --minimize time` from its options to its verdict, on a simulated machine and a real store."""
 
 import dataclasses
+import io
 import json
 
 import pytest
+from rich.console import Console
 from tests.unit.small_machine import RANGES, Repeatable
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
@@ -13,6 +15,7 @@ from becalm.methods import TABLE
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.tune_verdict import from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
+from becalm.report.drawn import on_terminal
 from becalm.report.tune import tables
 from becalm.report.tune.time_tables import compared
 from becalm.store import Store
@@ -274,10 +277,14 @@ def test_what_a_run_gets_done_is_told_a_second_of_every_arm(trouble, store):
         assert arm.throughput.per_second.value == pytest.approx(800e9 / arm.mean_ns.value)
         assert arm.throughput.per_second.low == pytest.approx(800e9 / arm.mean_ns.high)
     table = compared(found, [(arm.name, arm, None) for arm in found.arms])
-    assert table.head[2] == "throughput"
-    assert all(row[2].endswith(" messages/s") for row in table.rows)
+    assert table.head[2] == "messages/s"
+    assert all(float(row[2].replace(",", "")) > 0 for row in table.rows)
+    out = io.StringIO()
+    Console(file=out, width=80).print(on_terminal(found, columns=80))
+    heads = next(line for line in out.getvalue().splitlines() if "messages/s" in line)
+    assert "deviation" in heads, "at 80 columns, too"
     assert json.loads(json.dumps(from_json(found.to_json()).to_json())) == json.loads(json.dumps(found.to_json()))
     with Store.open(store) as opened:
         assert from_json(opened.verdict(found.study)).arms == found.arms
     plain = fast()
-    assert "throughput" not in compared(plain, [(arm.name, arm, None) for arm in plain.arms]).head
+    assert "messages/s" not in compared(plain, [(arm.name, arm, None) for arm in plain.arms]).head

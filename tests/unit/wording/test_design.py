@@ -5,7 +5,7 @@ import math
 import pytest
 
 from becalm.nouns.verdict import Interval
-from becalm.wording.design import designed, interval, number, p_value
+from becalm.wording.design import designed, interval, number, p_value, response
 from becalm.wording.findings import finding
 
 
@@ -63,3 +63,20 @@ def test_what_to_do_next_of_a_search_is_no_option_of_a_sheet(kind, numbers):
 
 def test_what_has_no_end_is_no_word():
     assert (number(math.inf), number(-math.inf), number(math.nan)) == ("∞", "-∞", "–")
+
+
+def test_a_predicted_r_squared_below_0_has_no_digits():
+    """One run that rules the model takes it to any number."""
+    from types import SimpleNamespace
+
+    fitted = SimpleNamespace(name="time", model="linear", power=None, anova=(), r_squared=0.5, best=None)
+    assert (
+        response(SimpleNamespace(**vars(fitted), predicted=0.25), ())
+        == "time: linear model, R² 0.500, predicted R² 0.250."
+    )
+    said = response(SimpleNamespace(**vars(fitted), predicted=-66213.5686), ())
+    assert said == "time: linear model, R² 0.500, predicted R² below 0: it predicts worse than the mean of all runs."
+    assert response(SimpleNamespace(**vars(fitted), predicted=math.nan), ()) == "time: linear model, R² 0.500."
+    told = finding("overfitted", {"adjusted": 0.9, "predicted": -66213.5686}, "time").sentence
+    assert "predicted below 0, worse than the mean of all runs." in told
+    assert "66213" not in told

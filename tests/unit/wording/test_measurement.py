@@ -1,12 +1,20 @@
 """Wording: the examples of the documentation, and edges."""
 
+import io
 import math
+import re
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.nouns.run import Run
-from becalm.nouns.verdict import Answer, Difference
+from becalm.nouns.verdict import Answer, Difference, Interval
+from becalm.report import terminal
+from becalm.report.progress import intervals
+from becalm.verbs.compare import compare
+from becalm.verbs.run import run as run_program
 from becalm.wording import measurement
 
 
@@ -91,3 +99,35 @@ def test_names_are_distinct_and_short():
     assert measurement.short(["x", "x"]) == ("x [1]", "x [2]")
     long = measurement.short(["a" * 100, "b"])
     assert len(long[0]) == 40
+
+
+def test_eight_programs_in_one_round_are_one_sentence(store):
+    """A budget shorter than a round: what looked best, and what would tell."""
+    programs = [f"spin {n}00ms" for n in range(1, 9)]
+    found = compare(programs, host="sim:drift", seed=1, budget="1s", store=store)
+    (line,) = found.sentence.splitlines()
+    assert line.startswith("Not yet known how 8 programs differ: 1 round in ")
+    assert " is too few. spin 100ms was the fastest. 10 rounds would take about " in line
+    assert re.search(r"about (\d+)\.0 s: --budget \1s\.$", line)
+    assert intervals(found) == ["nothing is known yet of 8 programs"]
+    assert len(intervals(replace(found, differences=found.differences[:2]))) == 2
+
+
+def test_no_interval_of_a_time_begins_below_zero(store):
+    found = run_program("spin 20ms", host="sim:calm", runs=3, store=store)
+    (one,) = found.summaries
+    wide = replace(one, mean_ns=Interval(3.852e6, -3.707e6, 11.41e6))
+    said = measurement.run(wide, 16_000_000, 0.95)
+    assert "takes 3.852 ms on average (95 %: at most 11.41 ms)" in said
+    assert "±" not in said.partition(";")[0]
+    out = io.StringIO()
+    Console(file=out, width=80).print(terminal.verdict(replace(found, summaries=(wide,))))
+    assert "95 %: at most 11.41 ms" in out.getvalue()
+    assert "-3.7" not in out.getvalue()
+
+
+def test_one_is_too_few_and_two_are(store):
+    (one,) = run_program("spin 20ms", host="sim:calm", runs=1, store=store).summaries
+    unsure = replace(one, mean_ns=Interval(1e6, -math.inf, math.inf))
+    assert "; 1 run, 1.0 s is too few to say" in measurement.run(unsure, 10**9, 0.95)
+    assert "; 2 runs, 1.0 s are too few to say" in measurement.run(replace(unsure, runs=2), 10**9, 0.95)

@@ -21,6 +21,7 @@ pub mod wait;
 pub mod watch;
 pub mod window;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -111,8 +112,12 @@ fn answered(request: Request) -> Result<Answer, String> {
             (detection.finish(), None)
         }
         From::PerfData(InFile { path }) => {
-            file = Some(Box::new(of_file(&mut detection, &path)?));
-            (detection.finish(), None)
+            let mut summary = of_file(&mut detection, &path)?;
+            let found = detection.finish();
+            let seen: BTreeSet<Task> = found.programs.iter().map(|each| each.task).collect();
+            summary.names.retain(|task, _| seen.contains(task));
+            file = Some(Box::new(summary));
+            (found, None)
         }
         From::Records(records) => {
             detection.feed(&records);

@@ -131,7 +131,7 @@ def models(each: ResponseFit) -> Table:
             p_value(row.lack_p),
             _share(row.r_squared),
             _share(row.adjusted),
-            _share(row.predicted),
+            _predicted(row.predicted),
             number(row.press),
             number(row.precision, 3),
         )
@@ -140,8 +140,9 @@ def models(each: ResponseFit) -> Table:
     head = ("model", "terms", "left", "sd", "p added", "p lack of fit", "R²", "adjusted", "predicted", "PRESS")
     note = (
         "left: runs left for the error; p added: whether its terms add something; p lack of fit: whether it misses by "
-        "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS; precision "
-        "should be above 4. * chosen: " + ("as asked for." if each.asked else "the simplest that fits.")
+        "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS, below 0 where "
+        "the mean of all runs predicts better; precision should be above 4. * chosen: "
+        + ("as asked for." if each.asked else "the simplest that fits.")
     )
     return Table("Models", (*head, "precision"), rows, tuple(range(1, len(head) + 1)), note, spare=(1, 9, 7, 2, 3))
 
@@ -161,6 +162,11 @@ def aliased(each: ResponseFit) -> Table:
 def _share(value: float) -> str:
     # Adding nought takes the sign off a rounded one.
     return f"{round(value, 4) + 0.0:.4f}" if math.isfinite(value) else "–"
+
+
+def _predicted(value: float) -> str:
+    """Predicted R². How far below 0 it is says nothing: one run that rules the model takes it to any number."""
+    return "below 0" if value < 0 else _share(value)
 
 
 def anova(each: ResponseFit) -> Table:

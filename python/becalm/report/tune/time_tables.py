@@ -19,11 +19,11 @@ Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
 def compared(found: TuneVerdict, arms: Compared) -> Table:
     """Mean time and standard deviation of every arm."""
     level = f"{100 * found.confidence:g} %"
-    worked = any(arm.throughput is not None for _, arm, _ in arms)
+    made = next((arm.throughput for _, arm, _ in arms if arm.throughput is not None), None)
     rows = []
     for name, arm, each in arms:
         cells = [name, response.shown(found, response.level(found, arm).value)]
-        cells += [_throughput(arm)] if worked else []
+        cells += [] if made is None else [_throughput(arm)]
         cells += ["", ""] if each is None else response.gain(found, each)
         cells += [
             response.deviation(found, arm),
@@ -40,17 +40,17 @@ def compared(found: TuneVerdict, arms: Compared) -> Table:
             f"Mean {found.metric.name} of a run, and its change from that without settings, with its {level} interval "
             f"from paired loops; {found.metric.better} is better. {note.partition('loops. ')[2]}"
         )
-    done = ("throughput",) if worked else ()
+    done = () if made is None else (f"{made.what}/s",)
     head = ("", f"mean {response.name(found)}", *done, response.gained(found), level, "deviation", "reduced", "runs")
     last = len(head) - 1
-    return Table(
-        "Before and after", head, tuple(rows), tuple(range(1, last + 1)), note, spare=(last, last - 1, last - 2)
-    )
+    # What is got done in a second follows from the mean time, which stays.
+    spare = (last, last - 1, *(() if made is None else (2,)), last - 2)
+    return Table("Before and after", head, tuple(rows), tuple(range(1, last + 1)), note, spare=spare)
 
 
 def _throughput(arm: Arm) -> str:
     made = arm.throughput
-    return "" if made is None else quantity(made.per_second.value, f"{made.what}/s")
+    return "" if made is None else quantity(made.per_second.value)
 
 
 def _ratio(ratio: Interval) -> str:

@@ -62,7 +62,11 @@ impl Reader {
                 }
             }
             FORK => each(cpu, Said::Fork { time_ns, child: other, parent: task.1 }),
-            EXEC => each(cpu, Said::Exec { time_ns, task: task.1 }),
+            // Nothing is counted there; the name is in the place of it.
+            EXEC => {
+                let name = std::array::from_fn(|byte| record[32 + byte]);
+                each(cpu, Said::Named { time_ns, task: task.1, name, executes: true });
+            }
             _ => {}
         }
     }
@@ -120,7 +124,10 @@ mod tests {
         let tick = Said::Sample { time_ns: TIME, id: 2, thread: (20, 21), counts: COUNTS };
         assert_eq!(all(&[record(TICK, 0, 0)]), [tick]);
         assert_eq!(all(&[record(FORK, 0, 0)]), [Said::Fork { time_ns: TIME, child: (30, 31), parent: 21 }]);
-        assert_eq!(all(&[record(EXEC, 0, 0)]), [Said::Exec { time_ns: TIME, task: 21 }]);
+        let mut bytes = record(EXEC, 0, 0);
+        bytes[32..48].copy_from_slice(b"sleep\0\0\0\0\0\0\0\0\0\0\0");
+        let name = *b"sleep\0\0\0\0\0\0\0\0\0\0\0";
+        assert_eq!(all(&[bytes]), [Said::Named { time_ns: TIME, task: 21, name, executes: true }]);
     }
 
     #[test]

@@ -86,13 +86,13 @@ impl Lane {
                     );
                 }
             }
-            Said::Exec { time_ns, task } if task > 0 => {
+            Said::Named { time_ns, task, executes: true, .. } if task > 0 => {
                 push(self.record(time_ns, What::Exec(task as u32)), [None; 2]);
             }
             Said::Exit { time_ns, task } if task > 0 => {
                 push(self.record(time_ns, What::Exit(task as u32)), [None; 2]);
             }
-            Said::Exec { .. } | Said::Exit { .. } => {}
+            Said::Named { .. } | Said::Exit { .. } => {}
             Said::Uncounted { time_ns } => {
                 self.noticed.unread += 1;
                 (self.left, self.runs) = (None, None);
@@ -272,7 +272,8 @@ mod tests {
     fn forks_name_parent_and_process_and_ends_their_thread() {
         let said = [
             Said::Fork { time_ns: 1, child: (20, 21), parent: 11 },
-            Said::Exec { time_ns: 2, task: 21 },
+            Said::Named { time_ns: 2, task: 21, name: *b"sleep\0\0\0\0\0\0\0\0\0\0\0", executes: true },
+            Said::Named { time_ns: 2, task: 21, name: *b"renamed\0\0\0\0\0\0\0\0\0", executes: false },
             Said::Exit { time_ns: 3, task: 21 },
             Said::Exit { time_ns: 3, task: -1 },
         ];

@@ -5,7 +5,7 @@
 //! are one `feed`; programs of BPF are another, which the agent loads and `bpf` reads. A
 //! `Recorder` puts the CPUs together into one stream of `Record`s in order of time; it is asked to `look` again and again,
 //! and its memory is bounded by the buffers, into which the kernel writes nothing more, and says so, when they are full.
-//! `lane` translates what one CPU says and `threads` introduces
+//! `names` keeps what tasks are called, `lane` translates what one CPU says and `threads` introduces
 //! whom it names, `perf_data` reads the same from files, `turnover` is the page-level proxy for machines without counters.
 //! The form of a record is that of `becalm-sim spots` (crates/becalm-sim/src/spots/record.rs).
 
@@ -16,6 +16,7 @@ pub mod feed;
 pub mod group;
 pub mod lane;
 pub mod llc;
+pub mod names;
 pub mod parse;
 pub mod perf_data;
 mod record;

@@ -12,6 +12,9 @@ pub const READ_FORMAT: u64 = 1 | 2 | 4 | 8;
 /// Size of the end of records that are no samples.
 const TRAILER: usize = 24;
 
+/// A name with the zeros behind it (TASK_COMM_LEN in linux/sched.h).
+pub type Comm = [u8; 16];
+
 /// A thread and its process. Minus one: it is no more.
 pub type Thread = (i32, i32);
 
@@ -51,9 +54,12 @@ pub enum Said {
         child: Thread,
         parent: i32,
     },
-    Exec {
+    /// A task has another name; by executing, or by itself.
+    Named {
         time_ns: u64,
         task: i32,
+        name: Comm,
+        executes: bool,
     },
     Exit {
         time_ns: u64,
@@ -99,6 +105,14 @@ fn thread_at(body: &[u8], at: usize) -> Option<Thread> {
     Some((u32_at(body, at)? as i32, u32_at(body, at + 4)? as i32))
 }
 
+/// A name of as many bytes as there are.
+fn comm(bytes: &[u8]) -> Comm {
+    let mut name = Comm::default();
+    let length = bytes.len().min(name.len());
+    name[..length].copy_from_slice(&bytes[..length]);
+    name
+}
+
 /// The record of one header (type, misc) and the bytes behind it; None: nothing of interest.
 pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said> {
     if kind == SAMPLE {
@@ -112,7 +126,12 @@ pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said>
 pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)) -> Option<Said> {
     Some(match kind {
         LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
-        COMM if misc & MISC_COMM_EXEC != 0 => Said::Exec { time_ns, task: thread_at(body, 0)?.1 },
+        COMM => Said::Named {
+            time_ns,
+            task: thread_at(body, 0)?.1,
+            name: comm(&body[8..]),
+            executes: misc & MISC_COMM_EXEC != 0,
+        },
         // pid, ppid, tid, ptid
         FORK => Said::Fork {
             time_ns,
@@ -195,8 +214,15 @@ mod tests {
         );
         assert_eq!(said(EXIT, 0, &task, MEMBERS), Some(Said::Exit { time_ns: 3_000, task: 21 }));
         let comm = words(&[&[pair(20, 21), 0x6873][..], &trailer].concat());
-        assert_eq!(said(COMM, MISC_COMM_EXEC, &comm, MEMBERS), Some(Said::Exec { time_ns: 3_000, task: 21 }));
-        assert_eq!(said(COMM, 0, &comm, MEMBERS), None, "a thread that names itself executes nothing");
+        let mut name = Comm::default();
+        name[..2].copy_from_slice(b"sh");
+        let named = |executes| Some(Said::Named { time_ns: 3_000, task: 21, name, executes });
+        assert_eq!(said(COMM, MISC_COMM_EXEC, &comm, MEMBERS), named(true));
+        assert_eq!(
+            said(COMM, 0, &comm, MEMBERS),
+            named(false),
+            "a thread that names itself executes nothing"
+        );
         let lost = words(&[&[11, 5][..], &trailer].concat());
         assert_eq!(said(LOST, 0, &lost, MEMBERS), Some(Said::Lost { time_ns: 3_000, count: 5 }));
     }

@@ -11,6 +11,8 @@ use super::events::{choices, Choice, EventSet};
 use super::feed::{Feed, Groups};
 use super::group::Refused;
 use super::lane::{Lane, Named, Noticed};
+use super::names::Names;
+use super::parse::Said;
 use super::record::Record;
 use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
@@ -67,6 +69,7 @@ pub struct Recorder {
     pub absent: BTreeMap<u32, String>,
     waiting: Vec<(Record, [Named; 2])>,
     threads: Threads,
+    pub names: Names,
     before: Trouble,
     offline: u64,
     looked_ns: i64,
@@ -110,6 +113,7 @@ impl Recorder {
             absent: BTreeMap::new(),
             waiting: Vec::new(),
             threads: Threads::default(),
+            names: Names::default(),
             before: Trouble::default(),
             offline: 0,
             looked_ns: now_ns(),
@@ -157,11 +161,19 @@ impl Recorder {
     pub fn look(&mut self, out: &mut Vec<u8>, end: bool) -> u64 {
         let now = now_ns();
         let (lanes, waiting) = (&mut self.lanes, &mut self.waiting);
+        let mut named = Vec::new();
         self.feed.take(end, &mut |cpu, said| {
+            if let Said::Named { time_ns, .. } | Said::Fork { time_ns, .. } | Said::Exit { time_ns, .. } =
+                said
+            {
+                named.push((time_ns, said));
+            }
             if let Some(lane) = lanes.get_mut(&cpu) {
                 lane.translate(said, |record, named| waiting.push((record, named)));
             }
         });
+        named.sort_by_key(|(time_ns, _)| *time_ns);
+        named.iter().for_each(|(_, said)| self.names.hear(said));
         if now - self.looked_ns >= LOOK_NS {
             self.looked_ns = now;
             self.come_and_go(now as u64);

@@ -1,6 +1,5 @@
 use super::*;
 use crate::source::switches::events::Pair;
-use crate::source::switches::parse::Said;
 use crate::source::switches::record::What;
 
 /// Records that were told, one by one.
@@ -139,7 +138,7 @@ impl Feed for Late {
 
     fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
         for time_ns in self.0.remove(0) {
-            each(0, Said::Exec { time_ns, task: 7 });
+            each(0, Said::Named { time_ns, task: 7, name: Default::default(), executes: true });
         }
     }
 }

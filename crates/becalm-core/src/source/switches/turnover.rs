@@ -66,6 +66,11 @@ impl Turnover {
         Ok(made)
     }
 
+    /// Of its process.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The length of a window now, ns.
     pub fn window_ns(&self) -> i64 {
         self.window_ns

@@ -1,13 +1,14 @@
 //! `read`, a whole file as records of the detector, with what was counted and what is missing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Seek};
 
 use serde::Serialize;
 
 use super::super::lane::{Lane, Named};
+use super::super::names::Names;
 use super::super::parse::{said_of, Said};
-use super::super::record::Record;
+use super::super::record::{Record, Task};
 use super::super::threads::Threads;
 use super::super::Trouble;
 use super::file::{word, Event, File};
@@ -22,6 +23,7 @@ const MOST_CPUS: u32 = 1 << 16;
 const LEADER: u64 = 1;
 const OTHER: u64 = 2;
 
+const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const SWITCH_CPU_WIDE: u32 = 15;
@@ -55,6 +57,8 @@ pub struct Summary {
     pub processor: String,
     pub records: u64,
     pub trouble: Trouble,
+    /// What tasks were called in the end.
+    pub names: BTreeMap<Task, String>,
 }
 
 /// The events of a file by their ids.
@@ -73,8 +77,13 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
     let mut lanes: HashMap<u32, Lane> = HashMap::new();
     let mut order: Order<(u32, Said)> = Order::default();
     let mut threads = Threads::default();
+    let mut names = Names::default();
     let (mut records, mut switches) = (0, false);
     let mut pass = |(cpu, said): (u32, Said)| {
+        names.hear(&said);
+        if time(&said) == 0 {
+            return;
+        }
         let lane = lanes.entry(cpu).or_insert_with(|| Lane::new(cpu, LEADER));
         lane.translate(said, |record: Record, named: [Named; 2]| {
             threads.introduce(record, named, |each| {
@@ -100,7 +109,8 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
         }
         let Some(events) = &events else { continue };
         let Some((cpu, said)) = events.said(kind, misc, &body) else { continue };
-        if cpu >= MOST_CPUS {
+        // Those that perf made up at its start are of no CPU.
+        if cpu >= MOST_CPUS && time(&said) > 0 {
             continue;
         }
         switches |= kind == SWITCH_CPU_WIDE;
@@ -122,7 +132,15 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
     }
     let [references, misses] = events.members.map(|number| events.counted(number, &file.processor));
     let miss_ratio = references.kind != SOFTWARE && misses.kind != SOFTWARE;
-    Ok(Summary { references, misses, miss_ratio, processor: file.processor, records, trouble })
+    Ok(Summary {
+        references,
+        misses,
+        miss_ratio,
+        processor: file.processor,
+        records,
+        trouble,
+        names: names.all(),
+    })
 }
 
 fn time(said: &Said) -> u64 {
@@ -131,7 +149,7 @@ fn time(said: &Said) -> u64 {
         | Said::Out { time_ns, .. }
         | Said::In { time_ns, .. }
         | Said::Fork { time_ns, .. }
-        | Said::Exec { time_ns, .. }
+        | Said::Named { time_ns, .. }
         | Said::Exit { time_ns, .. }
         | Said::Lost { time_ns, .. }
         | Said::Uncounted { time_ns } => time_ns,
@@ -201,8 +219,8 @@ impl Events {
             false => 0,
         };
         let (size, stamp) = self.attributes.get(number)?.trailer(body)?;
-        if stamp.time_ns == 0 {
-            // Made up by perf at its start, of what was there; threads are named again as they run.
+        if stamp.time_ns == 0 && kind != COMM {
+            // Made up by perf at its start, of what was there; threads are introduced again as they run.
             return None;
         }
         let body = &body[..body.len() - size];
