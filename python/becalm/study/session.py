@@ -162,9 +162,10 @@ class StudySession:
             if kind not in self._said:
                 self._said.add(kind)
                 self.measuring.listener.warned(remark)
-        for sentence in self._neighbours(found):
-            if sentence not in self._said:
-                self._said.add(sentence)
+        for whose, sentence in self._neighbours(found):
+            kind = f"{whose} {re.sub(r'[0-9]+', '', sentence)}"
+            if kind not in self._said:
+                self._said.add(kind)
                 self.measuring.listener.warned(sentence)
         for each in found.drift:
             if each["place"] not in self.drifted:
@@ -174,8 +175,8 @@ class StudySession:
             # The remark on it was told above.
             self.clamped.setdefault((each["place"], each["wanted"]), finding("setting_clamped", dict(each)))
 
-    def _neighbours(self, found: Noticed) -> Iterator[str]:
-        """What went wrong with programs that were kept running beside others."""
+    def _neighbours(self, found: Noticed) -> Iterator[tuple[str, str]]:
+        """What went wrong with programs that were kept running beside others: with which, and a sentence."""
         if not found.neighbours:
             return
         assert self.study is not None
@@ -184,7 +185,8 @@ class StudySession:
         for each in found.neighbours:
             workload = self.study.workloads[each["workload"]]
             for near, did in zip(workload.beside, each["did"], strict=True):
-                yield from trouble(near.workload.name, workload.name, did)
+                whose = f"{near.workload.name} beside {workload.name}"
+                yield from ((whose, said) for said in trouble(near.workload.name, workload.name, did))
 
     @property
     def noticed(self) -> tuple[Finding, ...]:

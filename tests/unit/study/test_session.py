@@ -2,13 +2,14 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.store.test_spool import line
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
-from becalm.hosts import Runs
+from becalm.hosts import Noticed, Runs
 from becalm.store import Spool, Store, recover
 from becalm.study.session import StudySession
 from becalm.verbs.records import import_
@@ -74,3 +75,14 @@ def test_runs_that_no_file_takes_travel_with_the_error(session, tmp_path, monkey
     with pytest.raises(StoreError, match=r"2 runs that it could not take are above") as caught:
         session.take(Runs([run(0), run(1)]))
     assert [row[0] for row in json.loads(caught.value.unsaved)["runs"]["rows"]] == [0, 1]
+
+
+def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measured(session, monkeypatch):
+    """Shares that differ from block to block do not make another remark of it; another program does."""
+    told = []
+    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    said = [("a1 beside b", f"a1 was away for {share} % of the time beside b") for share in (13, 24, 35)]
+    for each in (*said, ("a2 beside b", "a2 was away for 9 % of the time beside b")):
+        monkeypatch.setattr(StudySession, "_neighbours", lambda self, found, each=each: [each])
+        session.take(Noticed())
+    assert told == [said[0][1], "a2 was away for 9 % of the time beside b"]
