@@ -87,7 +87,8 @@ def test_a_killed_becalm_leaves_no_setting_on_and_loses_no_finished_run(machine,
             time.sleep(moments.uniform(0, 0.01))
         WAYS[way](root, pid)
         os.waitpid(pid, 0)
-        wait_for(lambda: not processes_of(root, "becalm-agent", "becalm-guard"))
+        # The spawner, which dies with the agent, has the lock of the spool until it has gone.
+        wait_for(lambda: not processes_of(root, "becalm-agent", "becalm-guard", "becalm-spawner"))
         if way != "everything":
             assert changed(before, snapshot(root)) == {}, "by itself"
         # The next start.
