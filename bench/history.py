@@ -22,7 +22,8 @@ and the size of the change, and has only to decide whether it was there, decides
 it: it could be known exactly. Values are drawn with a change and weighted by the inverse of that ratio to have those
 without.
 
-And young histories, of 100 commits and 1, 3 or 8 benchmarks, of which one becomes 5 % slower at commit 10, 18 or 25.
+And young histories, of 100 commits and 1, 2 or 8 benchmarks, of which one becomes 5 or 20 % slower at commit 10, 18 or
+25.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Floats = npt.NDArray[np.float64]
 COMMITS, SUITE, RUNS = 1_000, 50, 15
 SIZE, TIMES, NEAR = 0.02, 3, 3
 WITHIN = (0.003, 0.01)
-YOUNG, YOUNG_SIZE, EARLY = 100, 0.05, (10, 18, 25)
-FEW = (1, 3, 8)
+YOUNG, YOUNG_SIZES, EARLY = 100, (0.05, 0.20), (10, 18, 25)
+FEW = (1, 2, 8)
 USUAL = ("quiet", "noisy", "drifting", "both")
 MACHINES = (*USUAL, "heavy tails", "one-sided")
 WINDOW = 50
@@ -289,29 +290,28 @@ def young(histories: int, seed: int) -> str:
     """Markdown: is a step among the first sittings of few benchmarks found, when, and what else is said?"""
     lines = [
         "| machine | benchmarks | false alarms in 1,000 commits | "
-        + " | ".join(f"step at commit {at}: found, seen at" for at in EARLY)
+        + " | ".join(f"{100 * size:.0f} % at commit {at}: found, seen at" for size in YOUNG_SIZES for at in EARLY)
         + " |",
-        "| --- | --- | --- |" + " --- |" * len(EARLY),
+        "| --- | --- | --- |" + " --- |" * len(EARLY) * len(YOUNG_SIZES),
     ]
-    for machine in USUAL:
+    for machine in MACHINES:
         for benchmarks in FEW:
             false, cells = 0, []
-            for at in (None, *EARLY):
+            for size, at in [(0.0, 0), *((size, at) for size in YOUNG_SIZES for at in EARLY)]:
                 seen = []
                 for number in range(histories):
-                    rng = np.random.default_rng([seed, MACHINES.index(machine), benchmarks, at or 0, number])
+                    rng = np.random.default_rng([seed, MACHINES.index(machine), benchmarks, at, number])
                     given = history(rng, machine, YOUNG, changing=False, benchmarks=benchmarks)
-                    if at is not None:
-                        given.values[at:, 0] += math.log1p(YOUNG_SIZE)
+                    given.values[at:, 0] += math.log1p(size)
                     for alarm in ours(given):
-                        if at is not None and alarm.benchmark == 0 and abs(alarm.at - at) <= NEAR:
+                        if size and alarm.benchmark == 0 and abs(alarm.at - at) <= NEAR:
                             seen.append(alarm.found + 1)
                         else:
                             false += 1
-                if at is not None:
+                if size:
                     when = f", {float(np.median(seen)):g}" if seen else ""
                     cells.append(f"{100 * len(seen) / histories:.0f} %{when}")
-            rate = 1000 * false / (histories * YOUNG * (1 + len(EARLY)))
+            rate = 1000 * false / (histories * YOUNG * (1 + len(EARLY) * len(YOUNG_SIZES)))
             lines.append(f"| {machine} | {benchmarks} | {rate:.3g} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

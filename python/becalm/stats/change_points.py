@@ -8,15 +8,18 @@ Values are logarithms of times, one row a sitting, in the order of the commits; 
 2. A step at row k is the level of 3, 4, 6 or 10 values from k on (`LOOKS`) against that of up to 6, 12 or 30 before it:
    of these the reach with which such steps varied least in the past. Of five values after it at least four must lie
    beyond a third of it.
-3. Two things must be unlikely without it. Its size, against its standard deviation (Student's t). And the likelihood
-   of one level instead of two, where values are normal but for a share that strays (`becalm.stats.contaminated`): so
-   single bad sittings never make a step, nor hide one.
+3. Three things must be unlikely without it. Its size, against its standard deviation (Student's t). The likelihood of
+   one level instead of two, where values are normal but for a share that strays (`becalm.stats.contaminated`): so
+   single bad sittings never make a step, nor hide one. And that so many values lie in a row where few of the past did,
+   whatever their distribution (`becalm.stats.exceedance`).
 4. The standard deviation is that of white noise, from successive differences, times a factor: how much more such
    steps varied in the past of the same series. Drift of any kind raises it. It rests on few independent windows, so
    that the other benchmarks moderate it (`becalm.stats.moderation`). A move of the machine that is larger than usual
    adds what is not known of how far the benchmark answers to it.
-5. A series that has shown none yet is looked back at a few times (`BACK`), since a step among its first values was
-   there before its noise was known; only steps that have nothing to do with that one say what is noise then.
+5. While little is known of drift, as much of it is supposed as differences allow (`becalm.stats.random_walk`): what is
+   larger is a step from the tenth value on. And a series that has shown none yet is looked back at a few times
+   (`BACK`), since a step among its first values was there before its noise was known; only steps that have nothing to
+   do with that one say what is noise then.
 6. `rate` false alarms per commit are spent in equal parts on the benchmarks, and by `SHARES` on the looks (Bonferroni).
 
 `bench/history.py` holds it to its rate on noisy and drifting machines.
@@ -33,15 +36,14 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats
 from becalm.stats.arrays import level as checked
 from becalm.stats.common_mode import SUITE, CommonMode
-from becalm.stats.contaminated import Noise
+from becalm.stats.exceedance import Residuals
 from becalm.stats.moderation import Prior, prior_of
-from becalm.stats.step_scan import EVERY, LOOKS, REACHES, SETTLED, Scan
+from becalm.stats.step_scan import EVERY, LOOKS, REACHES, SETTLED, Peers, Scan
 
 RATE = 5e-4
 """False alarms per commit that are aimed at, over all benchmarks: half of one in a thousand."""
 
-_ALONE = ((Prior(),) * len(REACHES),) * len(LOOKS)
-_STRAY = Noise().stray
+_ALONE = Peers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +102,22 @@ def change_points(
     suite, shared, mode = [Scan() for _ in range(columns)], Scan(), CommonMode(columns)
     common = np.zeros(rows)
     found: list[tuple[int, int, int, float]] = []
-    priors: Sequence[Sequence[Prior]] = _ALONE
-    stray = _STRAY
+    peers = _ALONE
     for row in range(rows):
         there = np.flatnonzero(~np.isnan(y[row])).tolist()
         together = len(there) >= SUITE
         if together:
             mode.take(y[row], suite, there)
-            shared.take(row, float(marks[row]), mode.now, 0.0, stray)
+            shared.take(row, float(marks[row]), mode.now, 0.0, peers.stray)
         common[row] = mode.now
         for i in there:
-            suite[i].take(row, float(marks[row]), float(y[row, i]) - mode.share(i), float(own[row, i]), stray, mode.now)
+            suite[i].take(
+                row, float(marks[row]), float(y[row, i]) - mode.share(i), float(own[row, i]), peers.stray, mode.now
+            )
         if row % (EVERY if row <= SETTLED else 3 * EVERY) == 0:
-            priors, stray = _priors(suite), _stray(suite)
+            peers = Peers(_priors(suite), _stray(suite), _residuals(suite))
         for i in there:
-            if (step := suite[i].look(priors, share) or suite[i].look_back(priors, share)) is not None:
+            if (step := suite[i].look(peers, share) or suite[i].look_back(peers, share)) is not None:
                 found.append((i, row, *step))
         if together and (step := shared.look(_ALONE, share) or shared.look_back(_ALONE, share)) is not None:
             found.append((-1, row, *step))
@@ -123,7 +126,7 @@ def change_points(
         common,
         np.array([each.white for each in suite]),
         np.array([each.lacking for each in suite], np.int64),
-        np.array([each.visible(priors, share) for each in suite]),
+        np.array([each.visible(peers, share) for each in suite]),
     )
 
 
@@ -157,7 +160,12 @@ def _prior(suite: Sequence[Scan], index: int, reach: int) -> Prior:
 def _stray(suite: Sequence[Scan]) -> float:
     """Share of stray values in the suite; the usual one while nothing is known."""
     known = [each.noise.stray for each in suite if each.noise.core > 0]
-    return sum(known) / len(known) if known else _STRAY
+    return sum(known) / len(known) if known else _ALONE.stray
+
+
+def _residuals(suite: Sequence[Scan]) -> Residuals:
+    """Distances of all past values from the levels before them."""
+    return Residuals.of([each.residuals() for each in suite if each.noise.core > 0])
 
 
 def _sized(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from becalm.stats.arrays import Floats, median_of
-from becalm.stats.step_scan import EVERY, Scan
+from becalm.stats.step_scan import EVERY, YOUNG, Scan
 
 SUITE = 8
 """Benchmarks from which on what they have in common is told from what one of them does."""
@@ -27,6 +27,10 @@ SCATTER = 0.3
 """Standard deviation of how benchmarks answer to their machine; some are bound by memory, others are not."""
 
 WINSOR = 2.5
+
+HEAVIEST = 3.0
+"""Times the usual weight that one benchmark has at most: one that scatters little by chance would draw what is in
+common to itself, which makes it scatter less, until it alone is the machine."""
 
 
 @dataclass(slots=True)
@@ -58,7 +62,8 @@ class CommonMode:
             level = suite[i].level()
             if not math.isnan(level):
                 expected = level + self._share[i] + self._answer[i] * (self.now - self._last[i])
-                weight = self._answer[i] / suite[i].white if suite[i].white > 0 else 0.0
+                known = suite[i].white > 0 and len(suite[i].values) >= YOUNG
+                weight = self._answer[i] / suite[i].white if known else 0.0
                 moves.append(((float(row[i]) - expected) / self._answer[i], weight))
         if len(moves) >= SUITE:
             self.now += weighted_median(moves)
@@ -67,6 +72,8 @@ class CommonMode:
             self._past[i].append((self.now, float(row[i])))
             if self._rows % EVERY == 0 and len(self._past[i]) > 4 * LAG:
                 self._answer[i], suite[i].unsure = self._regressed(i, suite[i].white)
+            if not suite[i].unsure and len(moves) >= SUITE:
+                suite[i].unsure = SCATTER
             self._share[i] += self._answer[i] * (self.now - self._last[i])
             self._last[i] = self.now
 
@@ -87,10 +94,10 @@ class CommonMode:
 
 
 def weighted_median(pairs: list[tuple[float, float]]) -> float:
-    """The median of (value, weight); values without a weight get the usual one."""
+    """The median of (value, weight); values without a weight get the usual one, and none has many times that."""
     known = sorted(weight for _, weight in pairs if weight)
     usual = known[len(known) // 2] if known else 1.0
-    ordered = sorted((value, weight or usual) for value, weight in pairs)
+    ordered = sorted((value, min(weight or usual, HEAVIEST * usual)) for value, weight in pairs)
     half, passed = sum(weight for _, weight in ordered) / 2, 0.0
     for value, weight in ordered:
         passed += weight

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
+from becalm.stats.arrays import Floats
 from becalm.stats.contaminated import Noise, noise_of
+from becalm.stats.exceedance import TOGETHER, Residuals, modelled, rare, share_beyond
 from becalm.stats.moderation import Prior, moderate, winsorised_variance
+from becalm.stats.random_walk import step_factor
 
 LOOKS = (3, 4, 6, 10)
 """Sittings after a step, of each look at it."""
@@ -34,7 +37,13 @@ LEAST = 12
 """Past differences and steps of a series without which its scale is not known."""
 
 FREEDOM = 4.0
-"""Degrees of freedom of a factor below which no step is judged by it."""
+"""Degrees of freedom of a scale below which no step is judged by it."""
+
+YOUNGEST = 10
+"""Values from which on a step is judged that no drift makes: the standard deviation rests on nine differences then."""
+
+RECENT = 12
+"""Values of which the present level is the median."""
 
 TRIMMED = 3.0
 """Values so many standard deviations from their median have no say in a level."""
@@ -45,20 +54,31 @@ BEYOND = 1 / 3
 PEERS = 50.0
 """How many values of its own the share of stray values of other benchmarks is worth."""
 
-EVERY = 4
-"""Scales are computed anew with every fourth value, and after `SETTLED` of them with every twelfth."""
-
+YOUNG = 24
 SETTLED = 80
+EVERY = 4
+"""Scales are computed anew with every value, after `YOUNG` of them with every fourth, after `SETTLED` with every
+twelfth."""
 
 NEAR = 2
 """Values by which a step may lie earlier or later than where it was seen."""
 
 BACK = (24, 32, 44, 60)
 """Values with which a series that has shown no step yet is looked back at: by then a scale is known that the step is no
-part of. What these looks may spend is what was left unspent while no scale was known, in equal parts."""
+part of. What these looks may spend is half of what could be spent while no drift was known, in equal parts."""
 
 Factor = tuple[float, float]
 """How much more past steps varied than white noise lets them, and with how many degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """What the benchmarks of a suite say of each other: factors, of each look and reach; the share of values that
+    stray; residuals of all."""
+
+    factors: Sequence[Sequence[Prior]] = ((Prior(),) * len(REACHES),) * len(LOOKS)
+    stray: float = Noise().stray
+    residuals: Residuals = field(default_factory=Residuals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ class Scan:
     machine: list[float] = field(default_factory=list)
     unsure: float = 0.0
     _unsure: list[float] = field(default_factory=list)
+    _residuals: list[float] = field(default_factory=list)
     first: int = 0
     white: float = math.nan
     noise: Noise = field(default_factory=Noise)
@@ -96,7 +117,7 @@ class Scan:
     _now: list[list[_Step]] = field(default_factory=lambda: [[] for _ in LOOKS])
     _levels: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
 
-    def level(self, count: int = 12) -> float:
+    def level(self, count: int = RECENT) -> float:
         """Median of the newest values of the present level; NaN where there are none."""
         newest = self.values[max(self.first, len(self.values) - count) :]
         return _median(newest) if newest else math.nan
@@ -105,14 +126,15 @@ class Scan:
     def lacking(self) -> int:
         """Values that are needed until a step can be seen."""
         begun = BEFORE + LOOKS[0] - (len(self.values) - self.first)
-        known = self.factors[0][USUAL][1]
-        return max(0, begun, LEAST + BEFORE + LOOKS[0] - len(self.values) if not known else 0)
+        return max(0, begun, YOUNGEST - len(self.values))
 
     def take(self, row: int, commit: float, value: float, error: float, stray: float, machine: float = 0.0) -> None:
         """One more value; steps that end with it become part of what is known of the series.
 
         `stray`: the share of stray values in other series.
         """
+        known = len(self.values) - self.first >= BEFORE
+        self._residuals.append(value - self.level() if known else math.nan)
         self.rows.append(row)
         self.commits.append(commit)
         self.values.append(value)
@@ -128,10 +150,10 @@ class Scan:
                 self._now[index] = self._stepped(at, index, self.first)
                 for reach, step in enumerate(self._now[index]):
                     self._steps[index][reach].append((at, step.scaled(after)))
-        if count % (EVERY if count <= SETTLED else 3 * EVERY) == 0:
+        if count <= YOUNG or count % (EVERY if count <= SETTLED else 3 * EVERY) == 0:
             self._scale(stray)
 
-    def look(self, priors: Sequence[Sequence[Prior]], error: float) -> tuple[int, float] | None:
+    def look(self, peers: Peers, error: float) -> tuple[int, float] | None:
         """Where a step lies that the newest value has made clear, and its p-value; then a new level begins there.
 
         `error`: probability with which one is seen at a commit where there is none.
@@ -145,14 +167,17 @@ class Scan:
             at = steps[0].at
             if self.commits[at] == self.commits[at - 1]:
                 continue
-            step, factor, freedom = self._best(steps, LOOKS[index], self.factors[index], priors[index])
-            if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom)) <= error:
+            step, factor, freedom = self._best(steps, LOOKS[index], self.factors[index], peers.factors[index])
+            p = self._chance(step, index, factor, freedom, peers) if freedom >= FREEDOM else 1.0
+            if p > error:
+                step, p = steps[0], 2 * self._drifted(steps[0], index, peers)
+            if p <= error:
                 place = self._place(step)
                 self._begin(place)
                 return place, p
         return None
 
-    def look_back(self, priors: Sequence[Sequence[Prior]], error: float) -> tuple[int, float] | None:
+    def look_back(self, peers: Peers, error: float) -> tuple[int, float] | None:
         """As `look`, for steps among the first values, which were there before a scale was known.
 
         A step that is a tenth of all that is known makes past steps vary much: as drift does. So each place is judged
@@ -162,7 +187,7 @@ class Scan:
         if self.first or count not in BACK or not self.noise.core > 0:
             return None
         places = [at for at in range(BEFORE, count - BEFORE + 1) if self.commits[at] != self.commits[at - 1]]
-        share = error * (LEAST + BEFORE + LOOKS[0]) / len(BACK) / max(1, len(places))
+        share = error / 2 * (LEAST + BEFORE + LOOKS[0]) / len(BACK) / max(1, len(places))
         found, least = None, share
         for at in places:
             for index, after in enumerate(LOOKS):
@@ -175,8 +200,10 @@ class Scan:
                 if not beside:
                     continue
                 past = winsorised_variance(np.array([each for _, each in beside]))
-                factor, freedom = self._usual((past / self.noise.core**2, len(beside) / after), priors[index][USUAL])
-                if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom)) <= least:
+                factor, freedom = self._usual(
+                    (past / self.noise.core**2, len(beside) / after), peers.factors[index][USUAL]
+                )
+                if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom, peers)) <= least:
                     found, least = step, p
         if found is None:
             return None
@@ -184,24 +211,36 @@ class Scan:
         for index in range(len(LOOKS)):
             left, right = self._past(0, place, index), self._past(place, count, index)
             self._steps[index] = [one + other for one, other in zip(left, right, strict=True)]
-        self._levels.clear()
-        self.first = place
+        self._moved_to(place)
         self._scale(self.noise.stray)
         return place, least * error / share
 
-    def visible(self, priors: Sequence[Sequence[Prior]], error: float) -> float:
+    def visible(self, peers: Peers, error: float) -> float:
         """The least step that a look would report if it came with the next value; NaN while none would be seen."""
-        least = math.inf
+        before, least = len(self.values) - self.first, math.inf
+        if before < BEFORE or not self.noise.core > 0:
+            return math.nan
+        own = self.residuals()
         for index, after in enumerate(LOOKS):
-            before = len(self.values) - self.first
-            if self.noise.core > 0 and before >= BEFORE:
-                for reach, most in enumerate(REACHES):
-                    factor, freedom = self._usual(self.factors[index][reach], priors[index][reach])
-                    if freedom >= FREEDOM:
-                        variance = factor * self.noise.core**2 * (1 / after + 1 / min(before, most))
-                        t = -float(stdtrit(freedom, error * SHARES[index] / 2))
-                        least = min(least, max(self.noise.core, t * math.sqrt(variance)))
-        return least if math.isfinite(least) else math.nan
+            chance = error * SHARES[index] / 2
+            scales = [
+                (*self._usual(self.factors[index][reach], peers.factors[index][reach]), min(before, most), chance)
+                for reach, most in enumerate(REACHES)
+            ]
+            scales.append(
+                (step_factor(after, min(before, REACHES[0])), self._freedom, min(before, REACHES[0]), chance / 2)
+            )
+            sizes = [
+                -float(stdtrit(freedom, p)) * math.sqrt(factor * (1 / after + 1 / count))
+                for factor, freedom, count, p in scales
+                if freedom >= FREEDOM
+            ]
+            line = max(
+                rare(chance * TOGETHER, after, after // 5, sign, own, peers.residuals, self.noise)
+                for sign in (-1.0, 1.0)
+            )
+            least = min([least, *(max(1.0, each, line) for each in sizes)])
+        return self.noise.core * least if math.isfinite(least) else math.nan
 
     def _past(self, begin: int, end: int, index: int) -> list[list[tuple[int, float]]]:
         """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
@@ -239,28 +278,61 @@ class Scan:
         value, more = moderate(*own, prior) if own[1] or prior.freedom else (1.0, 0.0)
         if not more:
             return 1.0, 0.0
-        count = min(REMEMBERED, len(self.values))
-        # Two thirds: successive differences share a value (von Neumann's statistic has that efficiency).
-        return max(1.0, value), 1 / (1 / (count * 2 / 3) + 1 / more)
+        return max(1.0, value), 1 / (1 / self._freedom + 1 / more)
 
-    def _chance(self, step: _Step, index: int, factor: float, freedom: float) -> float:
+    @property
+    def _freedom(self) -> float:
+        """Degrees of freedom of the standard deviation."""
+        # Two thirds: successive differences share a value (von Neumann's statistic has that efficiency).
+        return (min(REMEMBERED + 1, len(self.values)) - 1) * 2 / 3
+
+    def residuals(self, end: int | None = None) -> Floats:
+        """Distances of values before this position from the level before each, in standard deviations."""
+        found: Floats = np.array(self._residuals[:end][-REMEMBERED:]) / self.noise.core
+        return found[~np.isnan(found)]
+
+    def _drifted(self, step: _Step, index: int, peers: Peers) -> float:
+        """As `_chance`, as if the series drifted as much as its differences allow: nothing need be known of that."""
+        freedom, noise, factor = self._freedom, self.noise, step_factor(LOOKS[index], step.before)
+        if step.scaled(LOOKS[index]) ** 2 < 2 * factor * noise.core**2:
+            return 1.0
+        if len(self.values) <= SETTLED:
+            # Of a few differences the step itself is one, which must not make it seem usual.
+            beside = np.delete(np.diff(self.values), step.at - 1)
+            freedom, noise = len(beside) * 2 / 3, noise_of(beside, self.noise, peers.stray, PEERS)
+            if not noise.core > 0:
+                return 1.0
+        return self._chance(step, index, factor, freedom, peers, noise) if freedom >= FREEDOM else 1.0
+
+    def _chance(
+        self, step: _Step, index: int, factor: float, freedom: float, peers: Peers, noise: Noise | None = None
+    ) -> float:
         """p-value of a step, of all looks; 1 for one that is none.
 
-        It must be large for what is known of the scale (Student's t), and likely beside stray values (normal).
+        It must be large for what is known of the scale (Student's t), likely beside stray values (normal), and its
+        values must lie where such values seldom came by chance one after the other.
         """
-        after = LOOKS[index]
-        white = self.noise.core**2 * (1 / after + 1 / step.before)
+        after, noise = LOOKS[index], noise or self.noise
+        white = noise.core**2 * (1 / after + 1 / step.before)
         spread = (factor - 1) * white + self._worse(step.at, after, step.before)
         if step.size**2 < 9 * (white + spread):
             return 1.0
         spread += self._moved(step.at, after, step.before)
         before, newest = self.values[step.at - step.before : step.at], self.values[step.at : step.at + after]
-        old, new, root = self.noise.evidence(before, newest, spread)
+        old, new, root = noise.evidence(before, newest, spread)
         size = new - old
         beyond = sorted((each - old) * math.copysign(1.0, size) for each in newest)
         if beyond[after // 5] <= abs(size) * BEYOND:
             return 1.0
-        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), float(ndtr(-root)))
+        # Against the level that past distances are from.
+        sign, level = math.copysign(1.0, size), _median(self.values[max(self.first, step.at - RECENT) : step.at])
+        line = max(0.0, sorted(sign * (each - level) for each in newest)[after // 5] / noise.core)
+        own = self.residuals(step.at) * (self.noise.core / noise.core)
+        share = share_beyond(line, sign, own, peers.residuals, noise)
+        # Where more values lie there than the model lets, as many more of such rows are by chance.
+        more = max(1.0, share.value / modelled(line, noise)) ** (after - after // 5)
+        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), float(ndtr(-root)) * more)
+        p = max(p, share.in_a_row(after, after // 5) / TOGETHER)
         return min(1.0, 2 * p / SHARES[index])
 
     def _worse(self, at: int, after: int, before: int) -> float:
@@ -279,7 +351,8 @@ class Scan:
         left = (total[before:-after] - total[: -after - before]) / before
         right = (total[before + after :] - total[before:-after]) / after
         moves = np.square(right - left)
-        return unsure**2 * max(0.0, float(moves[-1] - np.median(moves)))
+        usual = float(np.median(moves)) if len(moves) >= LEAST else 0.0
+        return unsure**2 * max(0.0, float(moves[-1]) - usual)
 
     def _level(self, begin: int, end: int) -> float:
         """Mean of values but for those that stray."""
@@ -308,16 +381,21 @@ class Scan:
                     found, least = place, rest
         return found
 
-    def _begin(self, place: int) -> None:
+    def _moved_to(self, place: int) -> None:
+        """Another level begins there: distances from the one before it are none of noise."""
         self.first = place
         self._levels.clear()
+        self._residuals[place:] = [math.nan] * (len(self.values) - place)
+
+    def _begin(self, place: int) -> None:
+        self._moved_to(place)
         for index, after in enumerate(LOOKS):
             for reach in range(len(REACHES)):
                 self._steps[index][reach] = [each for each in self._steps[index][reach] if each[0] + after <= place]
 
     def _scale(self, stray: float) -> None:
         values = np.array(self.values[-REMEMBERED - 1 :])
-        if len(values) <= LEAST:
+        if len(values) < YOUNGEST:
             return
         differences = np.diff(values)
         self.white = math.sqrt(winsorised_variance(differences) / 2)

@@ -209,3 +209,46 @@ def test_the_median_weighs():
     assert weighted_median([(1.0, 1.0), (2.0, 1.0), (9.0, 1.0)]) == 2.0
     assert weighted_median([(1.0, 1.0), (2.0, 1.0), (9.0, 5.0)]) == 9.0
     assert weighted_median([(1.0, 0.0), (2.0, 0.0), (9.0, 0.0)]) == 2.0
+    # One of nine does not decide alone, however little it scatters.
+    assert weighted_median([*((float(i), 1.0) for i in range(8)), (9.0, 100.0)]) == 5.0
+
+
+def test_bad_sittings_of_one_side_are_no_change_where_they_are_usual():
+    """One in twelve is slower, by up to ten times the noise: three in a row come once a year and are no step."""
+    rng = np.random.default_rng(15)
+    y = noise(rows=200, columns=12, sd=0.003, seed=15)
+    y += np.where(rng.random(y.shape) < 0.08, 0.003 * rng.exponential(6.0, y.shape), 0.0)
+    y[150:153, 2] = y[100:150, 2].mean() + np.array([0.020, 0.023, 0.021])
+    assert [each for each in found(y, rate=1e-4) if each[0] == 2] == []
+    # What lasts is one, and so is one to the other side, where none strays: that is seen at once.
+    y[153:, 2] += 0.020
+    assert [each[:2] for each in found(y, rate=1e-4) if each[0] == 2] == [(2, 150)]
+    y[150:, 4] -= 0.020
+    assert (4, 150, 152) in found(y, rate=1e-4)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 8])
+@pytest.mark.parametrize("at", [8, 12, 16])
+def test_a_step_far_above_the_noise_is_seen_in_a_young_history(at, columns):
+    """20 % where sittings scatter by 0.4 %: no drift is known of yet, and no drift does that."""
+    y = noise(rows=at + 4, columns=columns, seed=at)
+    y[at:, 0] += math.log(1.2)
+    (change,) = change_points(y).changes
+    assert (change.series, change.at) == (0, at)
+    assert change.found <= at + 3
+
+
+def test_a_young_history_says_what_would_be_seen():
+    y = noise(rows=12, columns=2, seed=16)
+    result = change_points(y)
+    assert (result.lacking == 0).all()
+    assert ((result.visible > 0.03) & (result.visible < 0.3)).all()
+    assert (change_points(y[:9]).lacking == 1).all()
+
+
+def test_a_young_suite_is_not_accused_of_what_its_machine_does():
+    """Nothing is known yet of how far each answers to it."""
+    for seed in range(3):
+        y = noise(rows=20, seed=30 + seed)
+        y[12:] += 0.2 * np.linspace(0.7, 1.3, 10)
+        assert {series for series, *_ in found(y)} <= {-1}

@@ -1,0 +1,100 @@
+"""How rarely do sittings lie beyond a line one after the other where nothing has changed?
+
+A few bad sittings in a row look like a step, and where they are all of one kind (a neighbour makes a benchmark slower,
+never faster) or stray far, no model with a fixed shape says how often that comes. The past does: q is the share of past
+values that lay beyond the line, on that side, and of n values at least r do so by chance with the probability of a
+binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one of 100,000 is reached at q =
+2 %: no tail is extrapolated, and nothing is supposed of its shape, only that bad sittings come one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import betaln, comb, ndtr
+
+from becalm.stats.arrays import Floats
+from becalm.stats.contaminated import WIDER, Noise
+
+PEERS = 100.0
+"""How many values of its own what others have seen is worth."""
+
+TOGETHER = 8.0
+"""Times as often as a step may be said by chance that its values may lie in a row by chance: size and likelihood must
+be unlikely as well, and all three are so more seldom than each. Chosen on simulated histories (bench/history.py)."""
+
+FAR = 100.0
+"""Standard deviations beyond which no line is sought: some hundred past values that far are none of noise."""
+
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Distances of past values of many series from the levels before them, in their standard deviations, sorted."""
+
+    ordered: Floats = field(default_factory=lambda: _NONE)
+
+    @classmethod
+    def of(cls, parts: Sequence[Floats]) -> Residuals:
+        """Of the residuals of each series, any order, shape (n,) each."""
+        return cls(np.sort(np.concatenate(parts))) if parts else cls()
+
+    def beyond(self, line: float, sign: float) -> tuple[int, int]:
+        """How many lie at least so far above (sign 1) or below (sign -1) their level, and how many there are."""
+        count = len(self.ordered)
+        if sign > 0:
+            return count - int(np.searchsorted(self.ordered, line, side="left")), count
+        return int(np.searchsorted(self.ordered, -line, side="right")), count
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of values beyond a line, and how many values it is known from."""
+
+    value: float
+    known: float
+
+    def in_a_row(self, values: int, missing: int) -> float:
+        """Probability that of so many values all but `missing` lie beyond the line."""
+        beyond, rest = self.value * self.known, (1 - self.value) * self.known
+        if min(beyond, rest) <= 0:
+            return float(beyond > 0)
+        counts = np.arange(values - missing, values + 1)
+        logs = np.log(comb(values, counts)) + betaln(beyond + counts, rest + values - counts) - betaln(beyond, rest)
+        return min(1.0, float(np.exp(logs).sum()))
+
+
+def modelled(line: float, noise: Noise) -> float:
+    """The share of values beyond a line, in standard deviations, on one side: that of the contaminated normal model."""
+    return (1 - noise.stray) * float(ndtr(-line)) + noise.stray * float(ndtr(-line / WIDER))
+
+
+def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: Noise) -> Share:
+    """The share q of values that lie so many standard deviations beyond their level on this side without a step.
+
+    That of the series itself, moderated by that of all, and this by that of the contaminated normal distribution.
+
+    Arguments:
+        line: in standard deviations of usual values, at least 0.
+        own: residuals of the series in these.
+    """
+    model = modelled(line, noise)
+    seen, count = peers.beyond(line, sign)
+    usual = (seen + PEERS * model) / (count + PEERS)
+    mine = int((sign * own >= line).sum())
+    return Share((mine + PEERS * usual) / (len(own) + PEERS), len(own) + PEERS)
+
+
+def rare(chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: Noise) -> float:
+    """The line, in standard deviations, beyond which all but `missing` of so many values lie with this probability."""
+    low, high = 0.0, FAR
+    while high - low > FAR / 2**14:
+        line = (low + high) / 2
+        if share_beyond(line, sign, own, peers, noise).in_a_row(values, missing) > chance:
+            low = line
+        else:
+            high = line
+    return high

@@ -1,0 +1,67 @@
+"""Values beyond a line one after the other: how often by chance, by what a series and its peers have seen."""
+
+import numpy as np
+import pytest
+
+from becalm.stats.contaminated import Noise
+from becalm.stats.exceedance import Residuals, Share, rare, share_beyond
+from becalm.stats.random_walk import step_factor
+
+NONE = np.zeros(0)
+
+
+def test_values_beyond_a_line_are_counted_on_each_side():
+    found = Residuals.of([np.array([3.0, -1.0]), np.array([-4.0, 0.5, 3.0])])
+    assert found.beyond(3.0, 1.0) == (2, 5)
+    assert found.beyond(3.1, 1.0) == (0, 5)
+    assert found.beyond(1.0, -1.0) == (2, 5)
+    assert found.beyond(4.5, -1.0) == (0, 5)
+    assert Residuals.of([]).beyond(1.0, 1.0) == (0, 0)
+
+
+def test_what_was_seen_moderates_what_the_model_says():
+    noise = Noise(1.0, 0.02)
+    model = 0.98 * 0.0013499 + 0.02 * 0.2742531
+    alone = share_beyond(3.0, 1.0, NONE, Residuals(), noise)
+    assert (alone.value, alone.known) == (pytest.approx(model, rel=1e-4), 100)
+    # A hundred values of its own of which ten lie there are worth as much as what others say.
+    own = np.array([4.0] * 10 + [0.0] * 90)
+    found = share_beyond(3.0, 1.0, own, Residuals(), noise)
+    assert (found.value, found.known) == (pytest.approx((10 + 100 * model) / 200, rel=1e-4), 200)
+    peers = Residuals.of([np.array([4.0] * 300 + [0.0] * 600)])
+    assert share_beyond(3.0, 1.0, NONE, peers, noise).value == pytest.approx((300 + 100 * model) / 1000, rel=1e-4)
+    # The other side has seen none.
+    assert share_beyond(3.0, -1.0, own, peers, noise).value < 0.001
+
+
+def test_the_probability_of_a_row_is_binomial_where_the_share_is_known_and_larger_where_it_is_not():
+    assert Share(0.02, 1e8).in_a_row(3, 0) == pytest.approx(0.02**3, rel=1e-4)
+    assert Share(0.1, 1e8).in_a_row(6, 1) == pytest.approx(6 * 0.1**5 * 0.9 + 0.1**6, rel=1e-4)
+    assert Share(0.5, 1e8).in_a_row(10, 2) == pytest.approx((45 + 10 + 1) / 2**10, rel=1e-4)
+    # Beta-binomial: two of a hundred were seen, and the next three are.
+    assert Share(0.02, 100).in_a_row(3, 0) == pytest.approx(2 * 3 * 4 / (100 * 101 * 102))
+    assert Share(1.0, 10).in_a_row(3, 0) == 1.0
+    assert Share(0.0, 10).in_a_row(3, 0) == 0.0
+
+
+def test_the_line_of_a_probability_is_where_a_row_has_it():
+    noise, own = Noise(1.0, 0.05), np.array([6.0, -1.0, 0.3, 0.1] * 10)
+    for sign in (-1.0, 1.0):
+        line = rare(1e-5, 3, 0, sign, own, Residuals(), noise)
+        assert share_beyond(line + 0.01, sign, own, Residuals(), noise).in_a_row(3, 0) <= 1e-5
+        assert share_beyond(line - 0.02, sign, own, Residuals(), noise).in_a_row(3, 0) > 1e-5
+    assert rare(1e-5, 3, 0, 1.0, own, Residuals(), noise) > 6
+
+
+@pytest.mark.parametrize(("after", "before"), [(3, 6), (4, 12), (10, 30)])
+def test_a_random_walk_steps_by_its_factor(after, before):
+    rng = np.random.default_rng(3)
+    walks = np.cumsum(rng.standard_normal((20_000, after + before)), axis=1)
+    steps = walks[:, before:].mean(axis=1) - walks[:, :before].mean(axis=1)
+    white = 0.5 * (1 / after + 1 / before)
+    assert steps.var() / white == pytest.approx(step_factor(after, before), rel=0.05)
+
+
+def test_a_trend_steps_by_less_than_a_walk_is_allowed():
+    """Three values against six of one that rises by 1 each time."""
+    assert 4.5 / np.sqrt(step_factor(3, 6) * 0.5 * (1 / 3 + 1 / 6)) == pytest.approx(2.57, abs=0.01)
