@@ -83,8 +83,8 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
 
 
 def machines(place, columns="args"):
-    """Virtual machines whose files are there, as ps shows them."""
-    words = subprocess.run(["ps", "-eo", columns], capture_output=True, text=True, check=True).stdout
+    """Virtual machines whose files are there, as ps shows them, however wide the terminal is."""
+    words = subprocess.run(["ps", "-ewwo", columns], capture_output=True, text=True, check=True).stdout
     return [line for line in words.splitlines() if f"{qemu.PROGRAM} " in line and str(place) in line]
 
 
