@@ -46,6 +46,11 @@ RARELY = 10
 DARING = 2
 """Every so many trials go where most may be gained; the others where the surface is expected to be lowest."""
 
+DOUBTING, FROM, TO = 4, 0.3, 0.9
+"""Every so many trials, between these shares of all runs, one goes where most may be gained if there is a second
+valley: few runs on one slope make a surface sure that there is none, and most searches that miss the best end in
+another."""
+
 HOPELESS = 6
 """Trials of which none ended well after which a search ends, beside those of the design."""
 
@@ -198,13 +203,16 @@ class _Search:
             return scattered(self.factors, 1, self.rng)[0], "anywhere: too little is known yet"
         best = self._ranked(self.process)
         late = self.used > self._most / 3
-        if late and self.trials % AGAIN == 0:
+        doubting = self.trials % DOUBTING == DOUBTING - 1 and FROM * self._most < self.used < TO * self._most
+        if late and not doubting and self.trials % AGAIN == 0:
             return best[0], "the best place again"
         failed = np.array([self.coded(each) for each in self.failed]).reshape(-1, len(self.factors))
         worked = np.array([self.coded(each) for each in self._worked])
         known, daring = Known(self.factors, best[:3], worked, failed), self.trials % DARING == 0
         why = "where most may be gained" if daring else "where the surface is lowest"
         with one_thread():
+            if doubting:
+                return next_place(self.process.doubted(), known, self.rng), "where a second valley would be"
             return next_place(self.process, known, self.rng, daring=daring), why
 
     def _ranked(self, process: Process) -> Floats:

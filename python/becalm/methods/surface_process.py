@@ -43,6 +43,9 @@ from becalm.stats.arrays import Floats
 FIRST_STEPS, STEPS = 14, 3
 """Of the search for weights: from the start, and from those of one run less."""
 
+DOUBT = 1.2
+"""Size of the rest, in standard deviations of the response, of a surface that may have a second valley."""
+
 JITTER = 1e-8
 
 
@@ -194,6 +197,12 @@ class Process:
     def step(self) -> tuple[Step, float] | None:
         """The step that the runs speak for, and by how much what lies above its edge differs from what lies below."""
         return None if self._step is None else (self._step, self._stepped * self._of.scale)
+
+    def doubted(self) -> Process:
+        """What the same runs say if what the quadratic misses may be large, whatever the likeliest weights are."""
+        logs = self.weights.logs.copy()
+        logs[-4] = max(logs[-4], math.log(DOUBT))
+        return Process(self._of, Weights(logs))
 
     def _joint(self, places: Places) -> Floats:
         """Covariance of the surface at places with all runs, shape (n, m)."""

@@ -82,6 +82,19 @@ def test_the_best_place_is_run_again():
     assert all(arm == each.best for each in again for arm in each.arms if arm != NO_SETTINGS)
 
 
+def test_every_fourth_run_looks_for_a_second_valley_once_the_first_is_seen_and_before_the_end():
+    world = model("two-optima", 3, 1)
+    _, asks = conduct(world.space.factors, world.seconds)
+    used, looked = 0, []
+    for each in asks:
+        if each.why == "where a second valley would be":
+            looked.append(used)
+        used += len(each.arms)
+    assert looked
+    assert all(0.3 * used <= each + 1 and each <= 0.9 * used for each in looked)
+    assert len(looked) == pytest.approx(0.6 * used / 4, abs=1.5)
+
+
 def test_factors_that_matter_are_named():
     factors = ranges(5)
     two = factors[1:3]

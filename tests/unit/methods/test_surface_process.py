@@ -50,6 +50,18 @@ def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
     assert process.weights.relevance[0] > 3 * process.weights.relevance[2]
 
 
+def test_a_doubted_surface_is_the_same_at_its_runs_and_less_sure_between_them():
+    told = seen(40)
+    process, base = learned(told), np.array([0.0, 0.0, 0.0, 0.0])
+    assert process.weights.others[0] < 0.6
+    doubted = process.doubted()
+    assert doubted.weights.others == (pytest.approx(1.2), *process.weights.others[1:])
+    corners = np.array([[one, other, third, 1.0] for one in (-1, 1) for other in (-1, 1) for third in (-1, 1)])
+    assert (doubted.against(base)(corners)[1] > 2 * process.against(base)(corners)[1]).all()
+    ran = np.array([each for each in told.places if not np.isnan(each[0])])
+    assert doubted.expected(ran) == pytest.approx(process.expected(ran), abs=0.05)
+
+
 def test_the_machine_as_it_is_is_compared_across_blocks_that_drift():
     process = learned(seen(30, shift=1.0))
     gain, error = process.gain(np.array([0.0, -1.0, 0.0, 0.0]))
