@@ -146,26 +146,25 @@ def textbook(found: TuneVerdict, program: str) -> Table:
     mine = [each for each in (against(found, arm) for arm in shown(found, program)) if each is not None]
 
     def f(each: ArmComparison) -> str:
-        size = "undefined" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
-        return f"{size} ({each.f_df[0]}, {each.f_df[1]})"
+        return "undefined" if math.isnan(each.f) else factor(each.f) if math.isfinite(each.f) else "infinite"
 
     rows = (
-        (
-            f"{response.name(found) if timed(found) else 'spread'}: paired loops, p",
-            *(p_text(each.p_value) for each in mine),
-        ),
-        ("F (degrees of freedom)", *map(f, mine)),
+        ("paired loops, p", *(p_text(each.p_value) for each in mine)),
+        ("F", *map(f, mine)),
+        ("F, degrees", *("{}, {}".format(*each.f_df) for each in mine)),
         ("F, p", *(p_text(each.f_p) for each in mine)),
         ("Levene, p", *(p_text(each.levene_p) for each in mine)),
         ("Brown-Forsythe, p", *(p_text(each.brown_forsythe_p) for each in mine)),
         ("mean: Welch, p", *(p_text(each.welch_p) for each in mine)),
         ("mean: Student, p", *(p_text(each.student_p) for each in mine)),
     )
+    of = response.name(found) if timed(found) else "spread"
     note = (
-        "Against the baseline. p: probability of so large a difference when there is none. Paired loops: by flipping "
-        "signs; holds whatever the noise. The others are the textbook tests on all runs, which take runs for "
-        "independent: on a machine that drifts they see differences where none are (docs/reference/tune-report.md). F: "
-        "larger variance over smaller one, of time over mean."
+        "Against the baseline. p: probability of so large a difference when there is none. Paired loops: of the "
+        f"{of}, by flipping signs; holds whatever the noise. The others "
+        "are the textbook tests on all runs, which take runs for independent: on a machine that drifts they see "
+        "differences where none are (docs/reference/tune-report.md). F: larger variance over smaller one, of time over "
+        "mean, and its degrees of freedom."
     )
     head = ("", *(arm_name(each.arm) for each in mine))
     return Table(TESTS, head, rows if mine else (), tuple(range(1, len(head))), note)

@@ -52,6 +52,18 @@ def test_plain_screen_is_ascii_and_fits_80_columns(study: TuneVerdict) -> None:
     assert "14." in narrow
 
 
+def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
+    names = [arm.name for arm in study.arms if arm.program == PROGRAM]
+    one = next(each for each in study.comparisons if each.program == PROGRAM)
+    arm = next(each for each in study.arms if each.name == one.arm and each.program == PROGRAM)
+    more = replace(study, comparisons=(*study.comparisons, replace(one, arm="untouched", f=2477.0)),
+                   arms=(*study.arms, replace(arm, name="untouched")))  # fmt: skip
+    assert "untouched" not in names
+    table = screen(more, 80).partition("\nTests\n")[2].partition("Against the baseline")[0]
+    for text in ("chosen settings", "llvm-tips", "pyperf", "untouched", "2,477", "299, 299", "Brown-Forsythe, p"):
+        assert text in table
+
+
 def test_first_lines_say_before_after_and_what_to_type(study: TuneVerdict) -> None:
     for text in (screen(study), markdown.write(study)):
         head = text[:1400]
