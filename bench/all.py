@@ -89,7 +89,7 @@ TABLE = (
     Bench("coverage", 3, ("--seeds", "300"), STATISTICS),
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),
     Bench("spread", 3, ("--series", "1000"), "docs/reference/tune-report.md"),
-    Bench("search", 6, ("--seeds", "150", "--random", "220"), "docs/explanation/methods.md"),
+    Bench("search", 6, ("--seeds", "75", "--random", "100"), "docs/explanation/methods.md"),
     Bench("tuning", 6, ("--jobs", "2")),
 )
 """In the order in which they are run."""
