@@ -14,7 +14,7 @@ from rows import Command, side_by_side
 COMPUTE = ("tests/unit", "tests/property", "tests/fuzz", "tests/bench")
 """All folders whose tests need no machine."""
 
-AFTER_GUESTS = ("tests/unit/analysis", "tests/unit/stats", "tests/unit/methods", *COMPUTE[1:])
+AFTER_GUESTS = (*(f"tests/unit/{name}" for name in ("analysis", "stats", "methods", "tools")), *COMPUTE[1:])
 """Those of them which come after the tests of virtual machines."""
 
 NOTHING_COLLECTED = 5

@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from becalm.nouns.workload import CommandLine as CommandLine
     from becalm.nouns.workload import Workload as Workload
     from becalm.profiles import Profile as Profile
+    from becalm.profiles import known_profiles as known_profiles
     from becalm.store import Store as Store
     from becalm.study.session_options import SessionOptions as SessionOptions
     from becalm.study.session_options import SeveralHosts as SeveralHosts
@@ -110,8 +111,8 @@ if TYPE_CHECKING:
     from becalm.verbs import *  # noqa: F403
     from becalm.verbs import kinds as kinds
     from becalm.verbs.host import Checked as Checked
+    from becalm.verbs.listing import Listing as Listing
     from becalm.verbs.load_experiment import Campaign as Campaign
-    from becalm.verbs.records import Listing as Listing
     from becalm.verbs.records import Shown as Shown
     from becalm.verbs.watch import Ending as Ending
 
@@ -169,13 +170,14 @@ _VALUES = {
     "becalm.nouns.tune_verdict": "TuneVerdict",
     "becalm.nouns.verdict": "Difference Finding Summary Verdict",
     "becalm.nouns.workload": "CommandLine Workload",
-    "becalm.profiles": "Profile",
+    "becalm.profiles": "Profile known_profiles",
     "becalm.store": "Store",
     "becalm.study.session_options": "SessionOptions SeveralHosts WithProfile",
     "becalm.verbs": "kinds",
     "becalm.verbs.host": "Checked",
     "becalm.verbs.load_experiment": "Campaign",
-    "becalm.verbs.records": "Listing Shown",
+    "becalm.verbs.listing": "Listing",
+    "becalm.verbs.records": "Shown",
     "becalm.verbs.watch": "Ending",
 }
 """Values that the functions take and give, by module; `becalm.verbs` has the table of the functions."""

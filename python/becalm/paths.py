@@ -13,6 +13,11 @@ def data_dir() -> Path:
     return made(_place("XDG_DATA_HOME", ".local/share"), "XDG_DATA_HOME")
 
 
+def meant_store(given: str | None) -> str:
+    """The path or URL of a store: as given, else BECALM_STORE, else the user's own. Raises MachineError."""
+    return given or os.environ.get("BECALM_STORE") or str(data_dir() / "becalm.db")
+
+
 def state_dir() -> Path:
     """For what lasts between runs of becalm but is no document: rescued runs. Raises MachineError."""
     return made(_place("XDG_STATE_HOME", ".local/state"), "XDG_STATE_HOME")

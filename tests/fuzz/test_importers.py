@@ -75,7 +75,7 @@ def check(text, place):
     assert numbers or refusal.endswith(".")
     if refusal:
         with contextlib.suppress(StoreError):
-            assert not records.list_studies(store).studies, "all or none"
+            assert not becalm.list_studies(store).studies, "all or none"
     for number in numbers:
         document = stored(number, store)
         for row in FORMATS:

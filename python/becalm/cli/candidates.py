@@ -6,17 +6,14 @@ store or git; numpy is loaded where a store is read, and by `tune`.
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 import becalm
-from becalm.nouns.study import StoredStudy
 
 KERNEL = "kernel"
 """The kind of program whose names are offered."""
@@ -99,10 +96,7 @@ def known_hosts(incomplete: str) -> Items:
 
 def studies(incomplete: str) -> Items:
     """Numbers of the newest studies, each with what it is, and `last`."""
-    found = [
-        (str(each.number), f"{each.study.kind}: {each.study.title or names(each.study)}")
-        for each in _stored(NEWEST, None)
-    ]
+    found = [(str(number), f"{study.kind}: {study.title or names(study)}") for number, study in _stored(NEWEST, None)]
     return _begun([("last", "the newest"), *found] if found else [], incomplete)
 
 
@@ -113,11 +107,9 @@ def studies_and_files(incomplete: str) -> Items:
 
 def profiles(incomplete: str) -> Items:
     """Names of profiles, and numbers of searches; else files."""
-    from becalm.profiles import SHIPPED
-    from becalm.profiles import names as known
-
-    named = ((name, "comes with becalm" if name in SHIPPED else "your own") for name in known())
-    found = ((str(each.number), names(each.study)) for each in _stored(NEWEST, "tune"))
+    known = becalm.known_profiles().items()
+    named = ((name, "comes with becalm" if shipped else "your own") for name, shipped in known)
+    found = ((str(number), names(study)) for number, study in _stored(NEWEST, "tune"))
     return [*files(incomplete), *_begun([*named, *found], incomplete)]
 
 
@@ -126,21 +118,13 @@ def names(study: becalm.Study) -> str:
     return " | ".join(each.name for each in study.workloads)
 
 
-def _stored(limit: int, kind: str | None) -> Iterator[StoredStudy]:
-    """The newest studies of the store that is meant; none where it cannot be read, or there is none."""
-    from becalm.paths import data_dir
-
-    given = _typed("store") or os.environ.get("BECALM_STORE")
+def _stored(limit: int, kind: str | None) -> Iterator[tuple[int, becalm.Study]]:
+    """The newest studies of the store that is meant, each with its number; none where it cannot be read."""
     try:
-        if "://" not in (given or "") and not Path(given or data_dir() / "becalm.db").exists():
-            # A store that was never written to is not made for this.
-            return
-        from becalm.store import Store
-
-        with Store.open(given) as opened:
-            yield from opened.studies(limit, kind, facts=False)
+        found = becalm.list_studies(_typed("store"), limit=limit, kind=kind, as_is=True).studies
     except becalm.BecalmError:
         return
+    yield from ((each.number, each.study) for each in found)
 
 
 def _typed(name: str) -> Any:
@@ -149,14 +133,14 @@ def _typed(name: str) -> Any:
     return context.params.get(name) if context is not None else None
 
 
-def _sittings(of: Callable[[StoredStudy], Iterable[str]]) -> Items:
+def _sittings(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
     """What the sittings of the project at hand, or of all, have, each once, the newest first."""
     project = _typed("project")
     found = {
         name: None
-        for each in _stored(SITTINGS, "record")
-        if project in (None, each.study.options.get("project"))
-        for name in of(each)
+        for _, study in _stored(SITTINGS, "record")
+        if project in (None, study.options.get("project"))
+        for name in of(study)
         if name
     }
     return [CompletionItem(name) for name in found]
@@ -164,7 +148,7 @@ def _sittings(of: Callable[[StoredStudy], Iterable[str]]) -> Items:
 
 def _option(name: str) -> Callable[[str], Items]:
     def offered(incomplete: str) -> Items:
-        found = _sittings(lambda each: [str(each.study.options.get(name) or "")])
+        found = _sittings(lambda each: [str(each.options.get(name) or "")])
         return [each for each in found if str(each.value).startswith(incomplete)]
 
     offered.__doc__ = f"What sittings have as their {name}."
@@ -176,14 +160,14 @@ projects, branches, baselines, machines = map(_option, ("project", "branch", "ba
 
 def tags(incomplete: str) -> Items:
     """Words that sittings have."""
-    found = _sittings(lambda each: map(str, each.study.options.get("tags") or ()))
+    found = _sittings(lambda each: map(str, each.options.get("tags") or ()))
     return [each for each in found if str(each.value).startswith(incomplete)]
 
 
 def renamed(incomplete: str) -> Items:
     """OLD=NEW, both names of benchmarks."""
     old, equals, _ = incomplete.partition("=")
-    found = _sittings(lambda each: [program.name for program in each.study.workloads])
+    found = _sittings(lambda each: [program.name for program in each.workloads])
     made = [f"{old}={each.value}" if equals else f"{each.value}=" for each in found if each.value != old]
     return [CompletionItem(each) for each in made if each.startswith(incomplete)]
 

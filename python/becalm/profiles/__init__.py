@@ -58,6 +58,11 @@ def load(reference: str) -> Profile:
     raise UsageError(f"There is no profile {reference!r}.{hint}")
 
 
+def known_profiles() -> dict[str, bool]:
+    """Names of the profiles there are, in order, each with whether it comes with becalm. Raises MachineError."""
+    return {name: name in SHIPPED for name in names()}
+
+
 def names() -> list[str]:
     """Names of all profiles: the shipped ones first, then one's own."""
     return list(_found())

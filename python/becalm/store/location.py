@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from becalm.errors import StoreError, install
-from becalm.paths import data_dir
+from becalm.paths import meant_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 from becalm.values import dataclass
 
@@ -35,7 +35,7 @@ def locate(given: str | None) -> Location:
 
     Raises StoreError; MachineError when the usual place cannot be made.
     """
-    given = given or os.environ.get("BECALM_STORE") or str(data_dir() / "becalm.db")
+    given = meant_store(given)
     return next(row for row in TABLE if given.startswith(row.begins)).open(given)
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from becalm.verbs.host import check_host as check_host
     from becalm.verbs.host import list_hosts as list_hosts
     from becalm.verbs.host import remove_host as remove_host
+    from becalm.verbs.listing import list_studies as list_studies
     from becalm.verbs.load import make_load as make_load
     from becalm.verbs.load_experiment import load_experiment as load_experiment
     from becalm.verbs.migrate import migrate as migrate
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from becalm.verbs.records import export_series as export_series
     from becalm.verbs.records import import_ as import_
     from becalm.verbs.records import import_load as import_load
-    from becalm.verbs.records import list_studies as list_studies
     from becalm.verbs.records import show as show
     from becalm.verbs.records import show_together as show_together
     from becalm.verbs.records import to_json as to_json
@@ -239,7 +239,7 @@ TABLE = (
         "Give other machines names, and check whether they answer.",
         "host.add_host host.remove_host host.list_hosts host.check_host",
     ),
-    Verb("list", "List what was measured.", "records.list_studies", module="records"),
+    Verb("list", "List what was measured.", "listing.list_studies", module="records"),
     Verb("show", "Show a study again.", "records.show records.show_together records.to_json", module="records"),
     Verb(
         "export",

@@ -1,4 +1,4 @@
-"""`becalm list`, `show`, `export`, `import`: what was measured, read back. Returns data, prints nothing."""
+"""`becalm show`, `export`, `import`: what was measured, read back. Returns data, prints nothing."""
 
 from __future__ import annotations
 
@@ -13,32 +13,15 @@ from becalm.load import sadf
 from becalm.nouns.conform import conform
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.run import COLUMNS
-from becalm.nouns.study import StoredStudy
 from becalm.nouns.survey import SurveyResult
 from becalm.nouns.verdict import Verdict
 from becalm.report.document import Document
 from becalm.report.drawn import FORMS, Conclusion, tried
 from becalm.report.formats import FORMATS, Row, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
-from becalm.store import Recovered, Store, recover
+from becalm.store import Store
 from becalm.study.stored import Warned, document_of, stored
 from becalm.verbs import Kind, function, kind_of
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The studies of a store, newest first, and what was recovered from killed becalms meanwhile."""
-
-    store: str
-    studies: tuple[StoredStudy, ...]
-    recovered: tuple[Recovered, ...]
-
-
-def list_studies(store: str | None = None, *, limit: int | None = 20, kind: str | None = None) -> Listing:
-    """The newest studies. Raises StoreError."""
-    with Store.open(store) as opened:
-        found = tuple(recover(opened))
-        return Listing(opened.shown, tuple(opened.studies(limit, kind, facts=False)), found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,11 +129,14 @@ def arrival_of(name: str) -> int | None:
     return int(path.parent.name) if path.name == ARRIVAL else None
 
 
-def bring_back(seconds: float) -> None:
-    """Give interrupts that long to be back where they were. Disks are read and written: theirs are waited for most."""
+def bring_back(seconds: float) -> dict[int, str]:
+    """Give interrupts that long to be back where they were. Disks are read and written: theirs are waited for most.
+
+    Those that are not, as `elsewhere` has them.
+    """
     subprocess.run([agent_path(), "restore", "--interrupt-wait", str(seconds)], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["sync"], check=True)
-    elsewhere()
+    return elsewhere()
 
 
 @contextlib.contextmanager

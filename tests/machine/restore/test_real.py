@@ -58,8 +58,8 @@ def before(tmp_path_factory):
     """The machine with swap areas and two bound processes of ours. Whatever happens, it is put back."""
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
-    # Interrupts that an earlier becalm has moved may go back in between.
-    under_way = set(elsewhere())
+    # Interrupts that an earlier becalm has moved may go back in between; who still waits for them would for a minute.
+    under_way = set(bring_back(1))
     found = machine()
     cpus = sorted(os.sched_getaffinity(0))
     bound = [

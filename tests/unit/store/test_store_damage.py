@@ -16,7 +16,7 @@ from becalm.report.terminal import listing
 from becalm.store import Store
 from becalm.store.checksum import checksums, fits
 from becalm.study.stored import stored
-from becalm.verbs.records import list_studies
+from becalm.verbs.listing import list_studies
 
 COPIES = 200
 

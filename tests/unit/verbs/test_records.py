@@ -8,7 +8,8 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.store import Store
-from becalm.verbs.records import conclude, export, import_, list_studies, show, stored
+from becalm.verbs.listing import list_studies
+from becalm.verbs.records import conclude, export, import_, show, stored
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ from becalm.report.document import Document
 from becalm.report.formats import FORMATS, format_row, read
 from becalm.report.formats.becalm_json import read as read_own
 from becalm.study.stored import baseline_series, stored
-from becalm.verbs.records import export, import_, list_studies, written
+from becalm.verbs.listing import list_studies
+from becalm.verbs.records import export, import_, written
 
 DATA = ROOT / "tests" / "data"
 
