@@ -33,8 +33,11 @@ GROWTH = 0.2
 
 def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -> Block:
     """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
-    if history.warmups < goal.warmup * history.programs:
-        return _draw(range(-goal.warmup, 0), history.programs, tuple(range(history.programs)), rng)
+    left = goal.warmup - history.warmups // history.programs
+    if left > 0:
+        # A file of somebody else may ask for any number of them.
+        most = max(1, LARGEST_BLOCK // history.programs)
+        return _draw(range(-left, min(most - left, 0)), history.programs, tuple(range(history.programs)), rng)
     numbers = range(history.next_round, history.next_round + _rounds(history, goal))
     return _draw(numbers, history.programs, history.active, rng)
 

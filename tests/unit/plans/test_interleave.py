@@ -76,6 +76,17 @@ def test_a_block_is_bounded_however_short_the_program():
     assert len(block) <= LARGEST_BLOCK
 
 
+def test_warm_up_rounds_of_any_number_come_in_blocks():
+    """Options may be those of somebody else's file."""
+    goal, rng, history = StoppingRule(runs=1, warmup=10**9), np.random.default_rng(0), History(2)
+    first = interleave(history, goal, rng)
+    assert len(first.steps) <= LARGEST_BLOCK
+    advance(history, first.steps)
+    second = interleave(history, goal, rng)
+    rounds = [step[3] for block in (first, second) for step in block.steps]
+    assert rounds == [-(10**9) + number // 2 for number in range(len(rounds))]
+
+
 def test_budget_is_exhausted_when_half_a_round_no_longer_fits():
     history = _measured(1, 10, 100)
     assert not StoppingRule(budget_ns=1100).exhausted(history)
