@@ -320,19 +320,19 @@ class Scan:
         spread += self._moved(step.at, after, step.before)
         before, newest = self.values[step.at - step.before : step.at], self.values[step.at : step.at + after]
         old, new, root = noise.evidence(before, newest, spread)
-        size = new - old
-        beyond = sorted((each - old) * math.copysign(1.0, size) for each in newest)
-        if beyond[after // 5] <= abs(size) * BEYOND:
+        size, missing = new - old, after // 5
+        sign = math.copysign(1.0, size)
+        if sorted(sign * (each - old) for each in newest)[missing] <= abs(size) * BEYOND:
             return 1.0
         # Against the level that past distances are from.
-        sign, level = math.copysign(1.0, size), _median(self.values[max(self.first, step.at - RECENT) : step.at])
-        line = max(0.0, sorted(sign * (each - level) for each in newest)[after // 5] / noise.core)
+        level = _median(self.values[max(self.first, step.at - RECENT) : step.at])
+        line = max(0.0, sorted(sign * (each - level) for each in newest)[missing] / noise.core)
         own = self.residuals(step.at) * (self.noise.core / noise.core)
         share = share_beyond(line, sign, own, peers.residuals, noise)
         # Where more values lie there than the model lets, as many more of such rows are by chance.
-        more = max(1.0, share.value / modelled(line, noise)) ** (after - after // 5)
+        more = max(1.0, share.value / modelled(line, noise)) ** (after - missing)
         p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), float(ndtr(-root)) * more)
-        p = max(p, share.in_a_row(after, after // 5) / TOGETHER)
+        p = max(p, share.in_a_row(after, missing) / TOGETHER)
         return min(1.0, 2 * p / SHARES[index])
 
     def _worse(self, at: int, after: int, before: int) -> float:
