@@ -76,7 +76,7 @@ TABLE = (
     Bench("place", 5),
     Bench("sweetspots", 4),
     Bench("simulate_real", 2, ("--budget", "90s", "--hosts", "local")),
-    Bench("tuning_guest", 4, ("--groups", "2", "--loops", "100", "--threads", "--budget", "150s")),
+    Bench("tuning_guest", 4, ("--groups", "1", "--loops", "100", "--threads", "--size", "4000", "--budget", "150s")),
     Bench("explain", 3, ("--campaigns", "100")),
     Bench("survey", 5, ("--surveys", "80"), STATISTICS),
     Bench("history", 1, (), STATISTICS),

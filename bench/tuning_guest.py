@@ -1,7 +1,7 @@
 """What settings of the scheduler gain a program on a real kernel: a guest under CFS (6.1) or EEVDF (6.12), or here.
 
     python bench/tuning_guest.py                          # surface on 6.1: three factors, 32 runs, then confirmed
-    python bench/tuning_guest.py --groups 2 --loops 100 --threads --budget 3min
+    python bench/tuning_guest.py --groups 1 --loops 100 --threads --size 4000 --budget 3min
     python bench/tuning_guest.py --method golden --budget 150s
     python bench/tuning_guest.py --kernel 6.12 --load wakeups
     python bench/tuning_guest.py --kernel local           # as root
@@ -13,13 +13,13 @@ Operating System Scheduling Optimization: minimum granularity and latency from 0
 0 to 1 s) on 6.1, with golden section along all three at once; on 6.12 the slice of the program and of all, the cost of
 a migration, the policy and a feature of EEVDF; on this machine what needs no debugfs, which many kernels lock: slice,
 policy, autogroup. The load is hackbench with 20 groups of 40 processes, or two messengers that wake four workers each
-(`wakeups`); `--groups 2 --loops 100 --threads` is the load on which there is most to gain. The gain
-is that of fresh runs, interleaved with the defaults, with its interval; and what was chosen is then tried once more, by
-a becalm and on a boot of its own.
+(`wakeups`). Which load gains, differs by machine. Runs with messages of 4,000 bytes between 40 threads (`--groups 1
+--loops 100 --threads --size 4000`) differ least among each other. The gain is that of fresh runs, interleaved with the
+defaults, with its interval; and what was chosen is then tried once more, by a becalm and on a boot of its own.
 
-Each search is kept in bench/out/tuning_guest.json, beside those of other kernels, methods and loads; the same one again
-takes the place of the old. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian: rt-tests).
-Times in a guest are emulated: ratios of one boot mean something, times do not.
+Each search is kept in bench/out/tuning_guest.json, beside those of other kernels, methods, loads and machines; the same
+one again takes the place of the old. Needs QEMU, a kept kernel (`becalm guest prepare 6.1`) and hackbench (Debian:
+rt-tests). Times in a guest are emulated: ratios of one boot mean something, times do not.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def name_of(chosen: argparse.Namespace) -> str:
     if chosen.load == "wakeups":
         return f"wakeups, {chosen.loops * 20} requests"
     threads = " -T" if chosen.threads else ""
-    return f"hackbench{threads} -g {chosen.groups} -l {chosen.loops}"
+    pipes = " -p" if chosen.pipes else ""
+    size = f" -s {chosen.size}" if chosen.size else ""
+    return f"hackbench{threads}{pipes}{size} -g {chosen.groups} -l {chosen.loops}"
 
 
 def program(chosen: argparse.Namespace) -> list[str]:
@@ -125,11 +127,20 @@ def figures(found: Mapping[str, Any]) -> Record:
     }
 
 
+def which(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells a search from the others: where, of what, how."""
+    return (machine(row), row["kernel"], row["load"], row["method"])
+
+
+def machine(row: Mapping[str, Any]) -> str:
+    """The machine of a search, without what differs from day to day."""
+    return ", ".join(str(row["machine"][name]) for name in ("cpu", "cores", "system", "kernel"))
+
+
 def keep(row: Record, said: Record) -> None:
     """Put a search beside the others, in the place of the same one."""
     result = saved(KEPT) if KEPT.exists() else {"rows": []}
-    same = ("kernel", "load", "method")
-    others = [each for each in result["rows"] if any(each[name] != row[name] for name in same)]
+    others = [each for each in result["rows"] if which(each) != which(row)]
     save(KEPT, {**said, "rows": [*others, row]})
 
 
@@ -142,7 +153,7 @@ def _percent(found: Sequence[float] | None) -> str:
 
 def report(result: Mapping[str, Any]) -> str:
     """The searches as a table."""
-    rows = []
+    rows, machines = [], list(dict.fromkeys(machine(each) for each in result["rows"]))
     for each in result["rows"]:
         first, again = each["first"], each["again"]
         deviation = "" if again is None or again["deviation"] is None else "{:.2f} ({:.2f} to {:.2f})".format(
@@ -152,28 +163,42 @@ def report(result: Mapping[str, Any]) -> str:
             [
                 each["kernel"], f"`{each['load']}`", each["method"], f"{first['search_runs']}", f"{first['places']}",
                 _percent(first["gain"]), "" if again is None else _percent(again["gain"]), deviation,
-                f"{each['machine']['load']}",
+                f"{each['machine']['load']}", f"{machines.index(machine(each)) + 1}",
             ]
         )  # fmt: skip
     head = ["Kernel", "program", "method", "runs", "places", "confirmed", "on its own boot", "deviation", "load"]
+    head.append("machine")
     return (
         table(head, rows) + "\n\n"
         "Runs and places of the search, and the share of the default's time that is saved, with its 95 % interval: by "
         "fresh runs after the search, and by those of another becalm on a boot of its own. Deviation: that of the "
         "defaults over that of the settings there. Load: of the machine when the search began.\n\n"
-        f"Machine: {describe(result['machine'])}."
+        + " ".join(f"Machine {number}: {said}." for number, said in enumerate(told(result["rows"]).values(), 1))
     )
+
+
+def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Each machine as a sentence, with all of its loads and days."""
+    found = {}
+    for row in rows:
+        facts = [each["machine"] for each in rows if machine(each) == machine(row)]
+        loads, dates = sorted(each["load"] for each in facts), sorted(each["date"] for each in facts)
+        load = loads[0] if loads[0] == loads[-1] else f"{loads[0]} to {loads[-1]}"
+        date = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+        found[machine(row)] = describe({**facts[0], "load": load, "date": date})
+    return found
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is wanted of hackbench on CFS, and whether it is met."""
     own = [each for each in rows if each["kernel"] == "6.1" and each["load"].startswith("hackbench")]
-    found = []
+    machines, found = list(dict.fromkeys(machine(each) for each in rows)), []
     for each in own:
+        where = f"machine {machines.index(machine(each)) + 1}, 6.1, {each['load']}"
         last = each["again"] or each["first"]
         gain, (what, most) = last["gain"], MOST[each["method"]]
         used = each["first"]["search_runs" if what == "runs" else "places"]
-        surface = next((e for e in own if (e["method"], e["load"]) == ("surface", each["load"])), None)
+        surface = next((e for e in own if which(e) == (machine(each), "6.1", each["load"], "surface")), None)
         wanted = WANTED
         if each["method"] != "surface":
             best = (surface["again"] or surface["first"])["gain"] if surface else None
@@ -181,13 +206,13 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             wanted = wanted / 2 if each["method"] == "golden" else wanted
         met = gain is not None and each["again"] is not None and gain[0] >= wanted and gain[1] > 0 and used <= most
         found.append(
-            f"6.1, {each['load']}, {each['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
+            f"{where}, {each['method']}: {_percent(gain)} in {used} {what}, wanted {100 * wanted:.1f} % "
             f"in at most {most}: {'met' if met else 'not met'}"
         )
         if each["method"] == "surface" and gain is not None and last["deviation"] is not None:
             ratio = last["deviation"][0]
             found.append(
-                f"6.1, {each['load']}: the standard deviation of the defaults is {ratio:.2f} times that of the "
+                f"{where}: the standard deviation of the defaults is {ratio:.2f} times that of the "
                 f"settings, wanted at least 1: {'met' if ratio >= 1 else 'not met'}"
             )
     return found
@@ -202,6 +227,8 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=PUBLISHED_GROUPS, help="groups of hackbench, of 40 tasks each")
     parser.add_argument("--loops", type=int, default=10, help="messages of each pair")
     parser.add_argument("--threads", action="store_true", help="threads instead of processes")
+    parser.add_argument("--pipes", action="store_true", help="pipes instead of sockets")
+    parser.add_argument("--size", type=int, default=0, help="bytes of a message, hackbench's own choice where it is 0")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", default="5min", help="of the search; half of that to try its settings again")
     parser.add_argument("--report", action="store_true", help="print what is kept")
