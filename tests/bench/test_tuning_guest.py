@@ -68,7 +68,8 @@ def test_searches_of_another_machine_stay_and_are_told_apart(monkeypatch, tmp_pa
     result = tuning_guest.saved(tuning_guest.KEPT)
     assert [tuning_guest.machine(each).endswith("another") for each in result["rows"]] == [True, False, False]
     text = tuning_guest.report(result)
-    assert "Machine 1: " in text and "kernel another" in text and "Machine 2: " in text
+    assert all(each in text for each in ("Machine 1: ", "kernel another", "Machine 2: "))
     said = tuning_guest.judged(result["rows"])
     # Half of what surface gains on the same machine: 0.3, not 0.1.
-    assert said[-1].startswith("machine 2, ") and "golden: 10.0 % (5.0 to 15.0) in 3 places, wanted 15.0 %" in said[-1]
+    assert said[-1].startswith("machine 2, ")
+    assert "golden: 10.0 % (5.0 to 15.0) in 3 places, wanted 15.0 %" in said[-1]
