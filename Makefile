@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages guests fresh installed clean format
+.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -50,6 +50,18 @@ STATICALLY = -- -C target-feature=+crt-static
 
 # Set where they were compiled.
 WITH_BPF = $(if $(wildcard $(BPF)),BECALM_BPF_OBJECT=$(abspath $(BPF)))
+
+# What is missing here: a failure on CI, a reason elsewhere.
+MISSING = { echo "$(1)" >&2; [ "$$CI" != true ]; }
+
+HAVE_ARM = { [ -d "$$(rustc --print target-libdir --target $(ARM))" ] || rustup -q target add $(ARM) 2>/dev/null; }
+NO_ARM = Rust cannot compile for Armv8 and so becalm-clock is not tried for it: rustup target add $(ARM)
+
+# What tests compile for, and with, beyond this machine's Rust and C.
+compilers: | debian-packages
+	@$(HAVE_ARM) || $(call MISSING,$(NO_ARM))
+	@if command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ]; then $(MAKE) --no-print-directory $(BPF); else \
+	  $(call MISSING,Recording by BPF is not tried; it needs: apt-get install clang libbpf-dev); fi
 
 # --- building -------------------------------------------------------------------------------------------------------
 
@@ -117,9 +129,7 @@ guests: debian-packages build
 # Fails, too, when the machine is not afterwards as it was before. On a machine that others use meanwhile, and change:
 # make test UNCHANGED=--tell
 UNCHANGED ?=
-test: debian-packages
-	@rustup target add $(ARM) 2>/dev/null || echo "becalm-clock is not tried for Armv8: rustup cannot add $(ARM)."
-	@command -v clang >/dev/null && $(MAKE) --no-print-directory $(BPF) || echo "Recording by BPF is not tried."
+test: debian-packages compilers
 	@# The first boot of an image and downloads wait, and compilers compute: all at once.
 	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory -j2 guests"
 	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
@@ -157,7 +167,7 @@ bench: build
 
 # The README's two commands on minimal machines that have nothing but Rust and Python (as root; half an hour each).
 FRESH ?= debian-12 debian-13 ubuntu-24.04
-fresh: debian-packages
+fresh: debian-packages compilers
 	$(PYTHON) tools/fresh.py $(FRESH)
 
 # What `make packages` has made, on minimal machines on which nothing of becalm ever was (as root; a quarter of an hour, of
@@ -176,15 +186,15 @@ fuzz: check-tools
 fuzz-imports: build
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -q tests/fuzz
 
-# The timers of Armv8, for which there is no machine here. Says so where rustup cannot add the target.
+# The timers of Armv8, for which there is no machine here.
 check-arm: check-tools
-	@rustup target add $(ARM) 2>/dev/null || { echo "becalm-clock is not checked for Armv8: rustup cannot add $(ARM)."; exit 0; } && \
-	  cargo clippy -q -p becalm-clock --all-targets --locked --target $(ARM) -- -D warnings
+	@if $(HAVE_ARM); then cargo clippy -q -p becalm-clock --all-targets --locked --target $(ARM) -- -D warnings; else \
+	  $(call MISSING,$(NO_ARM)); fi
 
 # An sdist that builds without a network, wheels for x86-64 and aarch64, Debian packages, a bill of materials and licences:
 # dist/. Minutes; nothing is uploaded. Needs gcc-aarch64-linux-gnu, and lintian to have the Debian packages read.
 packages: build
-	@rustup target add $(ARM) 2>/dev/null || true
+	@$(HAVE_ARM) || { echo "Rust cannot compile for aarch64, which has a wheel: rustup target add $(ARM)" >&2; exit 1; }
 	$(BIN)/python tools/packages.py
 
 # becalm-clock as it would be published: packed, compiled from the package alone, and its interface the one that is kept.
