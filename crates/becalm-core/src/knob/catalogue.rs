@@ -226,7 +226,7 @@ const KNOBS: &[Knob] = &[
         rationale: "tuned, TLP, irqbalance and their like rewrite the settings that are measured",
         costs: "pause: they do not react until they are continued",
         absent: "no service that rewrites settings runs here", source: "kill(2), SIGSTOP and SIGCONT", ..ROW },
-    Knob { name: "isolation", group: Isolation, order: 70, tuned_value: Some("first-core"), restricts_cpus: true,
+    Knob { name: "isolation", group: Isolation, order: 70, tuned_value: Some("last-core"), restricts_cpus: true,
         domain: cpus(CORE), act: &Isolate, conflicts: &["isolcpus"],
         rationale: "nobody else runs where the program runs",
         costs: "all others share what is left; the program has the isolated CPUs only",
