@@ -30,6 +30,9 @@ KNOBS = "What each setting does"
 TESTS = "Tests"
 """Title of the table of textbook tests."""
 
+MOST_SETTINGS = 2
+"""So many settings of other places stand in columns; more of them stand below each other, so that 80 columns do."""
+
 
 def arm_name(arm: str) -> str:
     """What an arm is called in a table or picture."""
@@ -180,13 +183,20 @@ def transfer(found: TuneVerdict) -> Table:
         ratio = ratios.get((row, column))
         return "" if ratio is None else f"{factor(ratio)} ({ends(ratio)})"
 
-    body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
+    title = "On other programs or machines"
     note = (
         f"How many times smaller the spread is with the settings, with {100 * found.confidence:g} % interval; below 1 "
-        "it is larger. A row is what was measured, a column where its settings were found."
+        "it is larger."
     )
+    if len(columns) > MOST_SETTINGS:
+        listed = ((*place, factor(ratio), ends(ratio)) for place, ratio in ratios.items())
+        return Table(
+            title, ("", "settings of", "reduction", f"{100 * found.confidence:g} %"), tuple(listed), (2, 3), note
+        )
+    body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
     head = ("", *(f"settings of {column}" for column in columns))
-    return Table("On other programs or machines", head, body, tuple(range(1, len(columns) + 1)), note)
+    note += " A row is what was measured, a column where its settings were found."
+    return Table(title, head, body, tuple(range(1, len(columns) + 1)), note)
 
 
 def trials(found: TuneVerdict) -> Table:

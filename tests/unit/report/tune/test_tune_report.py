@@ -19,7 +19,7 @@ from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verd
 
 from becalm.analysis.confirmation import judge
 from becalm.errors import UsageError
-from becalm.nouns.tune_verdict import TuneVerdict
+from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Interval
 from becalm.report.tune import figures, html, markdown, tables, terminal
@@ -50,6 +50,15 @@ def test_plain_screen_is_ascii_and_fits_80_columns(study: TuneVerdict) -> None:
     assert max(map(len, narrow.splitlines())) <= 80
     assert "performance" in narrow
     assert "14." in narrow
+
+
+def test_settings_of_five_places_fit_80_columns_uncut(study: TuneVerdict) -> None:
+    ratio = Interval(value=3.9, low=2.3, high=6.6)
+    places = ("first", "last", "firstnice", "lastnice", "pyperf")
+    tried = tuple(Transfer("gcc -O2 -c -o /dev/null large.c", place, ratio) for place in places)
+    narrow = screen(replace(study, transfer=tried), 80)
+    lines = narrow[narrow.index("On other programs") :].splitlines()[2:7]
+    assert [line.split()[-5:] for line in lines] == [[place, "3.9", "2.3", "to", "6.6"] for place in places]
 
 
 def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
