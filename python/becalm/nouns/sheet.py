@@ -55,12 +55,20 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
     coded, blocks, order = [], [], []
     values: dict[str, list[float]] = {each: [] for each in wanted}
     of_block: dict[str, int] = {}
+    copies: dict[tuple[object, ...], int] = {}
     for number, (line, row) in enumerate(rows):
         coded.append(tuple(_place(each, row[index], f"{name}, line {line}") for index, each in taken.items()))
         block = row[places["block"]] if "block" in places else "1"
         blocks.append(of_block.setdefault(block, len(of_block) + 1))
         run = row[places["run"]] if "run" in places else ""
         order.append(int(run) if run.isdigit() else number + 1)
+        first = copies.setdefault((block, run, coded[-1]) if run else (number,), line)
+        if first != line:
+            # Taken for two, it would be a repeated run that differs by nothing: no pure error, and a lack of fit.
+            raise UsageError(
+                f"{name}, line {line}: run {run} is there already, in line {first}. Remove the copy; a run that was "
+                "made once more has a number of its own."
+            )
         for each, index in wanted.items():
             values[each].append(math.nan if not row[index] else _number(row[index], f"{name}, line {line}", each))
     return Sheet(
