@@ -9,6 +9,7 @@ from typing import Any
 from becalm.load.record import Load, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
+from becalm.nouns.verdict import Finding
 from becalm.values import dataclass
 
 
@@ -20,6 +21,9 @@ class Document:
     runs: Sequence[Run]
     texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    noticed: Sequence[Finding] = ()
+    """What settings showed while they were on."""
+
     verdict: Mapping[str, Any] | None = None
     created_ns: int | None = None
     becalm: str = ""

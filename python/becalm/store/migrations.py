@@ -67,7 +67,16 @@ def _regions(db: Connection) -> None:
     )
 
 
-STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions)
+def _noticed(db: Connection) -> None:
+    """From 5 to 6: what settings showed while they were on."""
+    key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
+    db.execute(
+        f"CREATE TABLE study_noticed (study_id {key} NOT NULL REFERENCES study (id), position INTEGER NOT NULL, "
+        f"finding TEXT NOT NULL, PRIMARY KEY (study_id, position))"
+    )
+
+
+STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

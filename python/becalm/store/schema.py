@@ -94,6 +94,13 @@ SETTINGS = Table(
     key=("study_id", "position"),
 )
 
+NOTICED = Table(
+    "study_noticed",
+    (_OF_STUDY, Column("position", "integer"), Column("finding", "text")),
+    key=("study_id", "position"),
+)
+"""What settings showed while they were on, which no run tells: kind and numbers of a Finding, as JSON."""
+
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
 
@@ -144,7 +151,7 @@ many regions are in one, before the data so that counting them does not read the
 
 VERDICT = Table("verdict", (_OF_STUDY, Column("created_ns", "wide"), Column("json", "text")), indexed="study_id")
 
-TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
+TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
 
 OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
 """The order is part of the schema: a run's outcome is stored as its position here."""

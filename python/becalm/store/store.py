@@ -22,6 +22,7 @@ from becalm.load.record import Load, Series
 from becalm.nouns.run import Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.verdict import Finding
 from becalm.store import loads as recorded
 from becalm.store import region_parts as regions
 from becalm.store import runs, studies
@@ -96,6 +97,11 @@ class Store:
         """Record settings that a study has come to after it began; positions are counted on."""
         with self._writing() as db:
             studies.add_settings(db, number, position, settings)
+
+    def notice(self, number: int, finding: Finding) -> None:
+        """Record what settings of a study showed while they were on."""
+        with self._writing() as db:
+            studies.add_noticed(db, number, finding)
 
     def append(self, number: int, rows: Sequence[Run], texts: Mapping[int, tuple[str, str]] | None = None) -> None:
         """Add finished runs of a study, with the texts (standard error, standard output) of some by `seq`.
@@ -181,6 +187,17 @@ class Store:
             raise UsageError(f"{text!r} is not a study. Give its number (`becalm list` shows them) or 'last'.")
         self.began_ns(int(text))
         return int(text)
+
+    def noticed(self, number: int) -> list[dict[str, Any]]:
+        """What settings of a study showed, in order: kind, numbers and program of each. Raises StoreError."""
+        with self._reading() as db:
+            try:
+                return studies.noticed(db, number)
+            except (TypeError, ValueError, RecursionError):
+                raise StoreError(
+                    f"What the settings of study {number} in the store {self.shown} showed is damaged. Its runs can "
+                    f"be read: becalm export {number} --format csv"
+                ) from None
 
     def verdict(self, number: int) -> dict[str, Any] | None:
         """The latest verdict of a study; None when becalm was ended before it had one."""

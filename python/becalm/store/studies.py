@@ -2,7 +2,8 @@
 
 What is damaged in the rows of a study costs that study, and is said in it; the others stay readable.
 
-Public: insert, add_settings, created_ns, studies, in_group, newest, conclude, verdict, json_object.
+Public: insert, add_settings, add_noticed, noticed, created_ns, studies, in_group, newest, conclude, verdict,
+json_object.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 from becalm._version import VERSION
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
+from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.store.database import Connection
 from becalm.store.runs import clean
@@ -67,6 +69,19 @@ def insert(
 def add_settings(db: Connection, number: int, position: int, settings: Settings) -> None:
     """Add settings of a study."""
     db.insert("study_settings", study_id=number, position=position, knobs=json.dumps(settings.to_json()))
+
+
+def add_noticed(db: Connection, number: int, finding: Finding) -> None:
+    """Add what settings of a study showed."""
+    position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
+    kept = {"kind": finding.kind, "numbers": dict(finding.numbers), "program": finding.program}
+    db.insert("study_noticed", study_id=number, position=position, finding=clean(json.dumps(kept)))
+
+
+def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
+    """What settings of a study showed, in order: kind, numbers and program of each finding."""
+    query = "SELECT finding FROM study_noticed WHERE study_id = :number ORDER BY position"
+    return [json_object(text) for (text,) in db.execute(query, number=number)]
 
 
 def created_ns(db: Connection, number: int) -> int | None:

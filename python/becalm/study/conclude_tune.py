@@ -85,7 +85,7 @@ def conclude_stored(document: Document) -> TuneVerdict:
             f"Study {document.number} is a search for settings that was not finished; its {runs} runs are kept. "
             f"Continue it with becalm tune --resume {document.number}."
         )
-    return conclude(course, tuned, document.number)
+    return conclude(course, tuned, document.number, document.noticed)
 
 
 def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:

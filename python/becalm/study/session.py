@@ -36,7 +36,7 @@ from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
 from becalm.wording import measurement
-from becalm.wording.findings import finding
+from becalm.wording.findings import finding, reworded
 
 EMULATED = ("guest", *(f"sim:{policy}" for policy in POLICIES))
 """What the names of hosts begin with that say why their times are not real."""
@@ -95,6 +95,8 @@ class StudySession:
         """Go on with a stored study after these runs of it."""
         self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
+        for kept in self.store.noticed(stored.number):
+            self._notice(reworded(kept), new=False)
         if isinstance(self.host, VirtualClock):
             self.host.go_on(runs, stored.study.settings)
         return self.number
@@ -168,12 +170,23 @@ class StudySession:
                 self._said.add(kind)
                 self.measuring.listener.warned(sentence)
         for each in found.drift:
-            if each["place"] not in self.drifted:
-                self.drifted[each["place"]] = finding("setting_changed", dict(each))
-                self.measuring.listener.warned(self.drifted[each["place"]].sentence)
+            if self._notice(drift := finding("setting_changed", dict(each))):
+                self.measuring.listener.warned(drift.sentence)
         for each in found.clamped:
             # The remark on it was told above.
-            self.clamped.setdefault((each["place"], each["wanted"]), finding("setting_clamped", dict(each)))
+            self._notice(finding("setting_clamped", dict(each)))
+
+    def _notice(self, found: Finding, *, new: bool = True) -> bool:
+        """Take up what a place showed, once, and store it where it is new. Whether it was not known before."""
+        place = str(found.numbers["place"])
+        if found.kind == "setting_changed":
+            fresh = self.drifted.setdefault(place, found) is found
+        else:
+            fresh = self.clamped.setdefault((place, str(found.numbers["wanted"])), found) is found
+        if fresh and new:
+            assert self.number is not None
+            self.store.notice(self.number, found)
+        return fresh
 
     def _neighbours(self, found: Noticed) -> Iterator[tuple[str, str]]:
         """What went wrong with programs that were kept running beside others: with which, and a sentence."""

@@ -18,6 +18,7 @@ from becalm.report.formats import read
 from becalm.stats.arrays import Floats
 from becalm.store import Store, elsewhere, recover
 from becalm.values import dataclass
+from becalm.wording.findings import reworded
 from becalm.wording.measurement import damaged_runs, left_elsewhere, recovered
 
 Warned = Callable[[str], None]
@@ -121,6 +122,7 @@ def _described(opened: Store, number: int, runs: Sequence[Run]) -> Document:
         runs=runs,
         texts=opened.texts(number),
         facts=found.facts,
+        noticed=tuple(reworded(each) for each in opened.noticed(number)),
         verdict=opened.verdict(number),
         created_ns=found.created_ns,
         becalm=found.becalm,

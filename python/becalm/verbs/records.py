@@ -166,6 +166,8 @@ def import_(path: str | Path, store: str | None = None, *, project: str | None =
             opened.append(number, document.runs, document.texts)
             opened.append_loads(number, document.loads, document.series)
             opened.append_regions(number, ((records_of(each), each) for each in document.regions))
+            for each in document.noticed:
+                opened.notice(number, each)
             if document.verdict is not None:
                 opened.conclude(number, document.verdict)
             numbers.append(number)

@@ -10,8 +10,10 @@ from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError
 from becalm.hosts import Noticed, Runs
+from becalm.report.formats import becalm_json
 from becalm.store import Spool, Store, recover
 from becalm.study.session import StudySession
+from becalm.study.stored import document_of
 from becalm.verbs.records import import_
 
 
@@ -86,3 +88,31 @@ def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measu
         monkeypatch.setattr(StudySession, "_neighbours", lambda self, found, each=each: [each])
         session.take(Noticed())
     assert told == [said[0][1], "a2 was away for 9 % of the time beside b"]
+
+
+CLAMPED = {"knob": "slice_ns", "place": "the program", "found": "100000000", "wanted": "500000000"}
+CHANGED = {"knob": "swappiness", "place": "/proc/sys/vm/swappiness", "found": "60", "wanted": "10"}
+
+
+def test_what_the_kernel_made_of_settings_is_still_said_after_the_study_is_resumed(session, store, tmp_path):
+    told = []
+    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    for _ in range(2):
+        session.take(Noticed(drift=(CHANGED,), clamped=(CLAMPED,)))
+    assert len(told) == 1, "of the clamped one the agent's remark tells"
+    before = session.noticed
+
+    again = StudySession(session.store, None, session.measuring, session._spool)
+    again.resume(session.store.study(session.number), ())
+    assert again.noticed == before
+    assert [each.kind for each in again.noticed] == ["setting_changed", "setting_clamped"]
+    again.take(Noticed(drift=(CHANGED,), clamped=(CLAMPED,)))
+    assert len(told) == 1, "not once more in the same study"
+
+    found = document_of(session.store, session.number)
+    assert found.noticed == before
+    path = tmp_path / "study.json"
+    path.write_text(becalm_json.write(found))
+    (number,) = import_(path, store)
+    with Store.open(store) as opened:
+        assert document_of(opened, number).noticed == before

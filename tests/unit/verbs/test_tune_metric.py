@@ -19,6 +19,7 @@ from becalm.store import Store
 from becalm.verbs.records import show
 from becalm.verbs.tune import tune, tune_cost
 from becalm.wording import multi_host
+from becalm.wording.findings import finding
 
 # A design whose places hang on no last digit of what was measured.
 USUAL = {"host": "sim:fast", "seed": 7, "design": "composite", "factors": RANGES, "confirm_loops": 8}
@@ -79,9 +80,14 @@ def test_what_is_printed_is_made_as_good_as_the_time(prints, store, metric, unit
 
 def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
     found = tune(["p"], **USUAL, minimize="metric", metric=RATE)
-    with Store.open(store) as opened, opened._writing() as db:
-        db.execute("DELETE FROM verdict")
-    assert show(found.study).verdict.settings == found.settings
+    clamped = finding("setting_clamped", {"knob": "slice_ns", "place": "p", "found": "1", "wanted": "2"})
+    with Store.open(store) as opened:
+        opened.notice(found.study, clamped)
+        with opened._writing() as db:
+            db.execute("DELETE FROM verdict")
+    again = show(found.study).verdict
+    assert again.settings == found.settings
+    assert clamped in again.findings
 
 
 @pytest.mark.parametrize(
