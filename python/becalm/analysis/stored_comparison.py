@@ -20,6 +20,7 @@ from becalm.nouns.metric import Better, Metric
 from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison
 from becalm.nouns.verdict import Gate
 from becalm.stats.arrays import Floats
+from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.sittings import over_references, over_sittings
 from becalm.stats.unpaired import unpaired
@@ -151,8 +152,8 @@ def _compared(
     return BenchmarkDifference(
         name=name if name == other else f"{name} → {other}",
         unit=first.unit,
-        old=_typical(joined[0]),
-        new=_typical(joined[1]),
+        old=_typical(logs[0]),
+        new=_typical(logs[1]),
         old_runs=runs[0],
         new_runs=runs[1],
         old_sittings=len(series[0]),
@@ -163,8 +164,9 @@ def _compared(
     )
 
 
-def _typical(logs: Floats) -> float:
-    return float(np.exp(np.median(logs)))
+def _typical(sittings: Sequence[Floats]) -> float:
+    """The value whose ratios are the difference: what is shown beside a change must not contradict it."""
+    return math.exp(sum(location(each).estimate for each in sittings) / len(sittings))
 
 
 def _fraction(log: float) -> float:

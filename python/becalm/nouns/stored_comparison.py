@@ -46,7 +46,8 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkDifference:
-    """One benchmark that both sides have. `old`, `new`: typical value of each, in `unit`.
+    """One benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
+    logarithms, so that their ratio is the difference.
 
     `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
     knows nothing of the shift between sittings, as fractions. `shift`: standard deviation from one sitting of the same

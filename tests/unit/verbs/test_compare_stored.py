@@ -43,7 +43,7 @@ def test_the_real_output_of_a_tool(tool):
         d = each.difference
         assert each.unit == "ns"
         # Nanoseconds of one iteration keep their fractions.
-        assert math.isclose(math.log(each.new / each.old), math.log1p(d.estimate), abs_tol=1.0)
+        assert math.isclose(math.log(each.new / each.old), math.log1p(d.estimate), abs_tol=1e-9)
         assert (d.low, d.high) == each.by_runs
         assert d.weak
     drawn.tried(found)
@@ -80,6 +80,14 @@ def runs(mean, noise=0.01, n=30, seed=0):
 def compared(old, new, **given):
     given = {"confidence": 0.95, "shift": None, "fail_above": None, "undecided": "fail", **given}
     return worded(compare_sittings(old, new, **given))
+
+
+@pytest.mark.parametrize("sittings", [1, 3])
+def test_the_change_is_the_ratio_of_the_values_beside_it(sittings):
+    rng = np.random.default_rng(5)
+    old = [sitting(f"old {k}", a=1000 + rng.exponential(300 + 200 * k, 20)) for k in range(sittings)]
+    each = compared(old, [sitting("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]
+    assert each.new / each.old == pytest.approx(1 + each.difference.estimate)
 
 
 def test_a_shift_between_sittings_is_no_difference_when_sittings_were_repeated():
