@@ -36,11 +36,15 @@ def tables(found: BisectResult) -> Iterator[Table]:
         )
         for each in found.probes
     )
-    if rows:
+    if rows and (found.first or found.suspects):
         note = "behind: probability that the commit has the change already."
         yield Table(
             "Measured", ("commit", "against good", "pairs", "behind", "subject"), rows, (1, 2, 3), note, spare=(4, 2)
         )
+    elif rows:
+        # No commit is behind a change that was not seen.
+        without = tuple((*row[:3], row[4]) for row in rows)
+        yield Table("Measured", ("commit", "against good", "pairs", "subject"), without, (1, 2), spare=(3, 2))
     if found.unusable:
         skipped = tuple((short(commit), reason) for commit, reason in found.unusable.items())
         yield Table("Skipped", ("commit", "why"), skipped)

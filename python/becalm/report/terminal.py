@@ -20,7 +20,7 @@ from becalm.report.fitted import Fitted
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
-from becalm.wording.metric import measured, per_second, quantity
+from becalm.wording.metric import measured, median_of, per_second, quantity
 from becalm.wording.printable import printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -106,7 +106,7 @@ def _comparison(found: Verdict, plain: bool) -> Table:
         table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("program", overflow="fold", ratio=1)
     rates = any(summary.throughput for summary in found.summaries)
-    median = "median" if found.metric is None else f"median {found.metric.name}"
+    median = "median" if found.metric is None else median_of(found.metric.name)
     for head in (median, *(("per second",) if rates else ()), "spread", "difference"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column(f"{100 * found.confidence:g} % interval", justify="right", no_wrap=True)

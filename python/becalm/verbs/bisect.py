@@ -86,7 +86,11 @@ def bisect(
     search.remember()
     with Builds.private(repository, command, options.build_timeout_ns / 1e9, path[0]) as builds:
         journal.write(kind="trees", root=str(builds.root))
-        found = search.through(builds)
+        try:
+            found = search.through(builds)
+        except (Interrupted, KeyboardInterrupt):
+            # Also while a commit is built, or before the first pair of runs: what is known is on the disk.
+            raise Interrupted(words.INTERRUPTED) from None
     journal.forget()
     return found
 
@@ -186,7 +190,7 @@ class _Search:
             return
         if len(found) < count and verdict.stopped == "interrupted":
             self._keep(commit, found, verdict.study)
-            raise Interrupted("Interrupted. The same command goes on from here.")
+            raise Interrupted(words.INTERRUPTED)
         if verdict.stopped == "a workload failed" and commit != self.path[-1]:
             self._lost(commit, "runs of it failed")
             return

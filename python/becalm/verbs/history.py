@@ -7,7 +7,7 @@ repository, and leaves the rest to `becalm.analysis.timeline`. It measures nothi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from becalm.analysis.timeline import Measured, Recorded, timeline
@@ -20,6 +20,7 @@ from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
 from becalm.study.repository import Repository
 from becalm.study.stored import document_of
+from becalm.units import listed
 from becalm.verbs.record import conclude
 from becalm.wording import history as words
 from becalm.wording.measurement import short
@@ -70,6 +71,8 @@ def history(
             for each, options in sorted(studies, key=lambda pair: pair[0].number)
             if options.project == project and _asked(options, branch, tag)
         ]
+        if not chosen:
+            _refuse([options for _, options in studies if options.project == project], project, branch, tag)
     sittings = [each for each in chosen if each is not None]
     if baseline is not None and not any(each.sitting.baseline == baseline for each in sittings):
         names = sorted({each.sitting.baseline for each in sittings} - {""})
@@ -105,6 +108,17 @@ def _project(given: str | None, here: Repository | None, known: list[str]) -> st
 
 def _asked(options: RecordOptions, branch: str | None, tag: str | None) -> bool:
     return (branch is None or options.branch in ("", branch)) and (tag is None or tag in options.tags)
+
+
+def _refuse(known: Sequence[RecordOptions], project: str, branch: str | None, tag: str | None) -> None:
+    """Say what sittings there are instead of those that were asked for. Raises UsageError."""
+    asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
+    words = {
+        "Tags": {each for options in known for each in options.tags} if tag is not None else set(),
+        "Branches": {options.branch for options in known} - {""} if branch is not None else set(),
+    }
+    there = " ".join(f"{what}: {', '.join(sorted(each))}." for what, each in words.items() if each)
+    raise UsageError(f"No sitting of {project!r} has {listed(asked)}. {there}".strip())
 
 
 def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions) -> Recorded | None:

@@ -11,6 +11,8 @@ from becalm.wording.history import size
 from becalm.wording.measurement import counted
 from becalm.wording.numbers import percent
 
+INTERRUPTED = "Interrupted. The same command goes on from here."
+
 
 def goes_on(pairs: int) -> str:
     """An interrupted search goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -51,7 +52,8 @@ def recorded(options: RecordOptions, found: Verdict, failed: Sequence[str]) -> s
     if failed:
         lines.append(f"Runs failed of {listed(failed)}.")
     if options.baseline:
-        lines.append(f"It is the baseline {options.baseline!r}: becalm history --baseline {options.baseline}")
+        again = shlex.join(("becalm", "history", "--baseline", options.baseline))
+        lines.append(f"It is the baseline {options.baseline!r}: {again}")
     return "\n".join(lines)
 
 
@@ -135,7 +137,8 @@ def gone(program: str, n: Numbers) -> str:
     """A benchmark that is not measured any more."""
     said = f"{program} was last recorded at commit {short(n['commit'])}."
     if n["new"]:
-        said += f" If it is called {' or '.join(n['new'][:3])} now, --rename '{program}={n['new'][0]}' joins them."
+        joined = shlex.quote(f"{program}={n['new'][0]}")
+        said += f" If it is called {' or '.join(n['new'][:3])} now, --rename {joined} joins them."
     return said
 
 

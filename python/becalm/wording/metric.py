@@ -64,6 +64,11 @@ def per_second(found: Summary) -> str:
     return "" if made is None else f"{quantity(made.per_second.value)} {made.what}/s"
 
 
+def median_of(name: str) -> str:
+    """The head above medians of a metric, which may be medians themselves."""
+    return name if name.startswith("median ") else f"median {name}"
+
+
 def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
     """The verdict on one comparison of a metric; the end of the sentence as for wall times."""
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2

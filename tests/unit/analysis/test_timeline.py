@@ -175,7 +175,7 @@ def test_a_unit_that_changes_begins_a_new_history_and_a_new_name_is_guessed():
     kinds = {(each.kind, each.program) for each in found.findings}
     assert ("other_unit", "parse") in kinds
     (gone,) = [each for each in found.findings if each.program == "render"]
-    assert "--rename 'render=draw'" in gone.sentence
+    assert "--rename render=draw" in gone.sentence
     renamed = timeline("app", rows, renamed={"render": "draw"})
     assert [len(each.points) for each in renamed.benchmarks if each.name == "draw"] == [60]
 

@@ -7,6 +7,7 @@ from tests.unit.study.repositories import repository
 
 import becalm
 from becalm.errors import UsageError
+from becalm.report.timeline.tables import tables
 
 SIM = {"host": "sim:drift", "seed": 1, "runs": 3}
 
@@ -65,15 +66,27 @@ def test_settings_make_another_machine(project):
     [
         ({"project": "other"}, "Nothing is recorded of a project 'other'. Recorded: app"),
         ({"baseline": "v9"}, "No sitting of 'app' is a baseline called 'v9'"),
+        ({"tag": "weekly"}, "No sitting of 'app' has the tag 'weekly'. Tags: nightly.$"),
+        (
+            {"tag": "weekly", "branch": "next"},
+            "has the tag 'weekly' and the branch 'next'. Tags: nightly. Branches: main",
+        ),
         ({"links": "https://example.org/"}, "with {commit} in it"),
         ({"links": "javascript:{commit}"}, "must begin with https"),
         ({"rate": 0.0}, "between 0 and 0.5"),
     ],
 )
 def test_what_there_is_not_is_said(project, given, said):
-    becalm.record(["spin 20ms"], **SIM)
+    becalm.record(["spin 20ms"], tags=["nightly"], **SIM)
     with pytest.raises(UsageError, match=said):
         becalm.history(**given)
+
+
+def test_a_baseline_of_which_too_little_is_known_is_called_as_a_shell_reads_it_and_says_so(project):
+    found = becalm.record(["spin 20ms"], name_baseline="v1 <b>", **SIM)
+    assert "becalm history --baseline 'v1 <b>'" in found.sentence
+    against = next(each for each in tables(becalm.history(baseline="v1 <b>")) if each.title.startswith("Against"))
+    assert against.rows == (("spin 20ms", "not known yet"),)
 
 
 def test_an_empty_store_and_equal_names_are_said(project):

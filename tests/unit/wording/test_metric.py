@@ -7,7 +7,7 @@ import pytest
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.verdict import Answer, Difference, Interval, MetricSummary, Place, Ranking, Summary, Throughput
 from becalm.wording import measurement
-from becalm.wording.metric import measured, per_second, quantity
+from becalm.wording.metric import measured, median_of, per_second, quantity
 
 
 @pytest.mark.parametrize(
@@ -99,3 +99,8 @@ def test_a_number_that_was_not_printed_is_said_with_the_last_line():
     said = measurement.failure("prog", numbers)
     assert said.startswith("prog ended well, but its metric could not be read after 3 good runs. The metric's pattern")
     assert said.endswith("End of its standard error:\n    warning")
+
+
+def test_a_median_is_called_one_once():
+    assert median_of("time of a loop") == "median time of a loop"
+    assert median_of("median of the rounds") == "median of the rounds"

@@ -33,6 +33,12 @@ def tables(found: Timeline) -> Iterator[Table]:
             (found.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
             for each in found.against
         )
+        known = {each.benchmark for each in found.against}
+        rows += tuple(
+            (each.name, "not known yet")
+            for place, each in enumerate(found.benchmarks)
+            if place not in known and each.lacking and not each.gone
+        )
         yield Table(f"Against {base.baseline}, commit {words.short(base.commit)}", ("benchmark", "change"), rows, (1,))
     if len(found.machines) > 1:
         head = ("machine", "processor", "kernel", "settings", "sittings", "compared with")
