@@ -9,6 +9,7 @@ binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three va
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -68,8 +69,12 @@ class Share:
 
 
 def modelled(line: float, noise: Noise) -> float:
-    """The share of values beyond a line, in standard deviations, on one side: that of the contaminated normal model."""
-    return (1 - noise.stray) * float(ndtr(-line)) + noise.stray * float(ndtr(-line / WIDER))
+    """The share of values beyond a line, in standard deviations, on one side: that of the contaminated normal model.
+
+    Never 0: so far out that a float has no number for it, it is the least one.
+    """
+    share = (1 - noise.stray) * float(ndtr(-line)) + noise.stray * float(ndtr(-line / WIDER))
+    return max(share, sys.float_info.min)
 
 
 def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: Noise) -> Share:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import log_ndtr, stdtr, stdtrit
 
 from becalm.stats.arrays import Floats
 from becalm.stats.contaminated import Noise, noise_of
@@ -330,8 +330,9 @@ class Scan:
         own = self.residuals(step.at) * (self.noise.core / noise.core)
         share = share_beyond(line, sign, own, peers.residuals, noise)
         # Where more values lie there than the model lets, as many more of such rows are by chance.
-        more = max(1.0, share.value / modelled(line, noise)) ** (after - missing)
-        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), float(ndtr(-root)) * more)
+        more = (after - missing) * max(0.0, math.log(share.value / modelled(line, noise)))
+        chance = math.exp(min(0.0, float(log_ndtr(-root)) + more))
+        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), chance)
         p = max(p, share.in_a_row(after, missing) / TOGETHER)
         return min(1.0, 2 * p / SHARES[index])
 

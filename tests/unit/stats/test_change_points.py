@@ -8,6 +8,7 @@ import pytest
 from becalm.stats.change_points import change_points
 from becalm.stats.common_mode import weighted_median
 from becalm.stats.moderation import Prior, moderate, prior_of, winsorised_variance
+from becalm.stats.step_scan import BEFORE, LOOKS, Peers, Scan
 
 
 def noise(rows=120, columns=10, sd=0.004, seed=1):
@@ -238,6 +239,14 @@ def test_a_step_far_above_the_noise_is_seen_in_a_young_history(at, columns):
     assert change.found <= at + 3
 
 
+@pytest.mark.parametrize("sd", [0.004, 1e-6])
+def test_a_step_so_far_above_the_noise_that_its_chance_has_no_float_is_found(sd):
+    """2.7 times as long where sittings scatter by 0.4 %, or by a millionth, as with counted instructions."""
+    y = noise(rows=100, columns=2, sd=sd, seed=3)
+    y[60:, 0] += 1.0
+    assert found(y) == [(0, 60, 62)]
+
+
 def test_a_young_history_says_what_would_be_seen():
     y = noise(rows=12, columns=2, seed=16)
     result = change_points(y)
@@ -252,3 +261,33 @@ def test_a_young_suite_is_not_accused_of_what_its_machine_does():
         y = noise(rows=20, seed=30 + seed)
         y[12:] += 0.2 * np.linspace(0.7, 1.3, 10)
         assert {series for series, *_ in found(y)} <= {-1}
+
+
+def test_after_a_step_a_new_level_begins_and_what_was_before_has_no_say_in_it():
+    y = noise(rows=100, columns=1, seed=3)[:, 0]
+    y[60:] += 1.0
+    scan = Scan()
+    place = None
+    for row, value in enumerate(y):
+        scan.take(row, float(row), float(value), 0.0, 0.0)
+        if place is None and (seen := scan.look(Peers(), 1e-4)):
+            place = seen[0]
+            after = row + 1 - place
+            assert place == 60
+            assert scan.lacking == BEFORE + LOOKS[0] - after > 0
+            assert scan.level() == pytest.approx(1.0, abs=0.02)
+    assert place is not None
+    assert scan.lacking == 0
+
+
+def test_the_interval_of_a_step_is_students_of_the_values_on_both_sides():
+    """Welch's with equal variances: 20 values on each side, so 38 degrees of freedom, whose quantile is 2.0244."""
+    scan = Scan()
+    for row, value in enumerate(noise(rows=60, columns=1, seed=5)[:, 0]):
+        scan.take(row, float(row), float(value), 0.0, 0.0)
+    scan.factors = [[(1.0, 0.0)] * len(each) for each in scan.factors]
+    size, low, high = scan.interval(30, 0, 60)
+    assert (low + high) / 2 == pytest.approx(size)
+    assert (high - low) / 2 == pytest.approx(2.0244 * scan.white * math.sqrt(2 / 20), rel=1e-4)
+    size, low, high = scan.interval(30, 29, 31)
+    assert (high - low) / 2 == pytest.approx(4.3027 * scan.white * math.sqrt(2), rel=1e-4), "two at least"
