@@ -35,8 +35,7 @@ def apply_boot(
     if strict and skipped:
         raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
     if not settings.values:
-        why = "".join(f" {each.knob}: {each.reason}." for each in skipped)
-        raise UsageError(f"Nothing of {profile.name} is set at boot here.{why}")
+        raise UsageError(f"Nothing of {profile.name} is set at boot here. {_reasons(skipped)}")
     effects = loader.effects(settings, dangerous=dangerous)
     parameters = tuple(word for each in effects for word in each["parameters"])
     if dry_run:
@@ -70,12 +69,20 @@ def _of_the_boot(profile: Profile, rows: Sequence[Knob]) -> tuple[Settings, tupl
     for name, value in profile.settings.values:
         knob = find(rows, name)
         if knob.scope != "boot":
-            skipped.append(Excluded(name, "is not set at boot: put it on without --boot"))
+            skipped.append(Excluded(name, "not set at boot, but without --boot"))
         elif not knob.supported:
             skipped.append(Excluded(name, knob.reason or "not supported here"))
         else:
             values[name] = value
     return Settings.of(values), tuple(skipped)
+
+
+def _reasons(skipped: Sequence[Excluded]) -> str:
+    """A sentence for each reason, with all settings that have it."""
+    together: dict[str, list[str]] = {}
+    for each in skipped:
+        together.setdefault(each.reason, []).append(each.knob)
+    return " ".join(f"{', '.join(names)}: {reason}." for reason, names in together.items())
 
 
 def _changes(effects: Effects) -> tuple[Change, ...]:
