@@ -195,6 +195,8 @@ def main() -> None:
     given = parser.parse_args()
     os.chdir(ROOT)
     package = ROOT / "python"
+    if unknown := [str(each) for each in given.modules if not (package / each).is_file()]:
+        parser.error(f"no module of becalm, as in becalm/stats/paired.py: {', '.join(unknown)}")
     found = sorted(each for folder in FOLDERS for each in (package / folder).glob("*.py") if each.stem != "__init__")
     modules = given.modules or [path.relative_to(package) for path in found]
     total = survived = 0

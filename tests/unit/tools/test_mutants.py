@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutants import mutants, named_tests
+import pytest
+from mutants import main, mutants, named_tests
 
 SOURCE = '''
 def tail(values: list[int] | None, most: int = 3) -> float:
@@ -54,3 +55,12 @@ def test_an_error_changes_what_is_computed():
 def test_a_module_has_the_tests_of_its_name_or_its_folder():
     assert named_tests(Path("becalm/stats/paired.py")) == ["tests/unit/stats/test_paired.py"]
     assert named_tests(Path("becalm/stats/huber.py")) == ["tests/unit/stats"]
+
+
+def test_a_module_that_is_not_there_is_refused_before_anything_is_tried(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["mutants.py", "becalm/stats/paired.py", "becalm/load/nothing.py"])
+    monkeypatch.setattr("mutants.tried", lambda *_: pytest.fail("a module was tried"))
+    monkeypatch.chdir(Path.cwd())
+    with pytest.raises(SystemExit):
+        main()
+    assert "no module of becalm, as in becalm/stats/paired.py: becalm/load/nothing.py" in capsys.readouterr().err
