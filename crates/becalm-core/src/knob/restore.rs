@@ -24,7 +24,8 @@ use super::tree::Tree;
 const ROUNDS: u64 = 5;
 
 /// Before the second round in which something failed, ms; each later one waits five times as long. What is in the way
-/// may be about to end: a program of a killed agent in our cpuset, or one that has the latency device open.
+/// may be about to end: a program of a killed agent in our cpuset, or one that has the latency device open. In a directory
+/// nothing is in the way that ends.
 const PATIENCE_MS: u64 = 2;
 
 /// What became of a place.
@@ -92,7 +93,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
         if settled {
             break;
         }
-        if round + 1 < ROUNDS && outcomes.iter().any(|outcome| outcome.fate == Fate::Failed) {
+        if tree.live && round + 1 < ROUNDS && outcomes.iter().any(|outcome| outcome.fate == Fate::Failed) {
             sleep(Duration::from_millis(PATIENCE_MS * 5_u64.pow(round as u32)));
         }
     }
