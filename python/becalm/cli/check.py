@@ -12,7 +12,7 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import MachineError, UsageError
-from becalm.report.annotations import KINDS, github, gitlab
+from becalm.report.annotations import KINDS, github, gitlab, silence
 from becalm.report.annotations import chosen as runner
 
 VALUES = (
@@ -68,7 +68,13 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
         _write(quality, gitlab(found, file))
     if kind == "github":
         # GitHub reads them from either stream, and what is asked for by --json stays whole.
-        echo(github(found, file), nl=False, err=True)
+        echo(github(found, file), nl=False, err=out.as_json)
+    if kind == "github" and not out.as_json:
+        stop, go = silence()
+        echo(stop)
+        out.show(found, chosen.get("store"))
+        echo(go)
+        out.leave(found)
     out.end(found, chosen.get("store"))
 
 

@@ -190,6 +190,20 @@ def test_on_github(tmp_path):
     assert summary.read_text() == Path("c.md").read_text()
 
 
+def test_on_github_no_line_of_the_report_is_a_command():
+    stored = Path("old.json"), Path("new.json")
+    for factor, path in enumerate(stored, 1):
+        runs = [factor * each for each in (1.0, 1.01, 1.02, 1.0)]
+        path.write_text(json.dumps({"results": [{"command": "::add-mask::a\n::error::x", "mean": 1.0, "times": runs}]}))
+    lines = invoke("--stored", *map(str, stored), GITHUB_ACTIONS="true").stdout.splitlines()
+    begin = next(place for place, line in enumerate(lines) if line.startswith("::stop-commands::"))
+    word = lines[begin].rpartition("::")[2]
+    assert lines[-1] == f"::{word}::"
+    assert sum(word in line for line in lines) == 2
+    assert [line for line in lines[:begin] if line.startswith("::")] == lines[:begin]
+    assert any(line.startswith("::") for line in lines[begin + 1 : -1])
+
+
 def test_on_gitlab():
     assert invoke(*SIMULATED, GITLAB_CI="true").exit_code == 1
     assert json.loads(Path("gl-code-quality-report.json").read_text())[0]["check_name"] == "becalm"
