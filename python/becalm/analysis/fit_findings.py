@@ -40,7 +40,7 @@ def noticed(made: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fi
                 "p_value": lack.p_value,
                 "larger": tuple(larger),
                 "power": made.box_cox.advised if offered and made.box_cox is not None else None,
-                "curvature": made.model in ("mean", "linear", "2fi") and not larger,
+                "curvature": made.model in ("mean", "linear", "2fi") and "quadratic" not in able,
             },
             name,
         )

@@ -49,6 +49,11 @@ def without_model(values: Sequence[float], trials: int, failed: int, *, varied: 
     if not varied:
         return f"Nothing could be compared: none of {trials} combinations ended well."
     if len(values) >= 3 and min(values) == max(values):
+        if failed:
+            return (
+                f"All {len(values)} runs that ended well came to the same value, and {failed} of {trials} combinations "
+                "failed: what these would change is not known."
+            )
         return (
             f"All {len(values)} runs came to the same value: nothing that was varied changes it, or it is measured "
             "too coarsely."

@@ -61,26 +61,27 @@ def search_fit(
         elif math.isfinite(value):
             places.append(Place(None, block, value))
     good = [each for each in places if math.isfinite(each.value)]
+    noticed = []
+    if failed := sum(each.coded is not None and not math.isfinite(each.value) for each in places):
+        slow = sum(sample.slow for *_, sample in alike)
+        trials = sum(each.coded is not None for each in places)
+        noticed.append(finding("censored", {"failed": failed, "trials": trials, "slow": slow}))
     if not factors or sum(each.coded is not None for each in good) < 3:
-        return None, []
+        return None, noticed
     terms = sum(max(1, len(each.choices) - 1) for each in factors)
     many = len(factors) > MOST_FACTORS or math.prod(len(each.choices) or 1 for each in factors) > MOST_CHOICES
     varied_runs = sum(each.coded is not None for each in good)
     if many and varied_runs < terms + SPARE:
         why = f"{len(factors)} settings were varied in {varied_runs} runs, too few for a polynomial in all of them."
-        return None, [finding("no_fit", {"why": why})]
+        return None, [*noticed, finding("no_fit", {"why": why})]
     model = Model(factors, good)
     known = iter(model.values)
     varied = [each for each in places if each.coded is not None]
     responses = tuple(float(next(known)) if math.isfinite(each.value) else math.nan for each in varied)
     coded = tuple(each.coded for each in varied if each.coded is not None)
     sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {_response(metric): responses})
-    noticed = []
     if model.drift_p < LEVEL:
-        noticed.append(finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
-    if failed := sum(map(math.isnan, responses)):
-        slow = sum(sample.slow for *_, sample in alike)
-        noticed.append(finding("censored", {"failed": failed, "trials": len(responses), "slow": slow}))
+        noticed.insert(0, finding("search_drift", {"p_value": model.drift_p, "spread": model.drift_spread}))
     try:
         made = fit(sheet, "", FitOptions(transform="auto", confidence=confidence, seed=seed))
     except UsageError as error:

@@ -118,6 +118,15 @@ def test_lack_of_fit_is_said_first_with_what_to_do_next():
     assert "--transform log" in said.sentence
 
 
+def test_a_design_that_has_axial_points_is_not_sent_for_them():
+    text = filled("central", ["a=0..1", "b=0..1"], lambda x: 4 * x[0] ** 3 + x[1] ** 2)
+    said = finding(fitted(text, model="linear"), "lack_of_fit").sentence
+    assert "narrower ranges" in said
+    assert "axial points" not in said
+    crossed = filled("factorial", ["a=0..1", "b=0..1"], lambda x: x[0] + x[1] + 3 * (x[0] == 0), centre=4)
+    assert "axial points" in finding(fitted(crossed.replace("3.0", "3.01", 1), model="linear"), "lack_of_fit").sentence
+
+
 def test_the_power_that_is_found_makes_the_model_simple():
     rng = np.random.default_rng(3)
     text = filled(

@@ -7,7 +7,7 @@ from becalm.hosts.simulated.responses import model
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import MOST, sequential
-from becalm.methods.surface_end import stepped, too_short
+from becalm.methods.surface_end import stepped, too_short, without_model
 from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor
 from becalm.nouns.search_space import Space
@@ -162,6 +162,12 @@ def test_nothing_found_says_what_would_have_been_seen():
     assert "% would have been seen" in choice.why
     shown = float(choice.why.partition("; ")[2].partition(" %")[0])
     assert 0.5 < shown < 20
+
+
+def test_one_value_where_combinations_failed_is_not_taken_for_no_effect():
+    said = without_model([1.5, 1.5, 1.5], 6, 3, varied=True)
+    assert said.startswith("All 3 runs that ended well came to the same value, and 3 of 6 combinations failed")
+    assert "nothing that was varied changes it" not in said
 
 
 def test_a_constant_response_ends_the_search():

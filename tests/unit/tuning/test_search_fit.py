@@ -62,3 +62,16 @@ def test_findings_of_a_search_know_that_they_are():
     assert all(each.numbers["search"] for each in found.findings)
     border = next(each for each in found.findings if each.kind == "at_border")
     assert "Next: a --factor whose range goes on there" in border.sentence
+
+
+def test_trials_that_failed_are_told_also_where_nothing_can_be_fitted():
+    """As where a program fails under most settings, and comes to one value under the others."""
+    space = Space((), factors=ranges(1))
+    arms = [space.at({"x00": at}) for at in (1.0, 2.0, 3.0, 4.0)]
+    ask = Ask((NO_SETTINGS, *arms), 1, 1, 0, "anywhere", block=0)
+    good = [Sample(each, (np.array([1e9]),)) for each in (NO_SETTINGS, *arms[:2])]
+    tried = [(number, ask, each) for number, each in enumerate([*good, *(Sample(each, (), 1) for each in arms[2:])], 1)]
+    found, (noticed,) = search_fit(space, tried, "time", 0.95, 1)
+    assert found is None
+    assert noticed.kind == "censored"
+    assert noticed.sentence.startswith("2 trials of 4 failed")
