@@ -21,9 +21,6 @@ class Document:
     runs: Sequence[Run]
     texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
-    noticed: Sequence[Finding] = ()
-    """What settings showed while they were on."""
-
     verdict: Mapping[str, Any] | None = None
     created_ns: int | None = None
     becalm: str = ""
@@ -33,6 +30,8 @@ class Document:
     series: Sequence[Series] = ()
     regions: Sequence[bytes] = ()
     """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
+    noticed: Sequence[Finding] = ()
+    """What settings showed while they were on."""
 
 
 def by_program(document: Document) -> list[tuple[str, list[Run]]]:

@@ -77,8 +77,7 @@ def _deviation(each: ArmComparison) -> str:
     worse = Interval(1 / each.deviation.value, 1 / each.deviation.high, 1 / max(each.deviation.low, 1e-9))
     if each.deviation.high < 1:
         return f" Its standard deviation rises {factor(worse)}-fold ({ends(worse)})."
-    size, how = (each.deviation, "small") if each.deviation.value >= 1 else (worse, "large")
-    return f" Its standard deviation was {factor(size)} times as {how} in these runs, maybe by chance ({ends(size)})."
+    return f" No change of its standard deviation is shown: {factor(worse)} times as large ({ends(worse)})."
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
