@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 MEANT: Mapping[str, str] = {
     "-w": "--warmup N",
@@ -19,6 +19,7 @@ MEANT: Mapping[str, str] = {
     "--ignore-failure": "--expect any",
     "-L": "--parameter NAME=1,2,4",
     "--parameter-list": "--parameter NAME=1,2,4",
+    "--parameter": "--parameter NAME=1,2,4",
     "-P": "--parameter NAME=1..8",
     "--parameter-scan": "--parameter NAME=1..8",
     "-D": "--parameter NAME=1..8..2",
@@ -36,7 +37,11 @@ MEANT: Mapping[str, str] = {
 }
 
 
-def meant(option: str) -> str:
-    """What to write instead of an option of hyperfine; empty for any other."""
+def meant(option: str, options: Collection[str]) -> str:
+    """What to write instead of an option of hyperfine, in a command that has these options; empty for any other."""
     name = option.partition("=")[0]
-    return f" Here it is {MEANT[name]}." if name in MEANT else ""
+    if name not in MEANT:
+        return ""
+    here = MEANT[name].split()[0]
+    elsewhere = here.startswith("--") and here not in options
+    return f" `becalm compare` has it: {MEANT[name]}." if elsewhere else f" Here it is {MEANT[name]}."

@@ -182,11 +182,16 @@ def _hint(error: click.ClickException) -> str:
     """What to do next, where click does not say it."""
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return ""
-    if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name)):
+    if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name, _options(error.ctx))):
         return f"{other}\nSee: {error.ctx.command_path} --help"
     if isinstance(error, click.NoSuchOption) and (where := _program(error.ctx)):
         return f"\nIf {error.option_name} belongs to your program, {where}\nSee: {error.ctx.command_path} --help"
     return f"\nSee: {error.ctx.command_path} --help"
+
+
+def _options(ctx: click.Context) -> set[str]:
+    """The options of a command, as they are typed."""
+    return {name for each in ctx.command.params for name in (*each.opts, *each.secondary_opts)}
 
 
 def _program(ctx: click.Context) -> str:

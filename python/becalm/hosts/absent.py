@@ -112,8 +112,8 @@ def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
     for each in workloads:
         if each.beside:
             raise UsageError(
-                f"{host} runs no program, so {each.beside[0].workload.name!r} cannot run beside one. Leave --beside "
-                "out, or name another --host."
+                f"{host} runs no program, so {each.beside[0].workload.name!r} cannot run beside one. Name another "
+                "--host, or measure without programs beside (--beside)."
             )
         if each.metrics:
             raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from becalm._version import VERSION
@@ -57,7 +57,10 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What a suite came to. `copies` None: rates were not measured."""
+    """What a suite came to. `copies` None: rates were not measured. `kept`: settings that were on before, and still.
+
+    `emulated`: why times are not those of a real processor; empty where they are.
+    """
 
     suite: str
     study: int | None
@@ -66,6 +69,8 @@ class Ratings:
     copies: int | None
     tunings: tuple[Tuning, ...]
     sentence: str = ""
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    emulated: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/how-to/suite.md)."""

@@ -116,6 +116,7 @@ def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Seque
     """The ratings of a suite from its runs, as far as they came, and what was recorded beside them."""
     options = SuiteOptions.from_json(study.options)
     found = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
+    found = replace(found, kept=options.kept.to_json(), emulated=options.emulated)
     return replace(found, sentence=concluding(found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from becalm.nouns.rating import Ratings, Tuning
+from becalm.wording import study_findings
 
 UNKNOWN = "–"
 
@@ -15,6 +16,10 @@ def sentence(found: Ratings) -> str:
             f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
             f"programs said with: becalm show {found.study or 'last'}"
         )
+    if found.emulated:
+        lines.append(study_findings.emulated("", {"reason": found.emulated}))
+    if found.kept:
+        lines.append(study_findings.settings("", {"settings": {}, "kept": found.kept}))
     if found.by_metric:
         lines.append("There are no rates: they are of times, and copies would print into one another.")
     for tuning in found.tunings:

@@ -13,7 +13,9 @@ from becalm.nouns.options.suite import SuiteOptions
 from becalm.nouns.rating import Ratings
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
 from becalm.report import suite as report
+from becalm.verbs.suite import conclude
 from becalm.wording import suite as words
 
 S = 10**9
@@ -94,6 +96,18 @@ def test_the_sentence_says_the_means_and_what_is_missing(ratings):
     assert said.splitlines()[0] == "x, peak: 1 program, median of 1 run."
     assert "2 runs did not end well" in said
     assert "no ratio, and no geometric mean: gap" in said
+
+
+def test_the_sentence_says_what_was_on_before_and_that_times_are_emulated(ratings):
+    about = SuiteOptions(suite="s", tunings=("base",), copies=None, programs=("a",), references_ns=(S,))
+    options = {**about.to_json(), "kept": {"swappiness": 1}, "emulated": "no KVM"}
+    made = conclude(Study("suite", (), options=options), [], 7)
+    assert dict(made.kept) == {"swappiness": 1}
+    said = words.sentence(replace(ratings, kept=made.kept, emulated=made.emulated))
+    assert said.splitlines()[1:] == [
+        "Times on this host are emulated (no KVM): they say nothing about a real processor.",
+        "On before, by `becalm apply`, and still: swappiness=1.",
+    ]
 
 
 def test_tables(ratings):

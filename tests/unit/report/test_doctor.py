@@ -59,6 +59,7 @@ def test_a_host_that_knows_no_kernel_still_gives_its_facts():
     found = doctor("sim:drift")
     assert found.noise is None
     assert "has no processor for the built-in kernels" in found.unmeasured
+    assert "Survey" not in found.unmeasured
     assert found.facts["host"]["hostname"] == "sim:drift"
     assert screen(found)
 

@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
+import becalm
+from becalm.errors import UsageError
 from becalm.nouns.codec import encode
 from becalm.nouns.options.co_runs import CoRunOptions
 from becalm.nouns.run import COLUMNS, Run
@@ -35,3 +39,8 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     assert round(found.on_one_core("a", "b").cost, 6) == 0.5
     assert [(chip.cores, chip.threads, chip.cpus) for chip in found.chips] == [(2, 2, (0, 4, 1, 5))]
     assert found.left_out == ()
+
+
+def test_a_simulated_machine_has_no_programs_beside_others_and_only_what_was_given_is_to_be_left_out():
+    with pytest.raises(UsageError, match="Name another --host, or measure without programs"):
+        becalm.profile(["spin 20ms", "spin 10ms"], host="sim:drift", store=False)

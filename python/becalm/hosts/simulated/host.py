@@ -187,8 +187,8 @@ class SimHost(NoMachine):
             return self.machine.base_ns
         if workload.kernel:
             raise WorkloadError(
-                "A simulated machine has no processor for the built-in kernels. Survey a program on it: "
-                "becalm survey --no-kernels --host … -- spin 20ms"
+                "A simulated machine has no processor for the built-in kernels: it runs `spin DURATION`. A "
+                "survey of it: becalm survey --no-kernels --host … -- spin 20ms"
             )
         raise WorkloadError(
             f"The simulated machine knows only the program `spin DURATION`, not {workload.name!r}. "
