@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-import becalm
 from becalm.errors import UsageError
+from becalm.hosts.absent import refuse_metrics
 from becalm.nouns.codec import encode
 from becalm.nouns.options.co_runs import CoRunOptions
 from becalm.nouns.run import COLUMNS, Run
@@ -41,6 +41,7 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     assert found.left_out == ()
 
 
-def test_a_simulated_machine_has_no_programs_beside_others_and_only_what_was_given_is_to_be_left_out():
-    with pytest.raises(UsageError, match="Name another --host, or measure without programs"):
-        becalm.profile(["spin 20ms", "spin 10ms"], host="sim:drift", store=False)
+def test_a_host_that_runs_no_program_has_none_beside_another():
+    programs = [replace(Workload.of([name]), name=name) for name in OPTIONS.names]
+    with pytest.raises(UsageError, match="Name another --host, or measure without programs beside"):
+        refuse_metrics("sim:drift", _beside(programs, cells(2, 2, threads=False), [1], None))
