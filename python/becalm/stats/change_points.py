@@ -159,13 +159,13 @@ def _prior(suite: Sequence[Scan], index: int, reach: int) -> Prior:
 
 def _stray(suite: Sequence[Scan]) -> float:
     """Share of stray values in the suite; the usual one while nothing is known."""
-    known = [each.noise.stray for each in suite if each.noise.core > 0]
+    known = [each.noise.stray for each in suite if each.white > 0 and each.noise.core > 0]
     return sum(known) / len(known) if known else _ALONE.stray
 
 
 def _residuals(suite: Sequence[Scan]) -> Residuals:
     """Distances of all past values from the levels before them."""
-    return Residuals.of([each.residuals() for each in suite if each.noise.core > 0])
+    return Residuals.of([each.residuals() for each in suite if each.white > 0 and each.noise.core > 0])
 
 
 def _sized(

@@ -60,6 +60,9 @@ EVERY = 4
 """Scales are computed anew with every value, after `YOUNG` of them with every fourth, after `SETTLED` with every
 twelfth."""
 
+EXACT = 1e-4
+"""Standard deviation, of logarithms, of a series that repeats itself to the digit but for its steps: sizes, counts."""
+
 NEAR = 2
 """Values by which a step may lie earlier or later than where it was seen."""
 
@@ -299,7 +302,9 @@ class Scan:
         if len(self.values) <= SETTLED:
             # Of a few differences the step itself is one, which must not make it seem usual.
             beside = np.delete(np.diff(self.values), step.at - 1)
-            freedom, noise = len(beside) * 2 / 3, noise_of(beside, self.noise, peers.stray, PEERS)
+            freedom, noise = len(beside) * 2 / 3, self.noise
+            if self.white > 0:
+                noise = noise_of(beside, self.noise, peers.stray, PEERS)
             if not noise.core > 0:
                 return 1.0
         return self._chance(step, index, factor, freedom, peers, noise) if freedom >= FREEDOM else 1.0
@@ -401,7 +406,7 @@ class Scan:
         differences = np.diff(values)
         self.white = math.sqrt(winsorised_variance(differences) / 2)
         if not self.white > 0:
-            self.noise = Noise()
+            self.noise = _exact(differences, self.noise)
             return
         self.noise = noise_of(differences, self.noise, stray, PEERS)
         for index, after in enumerate(LOOKS):
@@ -424,6 +429,12 @@ class Scan:
         reach = self.white * math.sqrt(max(1.0, known[0]) * (1 / len(left) + 1 / len(right)))
         reach *= float(stdtrit(max(2, len(left) + len(right) - 2), (1 + share) / 2))
         return size, size - reach, size + reach
+
+
+def _exact(differences: Floats, last: Noise) -> Noise:
+    """Noise of a series of which most differences are 0: of steps alone where there are few; else unknown."""
+    few = np.count_nonzero(differences) <= max(1, len(differences) // 10)
+    return Noise(EXACT, last.stray) if few else Noise()
 
 
 def _median(values: Sequence[float]) -> float:

@@ -157,6 +157,21 @@ def test_sittings_that_are_known_badly_need_more_to_be_believed():
     assert (3, 70, 72) not in found(y, errors=errors)
 
 
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_step_of_what_repeats_itself_to_the_digit_is_found_with_the_third_value(others):
+    sizes = np.log(np.repeat([42.0, 50.0, 49.9], 20))
+    result = change_points(np.column_stack([sizes, *[np.zeros(60)] * others]))
+    assert [(each.series, each.at, each.found) for each in result.changes] == [(0, 20, 22), (0, 40, 42)]
+    assert 0 < result.visible[0] < 0.01
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_single_other_values_among_equal_ones_are_no_step(share):
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        assert change_points(np.log(np.where(rng.random(200) < share, 43.0, 42.0))).changes == ()
+
+
 def test_equal_values_and_too_few_of_them_say_nothing():
     assert found(np.zeros((50, 9))) == []
     assert found(noise(rows=8)) == []
