@@ -19,7 +19,7 @@ from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.multi_host import MultiHostVerdict
-from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused, refuse_without_metric
+from becalm.nouns.options.tune import Allowed, TuneOptions, of_programs, refuse_unused
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
@@ -143,8 +143,7 @@ def tune(
 
     def measure(chosen: TuneOptions, where: SessionOptions) -> TuneVerdict:
         made = _made(programs, where, program, response, work)
-        refuse_without_metric(given, made)
-        return _measure(made, chosen, where)
+        return _measure(made, of_programs(chosen, given, made), where)
 
     if not several:
         return measure(options, session)
@@ -204,7 +203,7 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     options, session, program = asked(TuneOptions, dict(given), Response, Work)
     options = complete(options)
     made = _made(programs, session, program, Response.of(given), Work.of(given))
-    refuse_without_metric(given, made)
+    options = of_programs(options, given, made)
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
         options, _, pilots, _ = _prepared(opened, options, made, tried, alone=True)

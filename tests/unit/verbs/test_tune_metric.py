@@ -1,6 +1,7 @@
 """`tune` of a number that programs print, on a simulated machine whose programs print what follows from their time."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.unit.small_machine import RANGES, Repeatable
@@ -9,7 +10,7 @@ from becalm import workloads as sources
 from becalm.errors import UsageError
 from becalm.hosts import Runs
 from becalm.nouns.metric import metric
-from becalm.nouns.options.tune import refuse_without_metric
+from becalm.nouns.options.tune import TuneOptions, of_programs
 from becalm.nouns.tune_verdict import Transfer, from_json
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Interval
@@ -107,9 +108,27 @@ def test_what_does_not_go_together_is_said(options, words):
 
 def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
     (own,) = sources.open(["wakeups:requests=10"])
-    refuse_without_metric({"minimize": "metric"}, [own])
+    given = {"minimize": "metric"}
+    asked = of_programs(TuneOptions.of(given), given, [own])
+    assert asked.metric == own.metrics[0]
+    assert asked.minimize == "time"
+    assert of_programs(TuneOptions.of({"minimize": "time"}), {"minimize": "time"}, [own]).metric is None
     with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
-        refuse_without_metric({"minimize": "metric"}, [own, Workload(("true",), name="true")])
+        of_programs(TuneOptions.of(given), given, [own, Workload(("true",), name="true")])
+    other = replace(own, name="other", metrics=own.metrics[1:])
+    with pytest.raises(UsageError, match=r"measured by wake-up p99, and other by wake-up p50: say by --metric"):
+        of_programs(TuneOptions.of(given), given, [own, other])
+
+
+def test_the_metric_of_a_source_is_what_is_made_small(prints, monkeypatch):
+    """Not the time, which the program takes beside it."""
+    named = tune(["p"], **USUAL, minimize="metric", metric=RATE)
+    of = Workload.measuring
+    (own,) = (metric(RATE),)
+    monkeypatch.setattr(Workload, "measuring", lambda self, *asked: replace(of(self, *asked), metrics=(own,)))
+    found = tune(["p"], **USUAL, minimize="metric")
+    assert found.metric == named.metric
+    assert found.sentence == named.sentence
 
 
 def test_what_it_will_take_is_told_of_what_is_printed(prints, monkeypatch):

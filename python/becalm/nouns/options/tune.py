@@ -91,6 +91,23 @@ def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Worklo
         raise UsageError(f"--minimize metric needs the metric{of}: --metric SPEC, for example {EXAMPLE}.")
 
 
+def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Sequence[Workload]) -> TuneOptions:
+    """With the metric that the programs' source says they print, where one is to be made small and none was named.
+
+    Raises UsageError where programs print none, or not the same first.
+    """
+    refuse_without_metric(given, programs)
+    if given.get("minimize") != METRIC or options.metric is not None:
+        return options
+    first = programs[0].metrics[0]
+    if other := [each for each in programs if each.metrics[0] != first]:
+        raise UsageError(
+            f"{programs[0].name} is measured by {first.name}, and {other[0].name} by {other[0].metrics[0].name}: say "
+            "by --metric SPEC which metric of all of them is to be made small."
+        )
+    return replace(options, metric=first)
+
+
 def flag(name: str) -> str:
     """An option as people type it."""
     return options(TuneOptions)[name].flag
