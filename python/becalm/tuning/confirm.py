@@ -94,8 +94,17 @@ def _strongest(here: ConfirmationRun) -> Confirming:
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
     best = max(helping, key=lambda each: each.ratio.low, default=None)
+    least_known = max(judged.comparisons, key=lambda each: each.ratio.high, default=None)
     tuned.findings.append(
-        finding("strongest", {"arms": [name for name in arms if name != BASELINE], "helped": best and best.arm})
+        finding(
+            "strongest",
+            {
+                "arms": [name for name in arms if name != BASELINE],
+                "helped": best and best.arm,
+                "at_most": least_known and least_known.ratio.high,
+                "at_most_of": least_known and least_known.arm,
+            },
+        )
     )
     if best is None or any(arm.failed for arm in judged.arms if arm.name == best.arm):
         tuned.judged = replace(judged, settings=NO_SETTINGS)

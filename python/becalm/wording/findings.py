@@ -143,7 +143,12 @@ TABLE: tuple[Row, ...] = (
         tune.censored,
     ),
     Row("no_fit", "why no surface was fitted to the trials of a search", ("why",), tune.no_fit),
-    Row("strongest", "settings measured before it was said that none help", ("arms", "helped"), tune.strongest),
+    Row(
+        "strongest",
+        "settings measured before it was said that none help",
+        ("arms", "helped", "at_most", "at_most_of"),
+        tune.strongest,
+    ),
     Row("program", "most of the variance arises while the program computes", _SOURCE, tune.program),
     Row("waiting", "most of the variance is time in which the program does not compute", _SOURCE, tune.waiting),
     Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),

@@ -48,7 +48,16 @@ def processor(program: str, n: Numbers) -> str:
 
 def strongest(program: str, n: Numbers) -> str:
     """What was measured before it was said that nothing helps."""
-    end = f"With {tune.named(n['helped'])} it varies less." if n["helped"] else "Nothing is shown to help."
+    if n["helped"]:
+        end = f"With {tune.named(n['helped'])} it varies less."
+    else:
+        # An older becalm did not keep what the runs leave open; an endless interval leaves everything.
+        most = n.get("at_most")
+        known = most is not None and 1 < most < math.inf
+        open_until = (
+            f"; a spread that falls up to {most:.3g}-fold ({n['at_most_of']}) is not ruled out" if known else ""
+        )
+        end = f"Nothing is shown to help{open_until}."
     return f"The search chose nothing, so the strongest settings were measured: {', '.join(n['arms'])}. {end}"
 
 

@@ -15,6 +15,7 @@ from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
 from becalm.tuning.confirming import FEWEST_RUNS
 from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, affordable, tune_phases
+from becalm.wording.findings import finding
 
 GOOD = {"a": 0.25, "b": 0.4}
 
@@ -86,7 +87,11 @@ def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured()
     assert tuned.choice == Choice(NO_SETTINGS, "Because.")
     assert tuned.judged.settings == NO_SETTINGS
     (said,) = findings(tuned, "strongest")
-    assert "Nothing is shown to help" in said.sentence
+    highest = max(tuned.judged.comparisons, key=lambda each: each.ratio.high)
+    left_open = f"up to {highest.ratio.high:.3g}-fold ({highest.arm}) is not ruled out."
+    assert said.sentence.endswith(f"Nothing is shown to help; a spread that falls {left_open}")
+    older = finding("strongest", {"arms": ["pyperf"], "helped": None})
+    assert older.sentence.endswith("Nothing is shown to help.")
     assert all("the chosen settings" not in each.sentence for each in tuned.judged.comparisons)
 
 

@@ -68,7 +68,9 @@ EXAMPLES = {
     "search_drift": {"p_value": 0.001, "spread": 0.03},
     "censored": {"failed": 2, "trials": 20, "slow": 1},
     "no_fit": {"why": "time is 1 in all 20 runs."},
-    "strongest": {"arms": ["all profiles", "all settings"], "helped": None},
+    "strongest": {
+        "arms": ["all profiles", "all settings"], "helped": None, "at_most": 2.63, "at_most_of": "all settings",
+    },
     "parallel": {"cpus": 1.9, "confining": ["cpus"]},
     "tried": {"name": "pyperf", "same_as": None},
     "budget": {"left_out": ["without nice", "pyperf"]},
