@@ -103,8 +103,14 @@ def _best(made: ResponseFit, model: Model) -> Iterator[Finding]:
     top = made.best
     if top is None:
         return
-    if top.border:
-        yield finding("at_border", {"factors": top.border, "goal": made.goal.kind}, made.name)
+    # Where the best place may as well be at the other end, nothing says that it is better beyond this one.
+    open_ends = {
+        each.name
+        for each, place in zip(model.factors, top.place, strict=True)
+        if not each.categorical and min(-each.coded(place.low), each.coded(place.high)) > 1 - 1e-6
+    }
+    if held := tuple(name for name in top.border if name not in open_ends):
+        yield finding("at_border", {"factors": held, "goal": made.goal.kind}, made.name)
     found = made.stationary
     if found is not None and made.goal.kind != "target":
         wanted = {"max": "maximum", "min": "minimum"}[made.goal.kind]

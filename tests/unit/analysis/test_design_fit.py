@@ -98,6 +98,15 @@ def test_a_best_place_at_the_end_of_a_range_is_said():
     assert "a maximum, no minimum" in finding(found, "stationary").sentence
 
 
+def test_a_factor_without_effect_is_not_said_to_be_better_beyond_its_range():
+    rng = np.random.default_rng(1)
+    text = filled("factorial", ["a=0..1", "b=0..1", "c=0..1"], lambda x: x[0] + 0.1 * rng.normal(), centre=4)
+    found = fitted(text, model="linear")
+    (best,) = [each.best for each in found.responses]
+    assert set(best.border) == {"a", "b", "c"}
+    assert finding(found, "at_border").numbers["factors"] == ("a",)
+
+
 def test_lack_of_fit_is_said_first_with_what_to_do_next():
     rng = np.random.default_rng(1)
     text = filled(
