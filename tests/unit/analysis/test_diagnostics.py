@@ -5,8 +5,10 @@ import pytest
 from tests.unit.nouns.test_history import row
 
 from becalm.analysis.contamination import rule
-from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series
+from becalm.analysis.diagnostics import contaminated, failure_numbers, of_series, unknown
 from becalm.nouns.history import History
+from becalm.nouns.metric import Metric
+from becalm.nouns.workload import Workload
 
 
 def series(wall):
@@ -73,6 +75,14 @@ def test_outliers_are_counted_and_the_farthest_carry_their_reasons():
     assert found["causes"] == ["slower execution"] * 3
 
 
+def test_the_farthest_is_farthest_from_the_median_on_either_side():
+    wall = noise()
+    wall[[20, 60, 90, 150]] *= [1.5, 0.2, 1.4, 1.3]
+    found = kinds(wall)["outliers"].numbers
+    assert (found["count"], found["seqs"]) == (4, [60, 20, 90])
+    assert found["changes"][0] == pytest.approx(-0.8, abs=0.02)
+
+
 def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceeded():
     by = rule("cpu>20%,steal>5%")
     assert contaminated([], {}, by, 9, False) == ()
@@ -81,6 +91,34 @@ def test_contaminated_rounds_carry_the_rule_and_how_often_each_limit_was_exceede
     assert found.numbers["measures"] == {"cpu": 2, "steal": 1}
     assert found.numbers["limits"] == {"cpu": 0.2, "steal": 0.05}
     assert "7 count" in found.sentence
+
+
+def test_rounds_of_which_a_rule_cannot_say_it_are_named_with_what_they_lack():
+    by = rule("cpu>20%")
+    assert unknown([], {}, by, 9, False) == ()
+    (found,) = unknown([2, 4], {"cpu": 2}, by, 9, True)
+    assert (found.kind, found.numbers["rounds"], found.numbers["measures"]) == (
+        "contamination_unknown",
+        [2, 4],
+        {"cpu": 2},
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "metrics", "unread"),
+    [
+        ("failed", 0, True, True),
+        ("failed", 1, True, False),
+        ("failed", -9, True, False),
+        ("failed", None, True, False),
+        ("timeout", 0, True, False),
+        ("failed", 0, False, False),
+    ],
+)
+def test_a_run_that_ended_well_without_its_number_is_told_apart(outcome, status, metrics, unread):
+    work = Workload(("p",), metrics=(Metric("json:a", "a"),) if metrics else ())
+    run = row(3, 0, 0, outcome=outcome)._replace(status=status)
+    assert failure_numbers(run, "", 2, work).get("unread", False) is unread
 
 
 def test_numbers_of_a_failure():
