@@ -86,6 +86,17 @@ def test_it_stops_when_the_answer_is_known():
     assert compared(history(200, 1.2), fail_above=0.2).enough() is None, "the limit lies within the interval"
 
 
+def test_half_of_the_interval_is_what_a_precision_and_a_known_difference_are_about():
+    found = SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None)
+    for width, known in ((0.9, Stopped.KNOWN), (1.1, None)):
+        found.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        assert found.enough() is known, "a tenth of a difference of 200 %"
+    found.goal = StoppingRule(precision=0.2)
+    for width, stopped in ((0.9, Stopped.PRECISION), (1.1, None)):
+        found.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        assert found.enough() is stopped
+
+
 def test_a_limit_is_kept_or_exceeded_for_certain_or_it_is_undecided():
     assert gate([made(0.01, 0.05, 0.09)], None) is None
     assert gate([made(0.03, 0.05, 0.09), made(-0.1, 0, 0.1)], 0.02) is Gate.ABOVE

@@ -102,6 +102,7 @@ def test_without_reference_and_cpu_time_there_is_no_delay():
         (100, Circumstances(5, 1), "compete as one"),
         (33, Circumstances(2, 1, nice=-5, grouped=False), "nice value is -5"),
         (305, Circumstances(2, 1, nice=5, grouped=False), "nice value is 5"),
+        (600, Circumstances(5, 1), "groups (autogroup, control group) share as wholes"),
         (900, Circumstances(2, 1, grouped=False), "only some of them"),
         (10, Circumstances(4, 1, grouped=False), "on the run queue only while it was not"),
     ],
