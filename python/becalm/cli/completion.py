@@ -53,9 +53,8 @@ def offer(command: click.Command) -> None:
         found = None if isinstance(each.type, (click.Choice, Offered)) else candidates.of(command.name, each)
         if found is not None:
             each.type = Offered(each.type, found)
-    if isinstance(command, click.Group):
-        for part in command.commands.values():
-            offer(part)
+    for part in getattr(command, "commands", {}).values():
+        offer(part)
 
 
 class _Completing(ShellComplete):

@@ -18,6 +18,11 @@ from becalm.units import duration_ns
 class Placing(click.Command):
     """A command with an argument, of which some words are commands of their own."""
 
+    @property
+    def commands(self) -> dict[str, click.Command]:
+        """These by their words, as a group has them."""
+        return COMMANDS
+
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:

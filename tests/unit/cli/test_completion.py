@@ -12,7 +12,7 @@ from tests.unit.cli.shells import completed
 import becalm as api
 from becalm.cli import candidates
 from becalm.cli.candidates import knobs, settings
-from becalm.cli.completion import script
+from becalm.cli.completion import Offered, offer, script
 from becalm.cli.main import becalm
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
@@ -158,6 +158,14 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path, monkeypatch):
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "none.db"))
     assert bash("becalm", "show", "") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_inside_place_are_told_of_what_there_is_to_offer():
+    place = becalm.get_command(click.Context(becalm), "place")
+    offer(place)
+    for name, option in (("simulate", "programs"), ("train", "save")):
+        (found,) = (each for each in place.commands[name].params if each.name == option)
+        assert isinstance(found.type, Offered)
 
 
 def test_names_of_commits_come_from_git(tmp_path, monkeypatch):
