@@ -309,10 +309,7 @@ class _Race:
         if best == UNTOUCHED:
             why = f"No setting clearly varies less than the baseline after {runs}"
             if all(arm in tried and self.arms.again(arm)[1] for arm in self.arms.strongest()):
-                why += (
-                    ", not even all settings together: what makes this program vary seems to be outside the "
-                    "reach of these settings."
-                )
+                why += ", not even all settings together: what makes this program vary may be out of their reach."
             return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs would say more.")
         chosen = self.arms.settings(best)
         why = f"The race chose {len(chosen.values)} of {self.arms.space.count} settings after {runs}."

@@ -39,6 +39,9 @@ BUILD = "{build}"
 STORED = ("more_old", "more_new", "shift")
 """Options for stored results alone."""
 
+CONDITIONS = ("settings", "emulated")
+"""Findings of what was the same for all benchmarks: it is said once."""
+
 
 class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `check` as type checkers see them."""
@@ -88,7 +91,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
     alpha = simultaneous_alpha(1 - made.confidence, len(pairs))
     own = set(options(CheckOptions))
     passed: Any = {name: value for name, value in given.items() if name not in own}
-    checks, failed = [], False
+    checks, failed, conditions = [], False, dict[str, None]()
     for pair in pairs:
         found = compare(
             [pair.old, pair.new],
@@ -101,6 +104,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
         )
         failed = failed or found.stopped is Stopped.FAILED
         checks.append(_checked(pair, found))
+        conditions |= dict.fromkeys(each.sentence for each in found.findings if each.kind in CONDITIONS)
         if found.stopped is Stopped.INTERRUPTED:
             break
     checks += [Checked(each.name, Gate.UNDECIDED, failure="not measured") for each in pairs[len(checks) :]]
@@ -111,6 +115,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
             made.confidence,
             made.undecided,
             together(tuple(checks)),
+            basis=" ".join(conditions),
             failed=failed,
             missing=missing,
         )

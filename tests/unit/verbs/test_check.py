@@ -51,6 +51,14 @@ def test_undecided_may_pass():
     assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 0)
 
 
+def test_the_settings_that_were_on_are_said_once():
+    profile = becalm.Profile("calm", becalm.Settings.of({"swappiness": 10}))
+    options = {**SIM, "host": "sim:laptop-a", "profile": profile, "fail_above": "5%"}
+    found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", **options)
+    assert found.basis.count("swappiness=10") == found.sentence.count("swappiness=10") == 1
+    assert "swappiness" not in becalm.check(["spin 20ms", "spin 30ms"], fail_above="5%", **SIM).sentence
+
+
 def test_two_builds_of_several_benchmarks_hold_together():
     found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", fail_above="5%", **SIM)
     assert [each.gate for each in found.checks] == [Gate.ABOVE] * 2
