@@ -256,7 +256,9 @@ def main(arguments: list[str]) -> int:
     code = run(arguments[1:])
     found = [*survivors(), *differences(before, snapshot())]
     if found:
-        print(f"\nThe machine is not as it was before. {len(found)} differences:", file=sys.stderr)
+        print(
+            f"\nThe machine is not as it was before. {len(found)} difference{'s' * (len(found) > 1)}:", file=sys.stderr
+        )
         print("\n".join(f"  {each}" for each in found), file=sys.stderr)
     return code or int(bool(found) and not tell)
 

@@ -48,5 +48,7 @@ def _four(value: float) -> str:
 
 def factor(estimate: float, half: float) -> str:
     """A difference as a factor, with as many digits as its uncertainty (a fraction) lets stand."""
+    if 1 + estimate >= 1000:
+        return f"{float(f'{1 + estimate:.3g}'):,.0f}"
     digits = 2 if half <= 0 else min(4, max(1, -math.floor(math.log10(half))))
     return f"{1 + estimate:.{digits}f}"

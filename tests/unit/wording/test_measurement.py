@@ -16,6 +16,7 @@ from becalm.report.progress import intervals
 from becalm.verbs.compare import compare
 from becalm.verbs.run import run as run_program
 from becalm.wording import measurement
+from becalm.wording.numbers import factor
 
 
 def difference(estimate, low, high, answer, detectable=0.002, weak=False):
@@ -131,3 +132,11 @@ def test_one_is_too_few_and_two_are(store):
     unsure = replace(one, mean_ns=Interval(1e6, -math.inf, math.inf))
     assert "; 1 run, 1.0 s is too few to say" in measurement.run(unsure, 10**9, 0.95)
     assert "; 2 runs, 1.0 s are too few to say" in measurement.run(replace(unsure, runs=2), 10**9, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "half", "said"),
+    [(0.5, 0.02, "1.50"), (0.5, 0.3, "1.5"), (2.0, 0.0, "3.00"), (5002566.9, 0.2, "5,000,000"), (1234.5, 3.0, "1,240")],
+)
+def test_a_factor_has_as_many_digits_as_it_is_worth(estimate, half, said):
+    assert factor(estimate, half) == said
