@@ -23,7 +23,8 @@ def lack_of_fit(response: str, n: Numbers) -> str:
     )
     if n.get("search"):
         return (
-            said + "Next: narrower ranges about what was found (--factor), or --design composite, to see what bends it."
+            said + "Next: narrower ranges about what was found (--factor), or a composite design (--method surface "
+            "--design composite), to see what bends it."
         )
     if n["larger"]:
         return said + f"Next: --model {n['larger'][0]}."
