@@ -29,8 +29,10 @@ WITHOUT_ARM = {"rustc": "echo /nowhere", "rustup": "exit 1", "cargo": "echo comp
 
 
 @pytest.mark.parametrize("target", ["check-arm", "compilers"])
-def test_without_rusts_library_for_armv8_ci_fails_and_others_are_told(make, target):
-    words = [target, "BPF=Makefile"]
+def test_without_rusts_library_for_armv8_ci_fails_and_others_are_told(make, tmp_path, target):
+    compiled = tmp_path / "switches.bpf.o"
+    compiled.touch()
+    words = [target, f"BPF={compiled}"]
     for ci in (False, True):
         done = make(*words, ci=ci, **WITHOUT_ARM)
         assert f"rustup target add {ARM}" in done.stderr
