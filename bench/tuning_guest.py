@@ -153,7 +153,7 @@ def _percent(found: Sequence[float] | None) -> str:
 
 def report(result: Mapping[str, Any]) -> str:
     """The searches as a table."""
-    rows, machines = [], list(dict.fromkeys(machine(each) for each in result["rows"]))
+    rows, machines = [], list(told(result["rows"]))
     for each in result["rows"]:
         first, again = each["first"], each["again"]
         deviation = "" if again is None or again["deviation"] is None else "{:.2f} ({:.2f} to {:.2f})".format(
@@ -166,8 +166,9 @@ def report(result: Mapping[str, Any]) -> str:
                 f"{each['machine']['load']}", f"{machines.index(machine(each)) + 1}",
             ]
         )  # fmt: skip
-    head = ["Kernel", "program", "method", "runs", "places", "confirmed", "on its own boot", "deviation", "load"]
-    head.append("machine")
+    head = [
+        "Kernel", "program", "method", "runs", "places", "confirmed", "on its own boot", "deviation", "load", "machine",
+    ]  # fmt: skip
     return (
         table(head, rows) + "\n\n"
         "Runs and places of the search, and the share of the default's time that is saved, with its 95 % interval: by "
@@ -179,20 +180,24 @@ def report(result: Mapping[str, Any]) -> str:
 
 def told(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Each machine as a sentence, with all of its loads and days."""
-    found = {}
+    facts: dict[str, list[Record]] = {}
     for row in rows:
-        facts = [each["machine"] for each in rows if machine(each) == machine(row)]
-        loads, dates = sorted(each["load"] for each in facts), sorted(each["date"] for each in facts)
-        load = loads[0] if loads[0] == loads[-1] else f"{loads[0]} to {loads[-1]}"
-        date = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-        found[machine(row)] = describe({**facts[0], "load": load, "date": date})
-    return found
+        facts.setdefault(machine(row), []).append(row["machine"])
+
+    def over(some: Sequence[Record], what: str) -> str:
+        low, high = min(each[what] for each in some), max(each[what] for each in some)
+        return f"{low}" if low == high else f"{low} to {high}"
+
+    return {
+        name: describe({**some[0], "load": over(some, "load"), "date": over(some, "date")})
+        for name, some in facts.items()
+    }
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is wanted of hackbench on CFS, and whether it is met."""
     own = [each for each in rows if each["kernel"] == "6.1" and each["load"].startswith("hackbench")]
-    machines, found = list(dict.fromkeys(machine(each) for each in rows)), []
+    machines, found = list(told(rows)), []
     for each in own:
         where = f"machine {machines.index(machine(each)) + 1}, 6.1, {each['load']}"
         last = each["again"] or each["first"]

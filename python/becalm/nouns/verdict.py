@@ -125,6 +125,10 @@ class Finding:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     program: str = ""
 
+    def kept(self) -> dict[str, Any]:
+        """What it is stored as: the sentence is made anew (`becalm.wording.findings.reworded`)."""
+        return {"kind": self.kind, "numbers": dict(self.numbers), "program": self.program}
+
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:

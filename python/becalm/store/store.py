@@ -190,25 +190,13 @@ class Store:
 
     def noticed(self, number: int) -> list[dict[str, Any]]:
         """What settings of a study showed, in order: kind, numbers and program of each. Raises StoreError."""
-        with self._reading() as db:
-            try:
-                return studies.noticed(db, number)
-            except (TypeError, ValueError, RecursionError):
-                raise StoreError(
-                    f"What the settings of study {number} in the store {self.shown} showed is damaged. Its runs can "
-                    f"be read: becalm export {number} --format csv"
-                ) from None
+        with self._undamaged(number, "What was noticed") as db:
+            return studies.noticed(db, number)
 
     def verdict(self, number: int) -> dict[str, Any] | None:
         """The latest verdict of a study; None when becalm was ended before it had one."""
-        with self._reading() as db:
-            try:
-                return studies.verdict(db, number)
-            except (TypeError, ValueError, RecursionError):
-                raise StoreError(
-                    f"The verdict of study {number} in the store {self.shown} is damaged. Its runs can be read: "
-                    f"becalm export {number} --format csv"
-                ) from None
+        with self._undamaged(number, "The verdict") as db:
+            return studies.verdict(db, number)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -308,6 +296,18 @@ class Store:
 
     def _reading(self) -> contextlib.AbstractContextManager[Connection]:
         return self._transaction(writes=False)
+
+    @contextmanager
+    def _undamaged(self, number: int, what: str) -> Iterator[Connection]:
+        """Read something of a study that is JSON. Raises StoreError where it is damaged."""
+        with self._reading() as db:
+            try:
+                yield db
+            except (TypeError, ValueError, RecursionError):
+                raise StoreError(
+                    f"{what} of study {number} in the store {self.shown} is damaged. Its runs can be read: "
+                    f"becalm export {number} --format csv"
+                ) from None
 
     def _writing(self) -> contextlib.AbstractContextManager[Connection]:
         return self._transaction(writes=True)

@@ -74,8 +74,7 @@ def add_settings(db: Connection, number: int, position: int, settings: Settings)
 def add_noticed(db: Connection, number: int, finding: Finding) -> None:
     """Add what settings of a study showed."""
     position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
-    kept = {"kind": finding.kind, "numbers": dict(finding.numbers), "program": finding.program}
-    db.insert("study_noticed", study_id=number, position=position, finding=clean(json.dumps(kept)))
+    db.insert("study_noticed", study_id=number, position=position, finding=clean(json.dumps(finding.kept())))
 
 
 def noticed(db: Connection, number: int) -> list[dict[str, Any]]:

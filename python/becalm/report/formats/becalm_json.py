@@ -13,7 +13,7 @@ from becalm.nouns.metric import fit
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import SCHEMA, Finding
+from becalm.nouns.verdict import SCHEMA
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.wording.findings import reworded
@@ -52,7 +52,7 @@ def to_json(document: Document) -> dict[str, Any]:
         "loads": loads_to_json(document.loads),
         "series": [each.to_json() for each in document.series],
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
-        **({"noticed": [_kept(each) for each in document.noticed]} if document.noticed else {}),
+        **({"noticed": [each.kept() for each in document.noticed]} if document.noticed else {}),
         "verdict": document.verdict,
         **({"regions": [base64.b64encode(each).decode() for each in regions]} if (regions := document.regions) else {}),
     }
@@ -107,10 +107,6 @@ def read(value: dict[str, Any]) -> list[Document]:
             environment=str(described["environment"]),
         )
     ]
-
-
-def _kept(found: Finding) -> dict[str, Any]:
-    return {"kind": found.kind, "numbers": dict(found.numbers), "program": found.program}
 
 
 def _run(row: list[Any], study: Study) -> Run:
