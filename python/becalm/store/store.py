@@ -8,7 +8,7 @@ disk when it returns. The statements are those of `studies`, `runs`, `loads` and
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -188,10 +188,10 @@ class Store:
         self.began_ns(int(text))
         return int(text)
 
-    def noticed(self, number: int) -> list[dict[str, Any]]:
-        """What settings of a study showed, in order: kind, numbers and program of each. Raises StoreError."""
+    def noticed(self, number: int, made: Callable[[dict[str, Any]], Finding]) -> list[Finding]:
+        """What settings showed, in order, each `made` of its kind, numbers and program. Raises StoreError."""
         with self._undamaged(number, "What was noticed") as db:
-            return studies.noticed(db, number)
+            return [made(each) for each in studies.noticed(db, number)]
 
     def verdict(self, number: int) -> dict[str, Any] | None:
         """The latest verdict of a study; None when becalm was ended before it had one."""
@@ -303,7 +303,7 @@ class Store:
         with self._reading() as db:
             try:
                 yield db
-            except (TypeError, ValueError, RecursionError):
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
                 raise StoreError(
                     f"{what} of study {number} in the store {self.shown} is damaged. Its runs can be read: "
                     f"becalm export {number} --format csv"

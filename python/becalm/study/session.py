@@ -95,8 +95,8 @@ class StudySession:
         """Go on with a stored study after these runs of it."""
         self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
-        for kept in self.store.noticed(stored.number):
-            self._notice(reworded(kept), new=False)
+        for known in self.store.noticed(stored.number, reworded):
+            self._notice(known, new=False)
         if isinstance(self.host, VirtualClock):
             self.host.go_on(runs, stored.study.settings)
         return self.number

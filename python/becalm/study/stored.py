@@ -122,7 +122,7 @@ def _described(opened: Store, number: int, runs: Sequence[Run]) -> Document:
         runs=runs,
         texts=opened.texts(number),
         facts=found.facts,
-        noticed=tuple(reworded(each) for each in opened.noticed(number)),
+        noticed=tuple(opened.noticed(number, reworded)),
         verdict=opened.verdict(number),
         created_ns=found.created_ns,
         becalm=found.becalm,

@@ -17,6 +17,7 @@ from becalm.store import Store
 from becalm.store.checksum import checksums, fits
 from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
+from becalm.wording.findings import finding, reworded
 
 COPIES = 200
 
@@ -136,3 +137,26 @@ def test_every_single_change_of_a_row_is_seen():
         new = rng.choice([0, 1, -1, 2**62]) if old is None else old ^ (1 << rng.randrange(62))
         assert fits([[*row[:place], new, *row[place + 1 :]]], [check]) == [False]
     assert fits([[*row, None] for row in rows], kept) == [True] * 300, "one more column that is unknown changes nothing"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "[",
+        "{}",
+        '{"kind": "setting_clampee", "numbers": {}, "program": ""}',
+        '{"kind": "setting_clamped", "numbers": {}, "program": ""}',
+        '{"kind": "setting_clamped", "numbers": 5, "program": ""}',
+    ],
+)
+def test_a_damaged_remark_on_settings_is_a_sentence(tmp_path, damage):
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        number = store.begin(Study("run", (Workload.of("a"),)), {})
+        store.append(number, [run(0)])
+        store.notice(number, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
+        assert [each.kind for each in store.noticed(number, reworded)] == ["setting_changed"]
+        with store._writing() as db:
+            db.execute("UPDATE study_noticed SET finding = :damage", damage=damage)
+        with pytest.raises(StoreError, match=f"What was noticed of study {number} in the store .* is damaged"):
+            store.noticed(number, reworded)
+        assert len(list(store.runs(number))) == 1
