@@ -3,6 +3,19 @@
 (async () => {
   const wanted = JSON.parse(document.getElementById("wanted").textContent), seen = [];
   const soon = () => new Promise(done => setTimeout(done, 60));
+  const turn = () => new Promise(done => {
+    const {port1, port2} = new MessageChannel();
+    port1.onmessage = () => { port1.close(); done(); };
+    port2.postMessage(0);
+  });
+
+  // A frame was drawn, and all that observed before has been told. Timers would not wait for it: virtual time skips
+  // ahead wherever no task is left, as fast as it can, and a busy machine draws later than that. So there is a task.
+  async function shown(view) {
+    let told = false;
+    new view.IntersectionObserver(() => told = true).observe(view.document.body);
+    while (!told) await turn();
+  }
 
   function colour(text) {
     // "rgb(r, g, b)" or "rgba(r, g, b, a)", which is what computed styles give.
@@ -50,7 +63,7 @@
     const page = view.document, svg = page.querySelector("#graphs svg");
     if (!svg) return null;
     const dots = () => svg.querySelectorAll(".dot").length;
-    for (let tries = 0; !dots() && tries < 100; tries++) await soon();
+    await shown(view);
     const box = svg.getBoundingClientRect();
     const point = (kind, pointer) => svg.dispatchEvent(new view.PointerEvent(kind, {
       clientX: box.left + box.width * 0.8, clientY: box.top + 40, pointerType: pointer, bubbles: true}));

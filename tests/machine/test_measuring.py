@@ -87,8 +87,9 @@ def test_three_programs_against_a_reference(store):
 
 
 def test_baseline_is_weaker_and_says_so(store):
-    first = becalm.run(loop(20_000), runs=20)
-    verdict = becalm.compare([loop(80_000)], baseline=str(first.study), runs=20)
+    # Sixteen-fold: three times as long for half of such short series would leave a fourfold difference open.
+    first = becalm.run(loop(20_000), runs=40)
+    verdict = becalm.compare([loop(320_000)], baseline=str(first.study), runs=20)
     (found,) = verdict.differences
     assert found.weak
     assert found.answer is Answer.SLOWER
