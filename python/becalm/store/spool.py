@@ -13,11 +13,13 @@ place of the time) are still recovered.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -37,6 +39,9 @@ _LARGEST_PROCESS = 1 << 22
 """No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
 
 _LONGEST_PLACE = 65536
+
+_LARGEST = 1 << 26
+"""Bytes that are read of a spool: a block of runs is a megabyte or two, and a file may say that it never ends."""
 
 _OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind))
 
@@ -203,7 +208,7 @@ def _place(descriptor: int) -> Place | None:
 
 def _without_place(descriptor: int) -> bytes:
     """All but the first line."""
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).partition(b"\n")[2]
+    return os.pread(descriptor, min(os.fstat(descriptor).st_size, _LARGEST), 0).partition(b"\n")[2]
 
 
 def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
@@ -266,9 +271,9 @@ def read(descriptor: int) -> tuple[dict[int, Run], bool]:
     A torn last line is no damage: it was on its way when the agent was killed.
     """
     with open(descriptor, "rb", closefd=False) as file:
-        *lines, last = file.read().split(b"\n")
+        *lines, last = file.read(_LARGEST).split(b"\n")
+        whole = not file.read(1)
     rows: dict[int, Run] = {}
-    whole = True
     for line in lines:
         found = _runs(line)
         rows |= {run.seq: run for run in found}
@@ -321,11 +326,18 @@ def _unused(path: Path) -> Iterator[int | None]:
 
 
 def _locked(path: Path, flags: int, lock: int) -> int | None:
-    """A descriptor of the file, locked; None when it was renamed or removed before it was. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+    """A descriptor of the file, locked; None when it was renamed or removed before it was.
+
+    Raises OSError, also for a pipe or a device of that name: reading one need not end.
+    """
+    wait = os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | wait | flags, 0o600)
     try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         fcntl.flock(descriptor, lock)
-        if os.path.samestat(os.fstat(descriptor), path.lstat()):
+        if os.path.samestat(about, path.lstat()):
             return descriptor
     except FileNotFoundError:
         pass

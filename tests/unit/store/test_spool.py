@@ -4,7 +4,9 @@ import fcntl
 import hashlib
 import json
 import os
+import socket
 import sqlite3
+import stat
 import threading
 
 import pytest
@@ -259,6 +261,61 @@ def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
         thread.join()
     assert sorted(each.study_id for each in found) == numbers
     assert {(each.runs, each.aside) for each in found} == {(1, None)}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "socket", "link", "nowhere"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, monkeypatch, kind):
+    """Somebody else may write to the directory, when root runs becalm with that user's home."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "elsewhere").write_bytes(line(run(0)))
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        (path,) = spools(tmp_path)
+        path.unlink()
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "device":
+                try:
+                    os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+                except PermissionError:
+                    pytest.skip("making a device is for root")
+            case "directory":
+                path.mkdir()
+            case "socket":
+                monkeypatch.chdir(path.parent)
+                with socket.socket(socket.AF_UNIX) as made:
+                    made.bind(path.name)
+            case "link":
+                path.symlink_to(tmp_path / "elsewhere")
+            case _:
+                path.symlink_to(tmp_path / "nowhere")
+        before = path.lstat()
+        assert (recover(store), elsewhere(store)) == ([], [])
+        assert os.path.samestat(path.lstat(), before), "it is nothing of becalm's"
+        assert list(store.runs(number)) == []
+        assert (tmp_path / "elsewhere").read_bytes() == line(run(0))
+        assert not (tmp_path / "nowhere").exists()
+
+
+def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("becalm.store.spool._LARGEST", 4096)
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
+        (path,) = spools(tmp_path)
+        os.truncate(path, 1 << 40)
+        (found,) = recover(store)
+        assert (found.runs, found.aside) == (1, path.with_name(path.name + ".aside"))
+        assert list(store.runs(number)) == [run(0)]
+        abandon(store, number, telling(PLACE) + line(run(1)))
+        (path,) = [each for each in spools(tmp_path) if each != found.aside]
+        os.truncate(path, 1 << 40)
+        (left,) = elsewhere(store)
+        (found,) = left.take(line(run(2)))
+        assert list(store.runs(number)) == [run(0), run(1)]
 
 
 def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_path, monkeypatch):
