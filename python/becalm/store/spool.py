@@ -35,6 +35,9 @@ SUFFIX = ".spool"
 ASIDE = ".aside"
 """Added to the name of a spool that could not be read to its end, or whose study the store does not have."""
 
+_UNASSIGNED = "new"
+"""In the name of a spool that no study has yet: what was run till then (a probe, a pilot) belongs to none."""
+
 _LARGEST_PROCESS = 1 << 22
 """No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
 
@@ -105,7 +108,7 @@ class Spool:
         # Private as a whole; mkdir would make a missing parent with the usual rights.
         state_dir()
         # The name is random, not the process's number: processes in containers share numbers and home directories.
-        path = made(spool_dir()) / f"{_key(store)}-new-{secrets.token_hex(8)}{SUFFIX}"
+        path = made(spool_dir()) / f"{_key(store)}-{_UNASSIGNED}-{secrets.token_hex(8)}{SUFFIX}"
         try:
             # Another becalm may take it for an abandoned one before it is locked, and remove it: then once more.
             while (descriptor := _locked(path, os.O_CREAT, fcntl.LOCK_EX)) is None:
@@ -174,7 +177,8 @@ def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
 
     A spool that is damaged, or whose study is not in the store, is kept beside with the suffix ASIDE, and named in
     what is returned; `heard` says that somebody is told of it, otherwise it stays for the next time. So does a spool
-    that the store cannot take now (it is read-only, locked, full).
+    that the store cannot take now (it is read-only, locked, full). One of a becalm that was killed before it had begun
+    a study is removed, as becalm itself does at such an end.
     """
     if store.location.memory:
         return []
@@ -192,7 +196,9 @@ def elsewhere(store: Store) -> list[Elsewhere]:
     with contextlib.suppress(MachineError):
         for path in () if store.location.memory else _paths(store, spool_dir()):
             with _unused(path) as descriptor:
-                if descriptor is not None and (place := _place(descriptor)) is not None:
+                if descriptor is None or _unassigned(path):
+                    continue
+                if (place := _place(descriptor)) is not None:
                     found.append(Elsewhere(store, path, place))
     return found
 
@@ -214,6 +220,10 @@ def _without_place(descriptor: int) -> bytes:
 def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
     with _unused(path) as descriptor:
         if descriptor is None:
+            return
+        if _unassigned(path):
+            with contextlib.suppress(OSError):
+                path.unlink()
             return
         number, began = _study(path)
         try:
@@ -242,6 +252,11 @@ def _study(path: Path) -> tuple[int, int]:
     """Number and beginning of the study that a spool's name tells; zeros where it does not."""
     name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
     return int(name) if name.isdecimal() else 0, int(began) if began.isdecimal() else 0
+
+
+def _unassigned(path: Path) -> bool:
+    """Whether becalm was killed before there was a study."""
+    return path.name.partition("-")[2].startswith(f"{_UNASSIGNED}-")
 
 
 def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:

@@ -54,6 +54,18 @@ def test_a_spool_of_what_never_became_a_study_goes_with_its_error(store, tmp_pat
     assert recover(store) == []
 
 
+def test_a_kill_before_there_was_a_study_leaves_nothing_and_is_no_damage(store, tmp_path):
+    for data in (line(run(0)), telling(PLACE) + line(run(0))):
+        spool = Spool.create(store)
+        os.write(spool.fileno(), data)
+        assert (recover(store), elsewhere(store), len(spools(tmp_path))) == ([], [], 1), "it is in use"
+        fcntl.flock(spool.fileno(), fcntl.LOCK_UN)
+        os.close(spool.fileno())
+        assert elsewhere(store) == []
+        assert recover(store, heard=False) == []
+        assert spools(tmp_path) == []
+
+
 def abandon(store, number, data):
     """As a kill leaves it: written, assigned, unlocked, not removed."""
     spool = Spool.create(store)
