@@ -209,7 +209,8 @@ full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zra
 def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
     """Each measure of each observation, in the order given.
 
-    `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue;
+    `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
+    and n the CPUs, or the program's own tasks where these are more;
     `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
     are saturated the others use what a slow program leaves, so that the whole follows from the delay. `steal`: share of
     the interval's CPU time that was stolen; the rest in their unit a second.
@@ -220,7 +221,7 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
         cpus = each.around.cpus or load.cpus
         room = None if not load.cpus or not load.interval_ns else load.cpus * load.interval_ns
         queue = each.around.queue
-        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus) - 1)
+        table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, each.times.ready) - 1)
         used = None
         if load.busy_ns is not None and each.own_cpu_ns is not None and room is not None:
             used = max(0.0, load.busy_ns - each.own_cpu_ns) / room

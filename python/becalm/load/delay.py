@@ -5,14 +5,14 @@ own user + system time. Three expectations stand beside it. `mund`: 1 while the 
 there are CPUs, else queue / CPUs; it takes equal shares for granted. `fair_delay`: the same with the kernel's weights
 (nice, control groups, autogroup) and a quota. `exact`: 1 + run-queue wait / CPU time, which the kernel counted.
 
-Public: Contender, fair_delay, weight_of_nice, mund, Circumstances, Delay, delay.
+Public: Contender, fair_delay, weight_of_nice, mund, Circumstances, Delay, delay, own_reference.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from becalm.load.time_accounting import Times
@@ -41,9 +41,13 @@ def weight_of_nice(nice: int) -> int:
     return WEIGHTS[nice + 20]
 
 
-def mund(queue: float, cpus: float) -> float:
-    """Delay that Mund (1996) expects of a single-threaded program: max(1, queue / CPUs); the queue includes it."""
-    return max(1.0, queue / cpus)
+def mund(queue: float, cpus: float, tasks: float = 1.0) -> float:
+    """Delay that Mund (1996) expects of a single-threaded program: max(1, queue / CPUs); the queue includes it.
+
+    With equal shares `tasks` of a program that are more than the CPUs have of them what they are of the queue, and
+    alone they would have all: max(1, queue / tasks).
+    """
+    return max(1.0, queue / max(cpus, tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +137,18 @@ class Circumstances:
     def shared(self) -> tuple[float, float] | None:
         """Least and largest delay by fair shares, over the groups that the others can be in; None without a queue.
 
+        It is over what the program takes alone, where more `threads` than CPUs share these already.
         Without groups all tasks compete alone. With groups the others are at best all in one other group; at worst half
         of them share the program's group and each of the rest has one of its own.
         """
         if self.queue is None or not self.cpus:
             return None
         others = max(0.0, self.queue - self.threads)
+        alone = max(1.0, self.threads / self.cpus)
         own = Contender(self.threads, self.nice)
         flat = fair_delay(own, [Contender(others, self.others_nice)], self.cpus, quota_cpus=self.quota_cpus)
         if self.grouped is False:
-            return flat, flat
+            return flat / alone, flat / alone
         mine = Contender(self.threads, self.nice, "own")
         weights = {"own": self.weight}
         # Tasks outside every group stand for groups of one task each: nice 0 weighs as much as a group.
@@ -153,15 +159,16 @@ class Circumstances:
             [Contender(others / 2, self.others_nice, "own"), Contender(others / 2, 0, "")],
         )
         found = [flat, *(fair_delay(mine, way, self.cpus, weights=weights, quota_cpus=self.quota_cpus) for way in ways)]
-        return min(found), max(found)
+        return min(found) / alone, max(found) / alone
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
     """`factor` = wall / reference, with the expectations beside it; None is unknown.
 
-    `reference`: "unloaded run" or "own CPU time". `shared`: least and largest share-aware expectation. `exact`: 1 +
-    run-queue wait / CPU time. `failed`: which assumptions did not hold, as sentences.
+    `reference`: "unloaded run", "own CPU time", or that "in parallel" (Times.alone_ns). `shared`: least and largest
+    share-aware expectation. `exact`: 1 + run-queue wait / CPU time; of several tasks, what they wait for others than
+    each other, over their CPU time in parallel. `failed`: which assumptions did not hold, as sentences.
     """
 
     factor: float
@@ -179,18 +186,27 @@ class Delay:
         return value
 
 
-UNLOADED, OWN_CPU = "unloaded run", "own CPU time"
+UNLOADED, OWN_CPU, PARALLEL_CPU = "unloaded run", "own CPU time", "own CPU time in parallel"
+
+
+def own_reference(times: Times) -> str:
+    """What its own CPU time as a reference is called."""
+    return OWN_CPU if times.width == 1.0 else PARALLEL_CPU
 
 
 def delay(times: Times, circumstances: Circumstances, reference: Times | None = None) -> Delay | None:
     """The delay of a run against `reference`, an unloaded one; None when there is neither that nor its CPU time."""
-    base_ns, name = (times.on_cpu_ns, OWN_CPU) if reference is None else (reference.wall_ns, UNLOADED)
+    queue, cpus = circumstances.queue, circumstances.cpus
+    alone = times.alone_ns(cpus)
+    base_ns, name = (alone, own_reference(times)) if reference is None else (reference.wall_ns, UNLOADED)
     if not base_ns:
         return None
-    queue, cpus = circumstances.queue, circumstances.cpus
-    expected = None if queue is None or not cpus else mund(queue, cpus)
+    circumstances = replace(circumstances, threads=max(circumstances.threads, times.ready))
+    expected = None if queue is None or not cpus else mund(queue, cpus, times.ready)
     exact = None
-    if times.wait_ns is not None and times.exec_ns:
+    if times.wait_ns is not None and alone and times.width > 1.0:
+        exact = ((times.on_cpu_ns or 0.0) + times.wait_ns) / times.width / alone
+    elif times.wait_ns is not None and times.exec_ns:
         exact = 1 + times.wait_ns / times.exec_ns
     elif times.wait_ns is not None and times.cpu_ns:
         exact = 1 + times.wait_ns / times.cpu_ns

@@ -55,7 +55,7 @@ def evidence(
     base = unloaded(found, table) if reference is None else reference
     kept = []
     for index, each in enumerate(found):
-        late, fall = each.delay(base), waterfall(each.times, base)
+        late, fall = each.delay(base), waterfall(each.times, base, each.around.cpus)
         if late is not None and fall is not None:
             kept.append((index, each, late, fall))
     if not kept:

@@ -51,7 +51,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One program on one machine. `reference_ns`: unloaded run, or mean own CPU time; `reference` says which.
+    """One program on one machine. `reference_ns`: unloaded run, or own CPU time; `reference` says which, as in Delay.
 
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
     delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from

@@ -130,7 +130,7 @@ def watched(
         run=run,
         load=load,
         delay=delay(times, around, reference),
-        waterfall=waterfall(times, reference),
+        waterfall=waterfall(times, reference, around.cpus),
         cpus=around.cpus,
         courses=courses(load, series),
         consumers=() if series is None else tuple(map(_consumer, series.consumers)),

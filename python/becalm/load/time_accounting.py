@@ -89,6 +89,35 @@ class Times:
             return self.tasks > 1
         return self.cpu_ns is not None and self.exec_ns is not None and self.cpu_ns > OTHERS_CPU * self.exec_ns + 1e6
 
+    @property
+    def width(self) -> float:
+        """Tasks at work at a time: task-seconds over wall time, one at least; 1 for a single thread."""
+        if not self.several:
+            return 1.0
+        spent = (self.on_cpu_ns or 0.0) + (self.wait_ns or 0.0) + (self.block_ns or 0.0)
+        return max(1.0, spent / self.wall_ns)
+
+    @property
+    def ready(self) -> float:
+        """Its own tasks on a CPU or ready for one, on average, one at least: what it adds to a run queue."""
+        if not self.several:
+            return 1.0
+        return max(1.0, ((self.on_cpu_ns or 0.0) + (self.wait_ns or 0.0)) / self.wall_ns)
+
+    def alone_ns(self, cpus: float | None) -> float | None:
+        """Wall time of its own work on `cpus` that nobody else wants, ns; None where its CPU time is unknown.
+
+        One thread takes its CPU time. Several tasks share theirs, as far as so many were at work at a time; what they
+        wait for each other, being more than there are CPUs, is part of it and no delay.
+        """
+        own, width = self.on_cpu_ns, self.width
+        if own is None or width == 1.0:
+            return own
+        beside = own / width
+        if not cpus or cpus >= width:
+            return beside
+        return beside + min((self.wait_ns or 0.0) / width, own / cpus - beside)
+
     def to_json(self) -> dict[str, Json]:
         """The fields by name."""
         return asdict(self)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from becalm.load.delay import OWN_CPU, UNLOADED
+from becalm.load.delay import UNLOADED, own_reference
 from becalm.load.time_accounting import Times
 from becalm.nouns.codec import Json, finite
 from becalm.values import dataclass
@@ -73,7 +73,7 @@ class Bar:
 class Waterfall:
     """All bars in the order of NAMES; those with a value add up to `wall_ns`.
 
-    `reference`: what the first bar is ("unloaded run", "own CPU time"). `refused` says in a sentence why no cause may
+    `reference`: what the first bar is (as in Delay). `refused` says in a sentence why no cause may
     be read from the bars; empty when one may. `parallel`: how many tasks were at work at a time, on average, when it
     was more than one thread.
     """
@@ -116,23 +116,22 @@ class _Terms:
     steal: float | None
 
 
-def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
+def waterfall(times: Times, reference: Times | None = None, cpus: float | None = None) -> Waterfall | None:
     """The bars of one run, or of the mean of several, against an unloaded one or else its own CPU time.
+
+    `cpus`: those that it may use; what more tasks than that wait for each other is part of its own CPU time's.
 
     None when there is no reference and no CPU time is known either.
     """
-    own = times.on_cpu_ns
-    base_ns = own if reference is None else reference.wall_ns
+    base_ns = times.alone_ns(cpus) if reference is None else reference.wall_ns
     if not base_ns:
         return None
-    width, usual_width = _width(times), 1.0 if reference is None else _width(reference)
-    if reference is None:
-        base_ns = base_ns / width
+    width, usual_width = times.width, 1.0 if reference is None else reference.width
     before = None if reference is None else _scaled(reference, usual_width)
     now = _scaled(times, width)
     terms = _Terms(
         slower=None if before is None else _less(now.on_cpu_ns, before.on_cpu_ns),
-        queue=now.wait_ns if before is None else _less(now.wait_ns, before.wait_ns),
+        queue=_beyond_own(now, base_ns) if before is None else _less(now.wait_ns, before.wait_ns),
         io=now.block_ns if before is None else _less(now.block_ns, before.block_ns),
         memory=None,
         steal=_stolen(times) if reference is None else _less(_stolen(times), _stolen(reference)),
@@ -157,21 +156,13 @@ def waterfall(times: Times, reference: Times | None = None) -> Waterfall | None:
             f"The parts add up to {-100 * (rest + slept) / times.wall_ns:.1f} % more than the run took: they are "
             "counted of something else than this run, so no cause is read from them."
         )
-    name = OWN_CPU if reference is None else UNLOADED
+    name = own_reference(times) if reference is None else UNLOADED
     return Waterfall(times.wall_ns, name, bars, refused, width if times.several else None, times.level)
 
 
 def _told(times: Times) -> float:
     """Time on the CPU, on the run queue and waiting for devices, as far as it is known."""
     return sum(each or 0.0 for each in (times.on_cpu_ns, times.wait_ns, times.block_ns))
-
-
-def _width(times: Times) -> float:
-    """Tasks at work at a time: task-seconds over wall time, one at least; 1 for a single thread."""
-    if not times.several:
-        return 1.0
-    spent = (times.on_cpu_ns or 0.0) + (times.wait_ns or 0.0) + (times.block_ns or 0.0)
-    return max(1.0, spent / times.wall_ns)
 
 
 def _scaled(times: Times, width: float) -> Times:
@@ -190,7 +181,12 @@ def _stolen(times: Times) -> float | None:
     """Time stolen from the run: of all that was stolen, its share of the time that programs ran."""
     if times.steal_ns is None or not times.busy_ns or times.on_cpu_ns is None:
         return None
-    return times.steal_ns * min(1.0, times.on_cpu_ns / times.busy_ns) / (_width(times))
+    return times.steal_ns * min(1.0, times.on_cpu_ns / times.busy_ns) / times.width
+
+
+def _beyond_own(now: Times, base_ns: float) -> float | None:
+    """Run-queue wait without what its own tasks wait for each other, which is in the reference."""
+    return None if now.wait_ns is None else max(0.0, now.wait_ns - (base_ns - (now.on_cpu_ns or 0.0)))
 
 
 def _less(now: float | None, before: float | None) -> float | None:

@@ -19,6 +19,7 @@ from becalm.tuning.exchange import SearchResult
 from becalm.tuning.trial_log import TrialLog
 from becalm.wording import tune as sentences
 from becalm.wording.findings import finding
+from becalm.wording.measurement import are, counted
 
 
 def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
@@ -76,13 +77,12 @@ def conclude_stored(document: Document) -> TuneVerdict:
     course.trials.extend(document.runs)
     tuned = replay(course)
     if tuned is None:
-        runs = len(document.runs)
+        runs = counted(len(document.runs), "run")
         if document.number is None:
-            raise UnfinishedError(
-                f"A search for settings that was not finished has no result; this one has {runs} runs."
-            )
+            raise UnfinishedError(f"A search for settings that was not finished has no result; this one has {runs}.")
         raise UnfinishedError(
-            f"Study {document.number} is a search for settings that was not finished; its {runs} runs are kept. "
+            f"Study {document.number} is a search for settings that was not finished; its {runs} "
+            f"{are(len(document.runs))} kept. "
             f"Continue it with becalm tune --resume {document.number}."
         )
     return conclude(course, tuned, document.number, document.noticed)

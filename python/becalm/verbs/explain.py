@@ -12,7 +12,7 @@ from becalm.errors import UsageError
 from becalm.load.background_load import Observed, observed, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.load.cpu_competition import circumstances
-from becalm.load.delay import OWN_CPU, UNLOADED, Circumstances
+from becalm.load.delay import OWN_CPU, Circumstances
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, Point, Spread
 from becalm.load.limits import beyond
@@ -207,8 +207,8 @@ def _case(shown: Evidence, designed: bool) -> Case:
         )
         for index, (each, late, fall) in enumerate(zip(shown.found, shown.delays, shown.waterfalls, strict=True))
     )
-    mean = pooled(shown.found).times
-    fall = waterfall(mean, shown.reference)
+    whole = pooled(shown.found)
+    fall = waterfall(whole.times, shown.reference, whole.around.cpus)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
     refused = "" if fall is None else fall.refused
     name, share = (None, None) if refused else bottleneck(bars, mean_delay(points, shown.runs))
@@ -218,7 +218,7 @@ def _case(shown: Evidence, designed: bool) -> Case:
         studies=tuple(sorted({each.study for each in shown.found})),
         runs=shown.runs,
         designed=designed,
-        reference=OWN_CPU if shown.reference is None else UNLOADED,
+        reference=OWN_CPU if fall is None else fall.reference,
         reference_ns=next((bar.ns or 0.0 for bar in bars if bar.name == REFERENCE), 0.0),
         points=points,
         attribution=shown.attribution,

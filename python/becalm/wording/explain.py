@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from becalm.load.attribution import Answer, Attribution, Share
 from becalm.load.background_load import CAUSES, MEASURES
+from becalm.load.delay import UNLOADED
 from becalm.load.explanation import Case, Explanation
 from becalm.load.waterfall import UNEXPLAINED
 from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, Shape
@@ -54,7 +55,7 @@ def case(found: Case) -> str:
 
 def _reference(found: Case) -> str:
     took = duration(found.reference_ns)
-    return f"unloaded {took}" if found.reference == "unloaded run" else f"own CPU time {took}"
+    return f"unloaded {took}" if found.reference == UNLOADED else f"{found.reference} {took}"
 
 
 def _named(found: Case, a: Attribution) -> str:

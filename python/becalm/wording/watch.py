@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from becalm.load.delay import OWN_CPU, Delay
+from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
 from becalm.wording.measurement import counted, duration, percent, signal_name
@@ -29,6 +29,14 @@ CAUSES = {
     STEAL: "time that the hypervisor gave to others",
 }
 """What a bar is called in a sentence."""
+
+
+BASES = {
+    UNLOADED: "the time of an unloaded run",
+    OWN_CPU: "its own CPU time",
+    PARALLEL_CPU: "what its own CPU time takes in parallel",
+}
+"""What a reference is called in a sentence."""
 
 
 def answer(found: Watched) -> str:
@@ -74,7 +82,7 @@ def _leads(bar: Bar, delay_ns: float) -> bool:
 
 def factor(found: Delay) -> str:
     """The delay factor with what it is measured by."""
-    base = "its own CPU time" if found.reference == OWN_CPU else "the time of an unloaded run"
+    base = BASES[found.reference]
     digits = 2 if found.factor < 10 else 1 if found.factor < 100 else 0
     times = f"{found.factor:,.{digits}f}"
     return f"{times} times {base}, {duration(found.reference_ns)}"

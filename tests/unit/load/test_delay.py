@@ -11,6 +11,7 @@ import pytest
 import becalm.load.delay as delay_module
 from becalm.load.delay import (
     OWN_CPU,
+    PARALLEL_CPU,
     UNLOADED,
     WEIGHTS,
     Circumstances,
@@ -118,6 +119,18 @@ def test_a_quota_and_other_waits_are_named():
     assert "quota" in delay(held, Circumstances(1, 1)).failed[0]
     asleep = Times(1, 400 * MS, cpu_ns=100 * MS, exec_ns=100 * MS, wait_ns=0)
     assert "Waiting for a CPU is not all" in delay(asleep, Circumstances(1, 1)).failed[0]
+
+
+def test_threads_are_measured_by_what_they_take_beside_each_other():
+    """Eight threads on two CPUs, alone and beside eight of others: never faster than what it is measured by."""
+    alone = Times(1, 200 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=1200 * MS, tasks=8, scope="tree")
+    found = delay(alone, Circumstances(8, 2, grouped=False))
+    assert (found.factor, found.reference) == (pytest.approx(1), PARALLEL_CPU)
+    assert (found.mund, found.exact, found.shared) == (1, pytest.approx(1), (pytest.approx(1), pytest.approx(1)))
+    beside = Times(1, 400 * MS, cpu_ns=400 * MS, exec_ns=400 * MS, wait_ns=2800 * MS, tasks=8, scope="tree")
+    found = delay(beside, Circumstances(16, 2, grouped=False))
+    assert (found.factor, found.failed) == (pytest.approx(2), ())
+    assert (found.mund, found.exact, found.shared) == (2, pytest.approx(2), (pytest.approx(2), pytest.approx(2)))
 
 
 def test_what_is_unknown_stays_unknown():

@@ -191,6 +191,31 @@ def test_several_threads_do_not_add_up_and_are_bounded_by_the_whole_of_their_wai
     assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(200 * MS)
 
 
+def test_threads_that_wait_for_each_other_are_not_delayed():
+    """Eight threads on two CPUs that nobody else wants: half of their CPU time is what they take, and no delay."""
+    alone = times(200, 400, wait_ns=1200, tasks=8, scope="tree")
+    assert alone.alone_ns(2) == pytest.approx(200 * MS)
+    found = waterfall(alone, None, 2)
+    assert (found.reference, found.parallel) == ("own CPU time in parallel", pytest.approx(8))
+    assert (found[REFERENCE].ns, found[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(0))
+    # Beside others they get half as much: the other half they wait for these.
+    slow = times(400, 400, wait_ns=2800, tasks=8, scope="tree")
+    found = waterfall(slow, None, 2)
+    assert (found[REFERENCE].ns, found[QUEUE].ns) == (pytest.approx(200 * MS), pytest.approx(200 * MS))
+    assert found.largest.name == QUEUE
+    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(400 * MS)
+
+
+def test_threads_that_mostly_sleep_take_no_more_than_they_were_ready():
+    asleep = times(200, 60, wait_ns=20, block_ns=1120, tasks=6, scope="tree")
+    found = waterfall(asleep, None, 2)
+    assert found[REFERENCE].ns == pytest.approx((60 + 20) / 6 * MS)
+    assert found[QUEUE].ns == pytest.approx(0)
+    assert sum(bar.ns or 0 for bar in found.bars) == pytest.approx(200 * MS)
+    assert asleep.alone_ns(None) == pytest.approx(10 * MS), "CPUs not known"
+    assert times(400, 400, wait_ns=0, tasks=2, scope="tree").alone_ns(2) == 400 * MS, "one after the other"
+
+
 def test_children_that_only_rusage_saw_make_it_not_exact():
     found = waterfall(times(200, 180, exec_ns=20, wait_ns=5))
     assert not found[QUEUE].exact

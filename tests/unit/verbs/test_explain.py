@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import html.parser
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -25,8 +26,8 @@ from becalm.report.explain import figures
 from becalm.report.explain.diagram import diagram
 from becalm.report.explain.html import page
 from becalm.report.explain.markdown import write
-from becalm.report.explain.scale import FIRST, SECOND, scale, value
-from becalm.report.explain.tables import beside
+from becalm.report.explain.scale import FIRST, SECOND, delayed_from, scale, value
+from becalm.report.explain.tables import beside, shapes
 from becalm.store import Store
 from becalm.verbs.explain import explain
 from becalm.verbs.load_experiment import load_experiment
@@ -183,6 +184,32 @@ def test_all_diagrams_are_on_one_scale(everything):
     assert (on.multipliers["queue"], on.multipliers["cpu"]) == (1, 1)
     drawn = [diagram(case, True, on).splitlines() for case in everything.cases]
     assert len({(lines[0][:4], lines[-1]) for lines in drawn}) == 1, "those of the terminal, too"
+
+
+def test_the_expectation_of_many_threads_begins_where_they_are_not_alone(everything):
+    case = next(case for case in everything.cases if case.machine == "vm" and case.attribution.cause == "CPU")
+    assert delayed_from(case) == pytest.approx(1)
+    points = tuple(
+        replace(each, queue=8 * each.delay.mund, cpus=2.0, delay=replace(each.delay, factor=each.delay.mund))
+        for each in case.points
+    )
+    threads = replace(case, points=points)
+    assert delayed_from(threads) == pytest.approx(4)
+    drawn = diagram(threads, True, scale([threads]))
+    assert drawn.count("o") >= 10
+    assert re.search(r"o[ :]*:", drawn), "the points lie on the curve"
+
+
+def test_an_interval_that_is_not_bounded_has_no_infinite_end(everything):
+    case = next(case for case in everything.cases if case.attribution.shapes)
+    name, found = next(iter(case.attribution.shapes.items()))
+    ends = [(-math.inf, math.inf), (-math.inf, 2.0), (-1.5, math.inf), (-1.5, 2.0)]
+    said = []
+    for low, high in ends:
+        shown = {name: replace(found, low=low, high=high, theil_sen=1.0)}
+        case = replace(case, attribution=replace(case.attribution, shapes=shown))
+        said.append(shapes(case).rows[0][3])
+    assert said == ["1 (interval not known)", "1 (at most 2)", "1 (at least -1.5)", "1 (-1.5 to 2)"]
 
 
 def test_multipliers_are_round_and_use_the_axis(everything):

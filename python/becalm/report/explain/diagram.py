@@ -4,7 +4,7 @@ upwards, on the scale of all programs and machines."""
 from __future__ import annotations
 
 from becalm.load.explanation import Case
-from becalm.report.explain.scale import Scale, value
+from becalm.report.explain.scale import Scale, delayed_from, value
 
 WIDTH, HEIGHT = 56, 12
 
@@ -24,10 +24,10 @@ def diagram(case: Case, plain: bool, on: Scale) -> str:
             cells[row][column] = mark
 
     dot, point, edge, floor = (":", "o", "|", "-") if plain else ("·", "●", "│", "─")
-    steps = 4 * WIDTH
+    steps, least = 4 * WIDTH, delayed_from(case)
     for step in range(steps + 1):
         queue = top * step / steps
-        put(max(1.0, queue), queue, dot)
+        put(max(1.0, queue / least), queue, dot)
     for delay, queue in points:
         put(delay, queue, point)
     margin = len(f"{top:.1f}")

@@ -16,7 +16,7 @@ from becalm.load.background_load import MEASURES
 from becalm.load.explanation import Case
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
-from becalm.report.explain.scale import LABELS, Scale, value
+from becalm.report.explain.scale import LABELS, Scale, delayed_from, value
 from becalm.stats.response_shape import NONE
 from becalm.wording.explain import shape
 from becalm.wording.measurement import counted, duration
@@ -56,7 +56,7 @@ def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
             )
             _fitted(axes, case, name, times, color)
         if "queue" in known:
-            _expected(axes, min(on.delay[1], on.top))
+            _expected(axes, delayed_from(case), on)
         axes.set_xlim(*on.delay)
         axes.set_ylim(0, on.top)
         axes.set_ylabel("load, times what is stated")
@@ -81,11 +81,12 @@ def _leads(case: Case, name: str) -> bool:
     return a.answer is Answer.NAMED and a.cause == cause
 
 
-def _expected(axes: Axes, most: float) -> None:
-    """max(1, r/n): up to one task a CPU no delay, then as many times as there are tasks."""
+def _expected(axes: Axes, least: float, on: Scale) -> None:
+    """max(1, r/n): up to one task a CPU (`least`, of more tasks of its own) no delay, then in proportion."""
+    most = min(on.delay[1], on.top / least)
     axes.plot(
         [1.0, 1.0, most],
-        [0.0, 1.0, most],
+        [0.0, least, least * most],
         color=INK,
         linewidth=1.1,
         linestyle=(0, (4, 3)),

@@ -5,7 +5,7 @@ and keeps both axes the same throughout. The run queue over CPUs and the use of 
 task a CPU, and all CPUs); what has another unit is multiplied by 1, 2 or 5 times a power of ten so that its largest
 value of all stays within the axis. A measure that was always zero is drawn at zero; one that is not known is named so.
 
-Public: Scale, scale, value, FIRST, SECOND, LABELS.
+Public: Scale, scale, delayed_from, value, FIRST, SECOND, LABELS.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from becalm.load.background_load import USED
 from becalm.load.explanation import Case, Point
@@ -55,6 +56,17 @@ def value(point: Point, name: str) -> float | None:
     if name == "queue":
         return None if point.queue is None or not point.cpus else point.queue / point.cpus
     return point.measures.get(USED if name == "cpu" else name)
+
+
+def delayed_from(case: Case) -> float:
+    """Run queue over CPUs from which on a delay is expected: 1; more where the program's own tasks are more than the
+    CPUs, as many as they are to a CPU."""
+    late = [
+        queue / point.delay.mund
+        for point in case.points
+        if point.delay.mund and point.delay.mund > 1 and (queue := value(point, "queue")) is not None
+    ]
+    return max(1.0, median(late)) if late else 1.0
 
 
 def scale(cases: Sequence[Case]) -> Scale:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from becalm.load.delay import PARALLEL_CPU, Delay
 from becalm.load.explanation import Bottleneck, Case, Explanation
 from becalm.load.metrics import find
 from becalm.load.waterfall import REFERENCE
@@ -81,7 +83,7 @@ def shapes(case: Case) -> Table:
             TITLES[name],
             shape(name, found),
             f"{coefficients.get(name, 0.0):.3g}",
-            f"{found.theil_sen:.3g} ({found.low:.3g} to {found.high:.3g})",
+            f"{found.theil_sen:.3g} ({_between(found.low, found.high)})",
             f"{found.rho:+.2f}",
         )
         for name, found in (a.shapes or {}).items()
@@ -96,6 +98,15 @@ def shapes(case: Case) -> Table:
         f"max(1, r/n) - 1: a fit of 1 is as expected. Theil-Sen's slope with 95 %; Spearman's correlation.{left}"
     )
     return Table("Shapes", ("measure", "shape", "fit", "slope", "correlation"), rows, (2, 3, 4), note)
+
+
+def _between(low: float, high: float) -> str:
+    """An interval, of which an end that so few different loads do not bound is not known."""
+    if math.isinf(low) and math.isinf(high):
+        return "interval not known"
+    if math.isinf(low) or math.isinf(high):
+        return f"at most {high:.3g}" if math.isinf(low) else f"at least {low:.3g}"
+    return f"{low:.3g} to {high:.3g}"
 
 
 def bars(case: Case) -> Table:
@@ -123,13 +134,19 @@ def delays(case: Case) -> Table:
         _spread("expected of the run queue, max(1, r/n)", [each.mund for each in late if each.mund is not None]),
         _spread("with fair shares of groups, at least", [low for low, _ in ends]),
         _spread("with fair shares of groups, at most", [high for _, high in ends]),
-        _spread("counted, 1 + wait / CPU time", [each.exact for each in late if each.exact is not None]),
+        _spread(_counting(late), [each.exact for each in late if each.exact is not None]),
     ]
     failed = Counter(re.sub(r"\d+(\.\d+)?", "…", said) for each in late for said in each.failed)
     note = " ".join(
         f"In {count:,} of {len(late):,}: {said}" for said, count in failed.most_common(2) if "…" not in said
     )
     return Table(DELAYS, ("", "mean", "least", "most"), tuple(r for r in rows if r), (1, 2, 3), note)
+
+
+def _counting(late: Sequence[Delay]) -> str:
+    """How the wait for a CPU was counted; of several tasks it cannot all be told from what they wait for each other."""
+    parallel = any(each.reference == PARALLEL_CPU for each in late)
+    return "estimated, 1 + wait for others / CPU time" if parallel else "counted, 1 + wait / CPU time"
 
 
 def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from becalm.load.delay import OWN_CPU
+from becalm.load.delay import PARALLEL_CPU, UNLOADED
 from becalm.load.metrics import MEASURES, Unit, find
 from becalm.load.run_report import Course, Watched
 from becalm.load.waterfall import Bar, Waterfall
@@ -21,18 +21,21 @@ def delays(found: Watched) -> Table | None:
     if delay is None:
         return None
     load = found.load
-    base = "own CPU time" if delay.reference == OWN_CPU else "time of an unloaded run"
+    base = "time of an unloaded run" if delay.reference == UNLOADED else delay.reference
     rows = [("observed", f"{delay.factor:.2f}", f"wall time / {base}")]
     queue, cpus = None if load is None else load.queue, found.cpus
+    parallel = found.waterfall is not None and (found.waterfall.parallel or 1.0) > 1
     why = "run queue not known"
     if queue is not None and cpus is not None:
-        why = f"run queue of {queue:.2f} on {counted(round(cpus), 'CPU')}, equal shares"
+        own = ", its own tasks in it," if parallel else ""
+        why = f"run queue of {queue:.2f}{own} on {counted(round(cpus), 'CPU')}, equal shares"
     rows.append(("expected (Mund)", _factor(delay.mund), why))
     if delay.shared is not None:
         low, high = delay.shared
         span = _factor(low) if high - low < 0.005 else f"{_factor(low)} to {_factor(high)}"
         rows.append(("expected (shares)", span, "by nice, groups and quota"))
-    rows.append(("from the run queue", _factor(delay.exact), "1 + run-queue wait / CPU time, counted"))
+    counting = f"1 + wait for others / {PARALLEL_CPU}" if parallel else "1 + run-queue wait / CPU time, counted"
+    rows.append(("from the run queue", _factor(delay.exact), counting))
     return Table(DELAY, ("", "", ""), tuple(rows), (1,), " ".join(delay.failed))
 
 
