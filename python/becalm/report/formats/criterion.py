@@ -8,6 +8,8 @@ beside it has the benchmark's name. Criterion documents neither as stable; this 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
 
 LAST = "new"
 """Criterion's name of the last run."""
+
+BARREN = 10_000
+"""So many directories in a row without any result are not Criterion's; a benchmark has about five."""
 
 
 def recognises(value: Any) -> bool:
@@ -40,9 +45,10 @@ def directory(text: str) -> tuple[Path, str] | None:
 def read_directory(path: Path, baseline: str) -> list[Document]:
     """All benchmarks of a baseline below a directory as one study. Raises UsageError."""
     # A directory `report` holds pages; of a group it is beside its benchmarks.
-    files = sorted(each for each in path.rglob("sample.json") if each.parent.name == baseline)
+    samples = list(_samples(path))
+    files = sorted(each for each in samples if each.parent.name == baseline)
     if not files:
-        others = sorted({each.parent.name for each in path.rglob("sample.json")})
+        others = sorted({each.parent.name for each in samples})
         known = f" It has {', '.join(others)}: write {path}@{others[0]}." if others else ""
         raise UsageError(f"{path} holds no results of Criterion called {baseline!r}.{known}")
     found = []
@@ -56,6 +62,31 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
         return study_of(found, "Criterion")
     except ValueError as error:
         raise UsageError(f"{path} looks like Criterion's, but cannot be read: {error}.") from None
+
+
+def _samples(path: Path) -> Iterator[Path]:
+    """All `sample.json` below a directory. Raises UsageError where one cannot be looked into, or it is no such tree."""
+
+    def failed(error: OSError) -> None:
+        # What is gone by now held nothing that stays; what may not be read could hold results, which would be left out.
+        if not isinstance(error, FileNotFoundError):
+            raise UsageError(
+                f"{error.filename} cannot be read ({error.strerror}): results of Criterion below {path} would be left "
+                "out. Name the directory target/criterion itself."
+            )
+
+    barren = 0
+    for where, below, files in os.walk(path, onerror=failed):
+        below.sort()
+        barren += 1
+        if "sample.json" in files:
+            barren = 0
+            yield Path(where, "sample.json")
+        elif barren > BARREN:
+            raise UsageError(
+                f"{path} is no directory of Criterion's: {BARREN:,} directories in a row have no results. "
+                "Name the directory target/criterion itself."
+            )
 
 
 def _name(sample: Path) -> str:
