@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,14 +19,19 @@ import becalm
 KERNEL = "kernel"
 """The kind of program whose names are offered."""
 
+SCHEDULERS = {"sim:cfs": "a simulated scheduler", "sim:eevdf": "a simulated scheduler"}
+"""Hosts of `simulate`."""
+
 HOSTS = {
     "local": "this machine",
     "ssh://": "another machine",
     "guest:": "a virtual machine with another kernel",
-    "sim:cfs": "a simulated scheduler",
-    "sim:eevdf": "a simulated scheduler",
+    **SCHEDULERS,
 }
 """Kinds of hosts as they are begun to be typed."""
+
+MACHINES = Path(becalm.__file__).parent / "hosts/simulated/machines"
+"""Simulated machines that come with becalm, one a file."""
 
 NEWEST = 50
 """Studies whose numbers are offered."""
@@ -85,8 +91,21 @@ def methods(incomplete: str) -> Items:
 
 
 def hosts(incomplete: str) -> Items:
-    """Names that `becalm host` knows, and beginnings of the other kinds."""
-    return _begun([*((each.name, each.url) for each in becalm.list_hosts()), *HOSTS.items()], incomplete)
+    """Names that `becalm host` knows, and beginnings of the other kinds; from `sim` on, simulated machines."""
+    found = [*((each.name, each.url) for each in becalm.list_hosts()), *HOSTS.items()]
+    if incomplete.startswith("sim"):
+        found += [(f"sim:{path.stem}", "a simulated machine") for path in sorted(MACHINES.glob("*.toml"))]
+    return _begun(found, incomplete)
+
+
+def schedulers(incomplete: str) -> Items:
+    """Hosts of `simulate`."""
+    return _begun(SCHEDULERS.items(), incomplete)
+
+
+def simulated(incomplete: str) -> Items:
+    """What a simulated scheduler runs, as the first word; files with their ending."""
+    return [] if _typed("command") else [*files(incomplete), *_begun(SIMULATED.items(), incomplete)]
 
 
 def known_hosts(incomplete: str) -> Items:
@@ -182,6 +201,16 @@ def revisions(incomplete: str) -> Items:
     return _begun(((each, None) for each in ("HEAD", *found)), incomplete)
 
 
+SIMULATED = {
+    "hackbench": "groups of tasks that pass messages",
+    "spin": "a task that computes",
+    "pipeline:": "items that go from stage to stage, a task each",
+    "requests:": "clients that think, ask, and wait for the answer of one of the servers",
+    "spinners:": "tasks that compute and do nothing else",
+    "phases:": "tasks that compute and sleep in turn",
+}
+"""Programs of a simulated scheduler."""
+
 _METAVARS: dict[str, Callable[[str], Items]] = {
     "KNOB": knobs,
     "HOST": hosts,
@@ -223,8 +252,36 @@ _WORDS = {
     "--rules": ("rise", "published", "adaptive", "cusum"),
     "--by": ("perf", "bpf"),
     "--events": ("llc", "faults", "ws_turnover"),
+    "--llc": ("same", "other"),
+    "--timer": (
+        *("barrier", "fenced", "bare", "clock_gettime", "clock_gettime call", "Instant", "cycles"),
+        *("PAPI_get_real_nsec", "PAPI_get_real_cyc", "PAPI_read"),
+    ),
+    "--export": ("taskset", "systemd", "kubernetes"),
 }
 """Of options that take one of a few words, as their help says."""
+
+PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "modlp", "linux", "random")
+"""Methods of `place`. Their table is loaded with scipy, which no shell waits for."""
+
+AVERAGED = ("degradation", "slowdown")
+"""Objectives of `place`."""
+
+PUBLISHED = ("gcc", "lbm", "mcf", "milc", "povray", "gamess", "namd", "gobmk", "libquantum")
+"""Tasks of `place simulate`, unless it is given other programs."""
+
+
+def _words(found: Iterable[str]) -> Callable[[str], Items]:
+    def offered(incomplete: str) -> Items:
+        return _begun(((each, None) for each in found), incomplete)
+
+    return offered
+
+
+def tasks(incomplete: str) -> Items:
+    """Tasks of `place simulate`."""
+    return [] if _typed("programs") else _words(PUBLISHED)(incomplete)
+
 
 _ARGUMENTS: dict[str, Callable[[str], Items]] = {
     "study": studies,
@@ -249,6 +306,13 @@ _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("tune", "method"): methods,
     ("compare", "commands"): compared,
     ("place", "reference"): studies_and_files,
+    ("place", "method"): _words(PLACEMENTS),
+    ("place", "objective"): _words(AVERAGED),
+    ("simulate", "methods"): _words(PLACEMENTS),
+    ("simulate", "objective"): _words(AVERAGED),
+    ("simulate", "tasks"): tasks,
+    ("simulate", "host"): schedulers,
+    ("simulate", "command"): simulated,
 }
 """Of parameters of one verb."""
 
@@ -264,5 +328,5 @@ def of(verb: str | None, parameter: click.Parameter) -> Callable[[str], Items] |
         if flag in _FLAGS:
             return _FLAGS[flag]
         if flag in _WORDS:
-            return lambda incomplete: _begun(((each, None) for each in _WORDS[flag]), incomplete)
+            return _words(_WORDS[flag])
     return _METAVARS.get((parameter.metavar or "").partition("[")[0])

@@ -10,8 +10,6 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
-from becalm.report import placement_trials
-from becalm.report.terminal import console
 from becalm.units import duration_ns
 
 
@@ -182,6 +180,10 @@ def command_place(
 
 
 def _show(found: Any, as_json: bool, markdown: bool, plain: bool) -> None:
+    # numpy and rich: no shell waits for them.
+    from becalm.report import placement_trials
+    from becalm.report.terminal import console
+
     if as_json:
         value = found.to_json()
         output.print_json(value["kind"], value)

@@ -14,8 +14,14 @@ from becalm.cli import candidates
 from becalm.cli.candidates import knobs, settings
 from becalm.cli.completion import Offered, offer, script
 from becalm.cli.main import becalm
+from becalm.hosts.simulated.machine import names
+from becalm.hosts.simulated.scheduler import patterns
 from becalm.nouns import tables
 from becalm.nouns.knob import catalogue
+from becalm.nouns.placement import Objective
+from becalm.placement import METHODS
+from becalm.placement.model import published
+from becalm.report.placement_export import FORMS
 
 
 def values(found):
@@ -64,7 +70,18 @@ def bash(*words):
         (("becalm", "run", "kernel:"), [row.name for row in tables.built_in_kernels()]),
         (("becalm", "compare", "kernel:chase", "kernel:tri"), ["triad"]),
         (("becalm", "run", ""), []),
-        (("becalm", "run", "--host", "sim:e"), ["eevdf"]),
+        (("becalm", "run", "--host", "sim:e"), ["eevdf", "e"]),
+        (("becalm", "simulate", "--host", ""), ["sim:cfs", "sim:eevdf"]),
+        (("becalm", "simulate", "--", "sp"), ["spin", "spinners:"]),
+        (("becalm", "simulate", "--", "spin", ""), []),
+        (("becalm", "clock", "--timer", "barr"), ["barrier"]),
+        (("becalm", "place", "--method", "s"), ["swap", "svm"]),
+        (("becalm", "place", "--export", "s"), ["systemd"]),
+        (("becalm", "place", "--objective", ""), ["degradation", "slowdown"]),
+        (("becalm", "place", "simulate", "--method", "op"), ["optimal"]),
+        (("becalm", "place", "simulate", "gcc", "li"), ["libquantum"]),
+        (("becalm", "place", "simulate", "--programs", "own.toml", "li"), []),
+        (("becalm", "migrate", "auto", "--llc", "o"), ["other"]),
         (("becalm", "apply", "pyp"), ["pyperf"]),
         (("becalm", "knobs", "--host", "lo"), ["local"]),
         (("becalm", "tune", "--method", "ra"), [row.name for row in api.search_methods() if row.name.startswith("ra")]),
@@ -91,8 +108,8 @@ def leaves(command, name=""):
 
 NO_CANDIDATES = {
     "", "CODES", "N", "SHARE", "DURATION", "SIZE", "TEXT", "CMD", "LIST", "NAME", "WORD", "URL", "TIME", "K=V", "CPUS",
-    "SPEC", "RULE", "SOURCE", "A B", "OLD=NEW", "NAME=VALUE", "NAME=VALUES", "NAME=PID", "FORM", "all|NAME", "MODEL",
-    "POWER", "NAME=GOAL", "NAME=RANGE", "KIND", "E=ABCD", "same|other", "TIMES|DURATION", "NAME=NUMBER,…", "N|NAME",
+    "SPEC", "RULE", "SOURCE", "A B", "OLD=NEW", "NAME=VALUE", "NAME=VALUES", "NAME=PID", "all|NAME", "MODEL",
+    "POWER", "NAME=GOAL", "NAME=RANGE", "KIND", "E=ABCD", "TIMES|DURATION", "NAME=NUMBER,…", "N|NAME",
 }  # fmt: skip
 """What stands for values that cannot be listed; those of one option that can are found by its name."""
 
@@ -120,6 +137,20 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
         if isinstance(each, click.Argument) and candidates.of(verb, each) is None
     }
     assert lacking == free
+
+
+def test_words_that_are_offered_are_those_of_their_tables():
+    assert list(candidates.PLACEMENTS) == [row.name for row in METHODS]
+    assert list(candidates.AVERAGED) == [each.value for each in Objective]
+    assert list(candidates.PUBLISHED) == [each.name for each in published().programs]
+    assert list(candidates._WORDS["--export"]) == list(FORMS)
+    assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]
+    with pytest.raises(api.UsageError) as refused:
+        api.clock(timers=("none",))
+    assert str(refused.value).partition("there are: ")[2] == ", ".join(candidates._WORDS["--timer"]) + "."
+    machines = [path.stem for path in candidates.MACHINES.glob("*.toml")]
+    assert sorted(machines) == names()
+    assert [each for each in values(candidates.hosts("sim:")) if each[4:] in machines] != []
 
 
 @pytest.fixture
@@ -188,7 +219,14 @@ def test_nothing_heavy_is_imported_to_complete_a_word(tmp_path, monkeypatch):
         "atexit.register(lambda: print(sorted(heavy & set(sys.modules))))\n"
         "from becalm.cli.main import main\nmain()"
     )
-    for line in ("run --set swapp", "apply pyp", "run --host s", "compare --stored 1", "history --baseline v"):
+    for line in (
+        "run --set swapp",
+        "apply pyp",
+        "run --host sim:",
+        "place --method s",
+        "compare --stored 1",
+        "history --baseline v",
+    ):
         line = f"becalm {line}"
         asked = code.format(str(line.count(" ")), line)
         ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
@@ -209,6 +247,10 @@ def test_a_shell_at_a_terminal_completes_what_is_typed(shell, sittings, tmp_path
         ("becalm knobs swappi", "becalm knobs swappiness "),
         ("becalm apply --set transparent_hugepages=mad", "becalm apply --set transparent_hugepages=madvise "),
         ("becalm history par", "becalm history parser "),
+        ("becalm clock --timer barr", "becalm clock --timer barrier "),
+        ("becalm place --method swa", "becalm place --method swap "),
+        ("becalm simulate --host sim:eev", "becalm simulate --host sim:eevdf "),
+        ("becalm run --host sim:laptop", "becalm run --host sim:laptop-a "),
         (f"becalm suite {tmp_path}/sources/only", f"becalm suite {tmp_path}/sources/only-one.toml "),
     ):
         assert completed(shell, line, path, tmp_path / "bin").rstrip() == expected.rstrip()
