@@ -320,6 +320,7 @@ impl Session {
         if keep {
             self.machine.keep(given)?;
         }
+        let changes = self.machine.done(&settings.changes, changes);
         let remarks = std::mem::take(&mut self.machine.remarks);
         let Changes { lasting, .. } = &settings.changes;
         Ok(json!({"changes": changes, "remarks": remarks, "lasting": lasting, "took_ns": took_ns}))

@@ -21,6 +21,8 @@ from tests.needs import need
 
 import becalm
 from becalm.hosts.agent import agent_path
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
 from becalm.store import Store
 
 pytestmark = [
@@ -85,6 +87,20 @@ def runs(marker):
             if marker.encode() in path.read_bytes():
                 found.append(path)
     return found
+
+
+def test_what_is_said_to_have_changed_has(as_before):
+    done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
+    try:
+        places = {each.place: each.now for each in becalm.status().places}
+        assert any(each.changes for each in done.changes)
+        for each in done.changes:
+            assert (places.get(each.place) == each.after) == each.changes, each.place
+        # An interrupt that the kernel keeps where it is has not changed, and one on its way back had its old mask.
+        known = {each.place: each.original for each in becalm.status().places}
+        assert all(each.before == known[each.place] for each in done.changes if each.changes)
+    finally:
+        becalm.reset()
 
 
 def test_a_setting_is_on_for_a_program_and_off_afterwards(as_before):

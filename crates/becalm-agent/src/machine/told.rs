@@ -36,6 +36,27 @@ impl Machine {
         changes.writes.iter().map(step).collect()
     }
 
+    /// What came of what was planned: a place that refused its value has not changed, and an interrupt that was on its
+    /// way back when it was asked for has the mask that it had before becalm, not the one that brings it back.
+    pub fn done(&self, changes: &Changes, mut planned: Value) -> Value {
+        let recorded = journal::load(&self.tree).ok().flatten();
+        let entries = recorded.map_or(Vec::new(), |recorded| recorded.entries);
+        for (change, step) in changes.writes.iter().zip(planned.as_array_mut().into_iter().flatten()) {
+            let (Ok(now), Some(before)) = (change.place.read(&self.tree), step["from"].as_str()) else {
+                continue;
+            };
+            if change.place.agree(&now, before) && !change.place.agree(&now, &change.value) {
+                step["changes"] = false.into();
+            }
+            if change.place.irq().is_some() {
+                if let Some(entry) = entries.iter().find(|entry| entry.place == change.place) {
+                    step["from"] = entry.original.clone().into();
+                }
+            }
+        }
+        planned
+    }
+
     /// Who has set what, and when.
     pub fn status(&self) -> Result<Value, Failure> {
         let note = journal::noted(&self.tree);
