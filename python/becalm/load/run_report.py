@@ -10,7 +10,7 @@ Public: Course, Interrupter, Watched, watched, plain_reference, courses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from becalm._version import VERSION
@@ -58,7 +58,9 @@ class Watched:
 
     `cpus`: those that it may use, on which what is expected of a run queue rests. `study`: its number in the store;
     None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time of observing over
-    the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out.
+    the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`: those of this run;
+    `kept`: those that were on before, and still. `emulated`: why its times are not those of a real processor; empty
+    where they are.
     """
 
     study: int | None
@@ -78,6 +80,9 @@ class Watched:
     samples: int = 0
     dropped: int = 0
     skipped: int = 0
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    emulated: str = ""
     sentence: str = ""
 
     @property

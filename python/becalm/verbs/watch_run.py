@@ -90,16 +90,19 @@ def conclude(document: Document) -> Watched:
     run = document.runs[0]
     load = next((each for each in document.loads if each.first <= run.seq <= each.last), None)
     series = next((each for each in document.series if each.first <= run.seq <= each.last), None)
+    options = WatchOptions.from_json(document.study.options)
+    settings = document.study.settings[run.settings]
     found = watched(
         run,
         load,
         series,
-        circumstances(load, document.study.settings[run.settings], document.facts),
-        reference=_reference(WatchOptions.from_json(document.study.options).unloaded, run),
+        circumstances(load, settings, document.facts),
+        reference=_reference(options.unloaded, run),
         program=measurement.short([document.study.workloads[run.workload].name])[0],
         host=document.study.host,
         study=document.number,
     )
+    found = replace(found, settings=settings.to_json(), kept=options.kept.to_json(), emulated=options.emulated)
     return replace(found, sentence=sentences.answer(found))
 
 

@@ -29,11 +29,11 @@ def emulated(program: str, n: Numbers) -> str:
     return f"Times on this host are emulated ({n['reason']}): they say nothing about a real processor."
 
 
-def settings(program: str, n: Numbers) -> str:
+def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
     """What was set while programs ran."""
     said = []
     if n["settings"]:
-        said.append(f"Settings of these runs: {_pairs(n['settings'])}.")
+        said.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
     if n["kept"]:
         said.append(f"On before, by `becalm apply`, and still: {_pairs(n['kept'])}.")
     return " ".join(said)

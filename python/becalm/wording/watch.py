@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
+from becalm.wording import study_findings
 from becalm.wording.measurement import counted, duration, percent, signal_name
 
 SMALL = 0.02
@@ -41,7 +42,15 @@ BASES = {
 
 def answer(found: Watched) -> str:
     """How long the run took, how much longer than it should have, and what most of that was; a line a statement."""
-    return "\n".join(_lines(found))
+    return "\n".join([*_lines(found), *_around(found)])
+
+
+def _around(found: Watched) -> Iterator[str]:
+    """On what the times rest."""
+    if found.emulated:
+        yield study_findings.emulated("", {"reason": found.emulated})
+    if found.settings or found.kept:
+        yield study_findings.settings("", {"settings": found.settings, "kept": found.kept}, "this run")
 
 
 def _lines(found: Watched) -> Iterator[str]:

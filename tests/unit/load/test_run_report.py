@@ -210,6 +210,21 @@ def test_a_stored_run_is_said_the_same_of():
         conclude(document(runs=[]))
 
 
+def test_what_was_set_and_that_times_are_emulated_is_said():
+    options = {"kept": {"swappiness": 10}, "emulated": "QEMU without KVM"}
+    study = replace(document().study, settings=(Settings.of({"nice": -5}),), options=options)
+    found = conclude(document(study=study))
+    said = "Settings of this run: nice=-5. On before, by `becalm apply`, and still: swappiness=10."
+    assert found.sentence.splitlines()[-1] == said
+    assert said in " ".join(text(found).split())
+    assert "nice=-5" in html.page(found)
+    assert "nice=-5" in markdown.write(found)
+    assert "are emulated (QEMU without KVM)" in found.sentence
+    assert found.to_json()["settings"] == {"nice": -5}
+    assert found.to_json()["kept"] == {"swappiness": 10}
+    assert "Settings" not in conclude(document()).sentence
+
+
 def test_markdown_is_tables_that_hold_together():
     hostile = replace(make(), program="a|b`c")
     text = markdown.write(replace(hostile, sentence=sentences.answer(hostile)))
