@@ -6,7 +6,6 @@ import difflib
 import errno
 import gc
 import importlib
-import io
 import os
 import sys
 import traceback
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from becalm._version import VERSION
-from becalm.cli import one_thread
+from becalm.cli import letters, one_thread
 from becalm.cli.echo import echo
 from becalm.cli.habits import meant
 from becalm.errors import BecalmError, StoreError
@@ -126,10 +125,7 @@ def main() -> NoReturn:
     """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
     gc.set_threshold(GARBAGE)
     one_thread.ask()
-    for stream in (sys.stdout, sys.stderr):
-        # Where the locale's encoding lacks a letter, it is written out; a report is no reason for a stack trace.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    letters.write_out(sys.stdout, sys.stderr)
     if "_BECALM_COMPLETE" in os.environ:
         importlib.import_module("becalm.cli.completion")
     try:

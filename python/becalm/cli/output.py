@@ -18,13 +18,22 @@ import click
 import becalm
 from becalm._version import SCHEMA, VERSION
 from becalm.cli.echo import echo
+from becalm.cli.letters import write_out
 from becalm.errors import UsageError
 from becalm.values import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/reference/json.md).")
-plain = click.option("--plain", is_flag=True, help="Plain ASCII output, without colours.")
+
+
+def _ascii(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    if value:
+        write_out(sys.stdout, sys.stderr, encoding="ascii")
+    return value
+
+
+plain = click.option("--plain", is_flag=True, callback=_ascii, help="Plain ASCII output, without colours.")
 quiet = click.option("--quiet", is_flag=True, help="Print the verdict only.")
 markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
 report = click.option("--report", metavar="FILE", help="Write the report there, too: .html, .md or .json.")

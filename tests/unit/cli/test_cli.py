@@ -129,7 +129,7 @@ def test_compare_prints_a_verdict_and_json(home):
     assert plain.returncode == 0
     assert "spin 21ms is" in plain.stdout
     assert "% slower than spin 20ms" in plain.stdout
-    assert plain.stdout.isascii() or "…" in plain.stdout
+    assert plain.stdout.isascii()
     quiet = command(*arguments, "--quiet")
     assert len(quiet.stdout.splitlines()) == 1
     value = json.loads(command(*arguments, "--json").stdout)
@@ -274,6 +274,11 @@ def test_a_locale_without_letters_is_no_reason_for_a_stack_trace(home):
     assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
     assert "spin 20ms takes" in found.stdout
+    assert "ms +- " in found.stdout
+    assert "\\x" not in found.stdout
+    command("run", *SIM, "--runs", "3", "--name", "café ± 1", "spin 20ms")
+    assert "caf\\xe9 +- 1" in command("show", "--plain").stdout
+    assert "caf\\xe9 +- 1" in command("list", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="").stdout
 
 
 def test_help_installs_nothing(home):
