@@ -17,10 +17,42 @@ from rich.text import Text
 
 from becalm.report.table import Table as Cells
 from becalm.report.table import explained
-from becalm.wording.printable import distinct
+from becalm.wording.printable import cut, distinct
 
 LEAST = 16
 """Characters that a name keeps."""
+
+
+SEVERAL = 10
+"""Characters that each of several names in one cell keeps."""
+
+BETWEEN = " | "
+
+
+class Names(Text):
+    """Several names in one cell, of which each is cut; those that there is no room for are counted."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(BETWEEN.join(names))
+        self.names = tuple(names)
+
+    def within(self, width: int) -> str:
+        """The names in so many characters."""
+        for count in range(len(self.names), 1, -1):
+            rest = f"{BETWEEN}{len(self.names) - count} more" if count < len(self.names) else ""
+            room = width - len(rest) - len(BETWEEN) * (count - 1)
+            if room >= sum(min(cell_len(each), SEVERAL) for each in self.names[:count]):
+                return BETWEEN.join(_shared(self.names[:count], room)) + rest
+        rest = f"{BETWEEN}{len(self.names) - 1} more" if len(self.names) > 1 else ""
+        return cut(self.names[0], max(1, width - len(rest))) + rest
+
+
+def _shared(names: Sequence[str], room: int) -> Sequence[str]:
+    """Names in so much room together: long ones have what short ones leave."""
+    most = room
+    while sum(min(cell_len(each), most) for each in names) > room:
+        most -= 1
+    return distinct(names, most)
 
 
 class Fitted:
@@ -106,7 +138,10 @@ def _width(table: Table, index: int) -> int:
 def _cut(cells: Sequence[RenderableType], width: int) -> list[RenderableType]:
     """Names of `width` characters, different where they were."""
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
-    short = distinct(texts, width)
+    short = distinct(
+        [cell.within(width) if isinstance(cell, Names) else text for cell, text in zip(cells, texts, strict=True)],
+        width,
+    )
     return [
         cell if text == made else Text(made, cell.style) if isinstance(cell, Text) else made
         for cell, text, made in zip(cells, texts, short, strict=True)

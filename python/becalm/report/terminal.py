@@ -16,14 +16,17 @@ from rich.text import Text
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Finding, Interval, Place, Summary, Verdict
 from becalm.report import shown
-from becalm.report.fitted import Fitted
+from becalm.report.fitted import Fitted, Names
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
-from becalm.wording.printable import printable
+from becalm.wording.printable import distinct, printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
+
+PICTURED = 24
+"""Columns of a name beside its interval."""
 
 
 def style(d: Difference) -> str:
@@ -175,16 +178,17 @@ def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) 
 
     bar, left, right, point, zero = ("-", "|", "|", "o", ":") if plain else ("─", "├", "┤", "●", "┊")
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=24)
     table.add_column(no_wrap=True)
-    for d in known:
+    table.add_column(no_wrap=True)
+    names = distinct([d.name for d in known], PICTURED)
+    for name, d in zip(names, known, strict=True):
         cells = [" "] * width
         cells[at(0.0)] = zero
         for index in range(at(d.low), at(d.high) + 1):
             cells[index] = bar
         cells[at(d.low)], cells[at(d.high)] = left, right
         cells[at(d.estimate)] = point
-        table.add_row(d.name, "".join(cells).rstrip(), style=None if plain else style(d).removeprefix("bold "))
+        table.add_row(name, "".join(cells).rstrip(), style=None if plain else style(d).removeprefix("bold "))
     axis = [" "] * (width + 8)
     labels = (
         (0.0, "0"),
@@ -315,7 +319,7 @@ def listing(studies: Sequence[StoredStudy]) -> RenderableType:
     table.add_column("runs", justify="right", no_wrap=True, min_width=7)
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     for each in studies:
-        what = each.study.title or " | ".join(workload.name for workload in each.study.workloads)
-        shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Text(what)
+        what = (each.study.title,) if each.study.title else [workload.name for workload in each.study.workloads]
+        shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Names(what)
         table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
     return Fitted(table, (4,), (1,))

@@ -44,8 +44,8 @@ def _limit(measure: str, most: float) -> str:
 def no_load(program: str, n: Numbers) -> str:
     """A study that explains nothing."""
     return (
-        f"Study {n['study']} has no record of load: it was made with --no-load, by an older becalm or by another tool. "
-        "Measure again to explain: becalm run -- COMMAND, then becalm explain."
+        f"Study {n['study']} has no record of load: it was made with --no-load, on a simulated machine, by an older "
+        "becalm or by another tool. Measure again to explain: becalm run -- COMMAND, then becalm explain."
     )
 
 

@@ -16,7 +16,7 @@ from becalm.nouns.survey import PeerGroup, Row, SurveyResult
 from becalm.nouns.verdict import Interval, Place, Ranking
 from becalm.nouns.workload import Workload
 from becalm.report import drawn, terminal
-from becalm.report.fitted import Fitted
+from becalm.report.fitted import Fitted, Names
 from becalm.report.tune.terminal import search_result
 
 LONG = "a-program-with-" + "x" * 75 + "-end-of-it"
@@ -101,6 +101,29 @@ def test_a_list_keeps_the_number_the_kind_and_the_runs(width):
     assert "98,765" in row
     assert row.endswith("-of-it")
     assert max(map(len, lines)) <= width
+
+
+def test_each_of_several_names_in_a_cell_is_cut():
+    names = [f"{end}-{LONG}"[:98] + f"-{end}" for end in "abcdefgh"]
+    study = Study("compare", tuple(Workload.of([each]) for each in names[:3]), (), {}, 1, "local", "")
+    (_, row) = screen(terminal.listing([StoredStudy(1, study, 0, "0.1", "known", {}, 9)]), 80)
+    shown = row.split("  ")[-1].split(" | ")
+    assert [(each[0], each[-1]) for each in shown] == [("a", "a"), ("b", "b"), ("c", "c")]
+    assert Names(names).within(60).endswith(" | 4 more")
+    assert len(Names(names).within(60)) <= 60
+    assert Names(["a", "b", LONG]).within(40).startswith("a | b | a-p")
+    assert len(Names(["a", "b", LONG]).within(40)) == 40, "a long one has what short ones leave"
+    assert Names(["a", "b"]).within(40) == "a | b"
+    assert Names([LONG]).within(20).endswith("it")
+
+
+def test_a_picture_of_intervals_tells_its_names_apart():
+    made = comparison()
+    names = [f"{LONG[:60]}-{end}" for end in "abc"]
+    differences = tuple(replace(each, name=name) for each, name in zip(made.differences, names, strict=True))
+    lines = screen(drawn.on_terminal(replace(made, differences=differences), plain=True, columns=80), 80)
+    pictured = [line.split()[0] for line in lines if line.startswith("a-p") and ":" in line]
+    assert [each[-2:] for each in pictured] == ["-a", "-b", "-c"]
 
 
 @pytest.mark.parametrize("width", [80, 120])
