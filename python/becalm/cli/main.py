@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import click
 
 from becalm._version import VERSION
-from becalm.cli import letters, one_thread
-from becalm.cli.echo import echo
+from becalm.cli import one_thread
+from becalm.cli.echo import echo, write_out
 from becalm.cli.habits import meant
 from becalm.errors import BecalmError, StoreError
 from becalm.verbs import TABLE
@@ -125,7 +125,7 @@ def main() -> NoReturn:
     """Run the command and exit. Errors that becalm raises on purpose are sentences; others are defects."""
     gc.set_threshold(GARBAGE)
     one_thread.ask()
-    letters.write_out(sys.stdout, sys.stderr)
+    write_out(sys.stdout, sys.stderr)
     if "_BECALM_COMPLETE" in os.environ:
         importlib.import_module("becalm.cli.completion")
     try:

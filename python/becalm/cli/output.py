@@ -17,8 +17,7 @@ import click
 
 import becalm
 from becalm._version import SCHEMA, VERSION
-from becalm.cli.echo import echo
-from becalm.cli.letters import write_out
+from becalm.cli.echo import echo, write_out
 from becalm.errors import UsageError
 from becalm.values import dataclass
 

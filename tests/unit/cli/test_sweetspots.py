@@ -106,7 +106,7 @@ def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
     told = call("--migrate", "--plain", "--", "gzip", "x")
     assert told.exit_code == 0, told.output
     assert "Process 77 was moved.\nCounted: x.\n" in told.stderr
-    rows = [line for line in told.stderr.splitlines() if "40 ± 10" in line]
+    rows = [line for line in told.stderr.splitlines() if "40 +- 10" in line]
     assert [line.split()[-1] == "becalm" for line in rows] == [False, True]
     told = call("--migrate", "2-3", "--limit", "20ms", "--pid", "7", "--markdown")
     assert "Not moved: It ended." in told.output
