@@ -122,7 +122,7 @@ def co_run_profile(
         tuple(Chip(len(each) // options.threads, options.threads, cpus=each) for each in options.chips),
         programs,
         tuple(measured),
-        _left_out(names, some, programs, measured),
+        _left_out(names, some, programs, measured, wording.INTERRUPTED if interrupted else wording.NO_TIME),
         options.cpu,
         options.beside_cpus,
         interrupted,
@@ -132,18 +132,23 @@ def co_run_profile(
 
 
 def _left_out(
-    names: Sequence[str], some: Sequence[Cell], programs: Sequence[ProfiledProgram], measured: Sequence[CoRun]
+    names: Sequence[str],
+    some: Sequence[Cell],
+    programs: Sequence[ProfiledProgram],
+    measured: Sequence[CoRun],
+    ended: str,
 ) -> tuple[LeftOut, ...]:
-    """Sets of programs of which one way or more were not measured."""
+    """Sets of programs of which one way or more were not measured. `ended`: why there was no time for those that did
+    not fail."""
     known = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.runs}
-    tried = {(each.program, frozenset(each.beside), each.same_core) for each in measured}
+    tried = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.failed}
     bad = {each.name for each in programs if not each.alone}
     found: dict[tuple[tuple[int, ...], bool], str] = {}
     for cell in some:
         key = (names[cell.program], frozenset(names[each] for each in cell.beside), cell.same_core)
         if key not in known:
             alone = any(names[each] in bad for each in cell.together)
-            reason = wording.FAILED_BESIDE if key in tried else wording.NO_TIME
+            reason = wording.FAILED_BESIDE if key in tried else ended
             found[cell.group] = wording.FAILED_ALONE if alone else reason
     return tuple(
         LeftOut(tuple(names[each] for each in group), reason, same_core) for (group, same_core), reason in found.items()

@@ -30,7 +30,7 @@ HOSTS = {
 }
 """Kinds of hosts as they are begun to be typed."""
 
-MACHINES = Path(becalm.__file__).parent / "hosts/simulated/machines"
+MACHINES = Path(__file__).parents[1] / "hosts/simulated/machines"
 """Simulated machines that come with becalm, one a file."""
 
 NEWEST = 50

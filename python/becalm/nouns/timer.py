@@ -148,7 +148,9 @@ class ClockReport:
 
     @property
     def exit_code(self) -> int:
-        """That of the check; 0 without one."""
+        """That of the check, 0 without one; 130 when an interruption left nothing to answer by."""
+        if self.interrupted and (not self.cells if self.check is None else self.check.t_min_ns is None):
+            return 130
         return 0 if self.check is None else self.check.exit_code
 
     def to_json(self) -> dict[str, Any]:

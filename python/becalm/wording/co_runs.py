@@ -13,6 +13,7 @@ from becalm.wording.numbers import percent
 from becalm.wording.printable import printable
 
 NO_TIME = "the budget was too short"
+INTERRUPTED = "it was interrupted before"
 FAILED_ALONE = "one of them fails alone"
 FAILED_BESIDE = "it failed each time"
 WAITED = 0.05

@@ -23,7 +23,7 @@ from becalm.wording import co_runs as wording
 LEVEL = {"level": 3, "type": "unified"}
 
 
-def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None):
+def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False):
     some = cells(len(names), 2)
     options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,))
     workloads = [Workload.of([names[cell.program]]) for cell in some]
@@ -37,7 +37,8 @@ def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None):
         for seq, (workload, number, seconds, outcome) in enumerate(rows)
     ]  # fmt: skip
     return co_run_profile(
-        study, some, made_rows, {"cpu": "x"}, texts=dict(texts), tallies=dict(tallies), told=["told."]
+        study, some, made_rows, {"cpu": "x"}, texts=dict(texts), tallies=dict(tallies), told=["told."],
+        interrupted=interrupted,
     )  # fmt: skip
 
 
@@ -117,6 +118,12 @@ def test_what_fails_alone_or_only_beside_is_said_with_its_reason():
     assert "a fails alone and was left out: exit code 3." in alone.remarks
     assert alone.left_out[0].reason == wording.FAILED_ALONE
     assert alone.sentence == "No two programs were measured together."
+
+
+def test_what_an_interruption_ended_has_not_failed():
+    rows = [*rounds(1, 1.0, 2.0, 1.0), (3, 0, 1.0, "aborted")]
+    assert [each.reason for each in made(rows, interrupted=True).left_out] == [wording.INTERRUPTED]
+    assert [each.reason for each in made(rows).left_out] == [wording.NO_TIME]
 
 
 def test_a_neighbour_that_was_mostly_away_is_named():

@@ -98,6 +98,14 @@ def test_cells_of_another_machine_are_not_mixed_in(played):
         becalm.clock(resume=True)
 
 
+@pytest.mark.parametrize("asked", [["--check", "250ns"], []])
+def test_an_interruption_that_leaves_nothing_to_answer_by_ends_with_its_code(played, asked):
+    played(TRUST, planned(2), KeyboardInterrupt())
+    assert CliRunner().invoke(group, ["clock", *asked]).exit_code == 130
+    played(TRUST, planned(2), cell(), KeyboardInterrupt())
+    assert CliRunner().invoke(group, ["clock", *asked]).exit_code in (0, 1)
+
+
 def test_an_interruption_before_anything_was_known_is_one(played):
     played(KeyboardInterrupt())
     with pytest.raises(Interrupted):
