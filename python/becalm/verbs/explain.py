@@ -176,7 +176,8 @@ def _thinned(found: list[Observed]) -> list[Observed]:
             parts.append([])
             spent = 0
     if spent and len(parts) > 1:
-        parts[-2] += parts.pop()
+        rest = parts.pop()
+        parts[-1].extend(rest)
     long = [pooled(part) for part in parts if part]
     size = -(-len(long) // MOST_POINTS)
     return [pooled(long[start : start + size]) for start in range(0, len(long), size)]

@@ -279,6 +279,32 @@ def test_loads_that_nobody_planned(tmp_path):
     assert (case.designed, case.attribution.cause) == (False, "CPU")
 
 
+@pytest.mark.parametrize(
+    ("wall_ms", "parts"),
+    [((120, 60), [2]), ((60, 60, 60), [3]), ((120, 60, 60, 60), [1, 3]), ((120, 120, 120, 60), [1, 1, 2])],
+)
+def test_short_runs_are_pooled_each_once(tmp_path, wall_ms, parts):
+    """What is left at the end is too short to stand alone: it belongs to the observation before it."""
+    path = str(tmp_path / "s.db")
+    with Store.open(path) as store:
+        number = store.begin(Study("run", (Workload.of("x"),)), {})
+        ns = [each * 10**6 for each in wall_ms]
+        store.append(
+            number, [Run(n, 0, 0, n, 0, n * 10**9, t, t, 0, *[None] * 6, "ok", 0, 0) for n, t in enumerate(ns)]
+        )
+        store.append_loads(number, [Load(n, n, n * 10**9, t, cpus=2, queue=1.0) for n, t in enumerate(ns)])
+    (case,) = explain(store=path).cases
+    assert case.runs == len(wall_ms)
+    assert [point.runs for point in case.points] == parts
+    assert [point.first for point in case.points] == [sum(parts[:n]) for n in range(len(parts))]
+
+
+def test_a_delay_factor_is_never_below_zero_on_its_axis(everything):
+    case = everything.cases[0]
+    points = tuple(replace(each, delay=replace(each.delay, factor=500.0 + n)) for n, each in enumerate(case.points))
+    assert scale([replace(case, points=points)]).delay[0] == 0.0
+
+
 def test_runs_of_one_round_are_one_observation(tmp_path):
     """Twenty runs beside one load tell as much of it as one: they must not count as twenty."""
     path = str(tmp_path / "s.db")

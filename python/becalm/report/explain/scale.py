@@ -77,7 +77,8 @@ def scale(cases: Sequence[Case]) -> Scale:
     top = 1.05 * max(LEAST_TOP, *(largest[name] for name in PLAIN))
     multipliers = {name: 1.0 if name in PLAIN else _multiplier(largest[name], top) for name in LABELS}
     most = max(*delays, 1.05)
-    return Scale((min(0.95, *delays) - 0.01 * most, most * 1.04), top, multipliers)
+    # A delay is a ratio of times, and none is below zero.
+    return Scale((max(0.0, min(0.95, *delays) - 0.01 * most), most * 1.04), top, multipliers)
 
 
 def _largest(points: Sequence[Point], name: str) -> float:
