@@ -57,9 +57,9 @@ def no_delay(program: str, n: Numbers) -> str:
 def network_errors(program: str, n: Numbers) -> str:
     """Errors of the network, which no load explains."""
     return (
-        f"On {n['machine']} {n['events']:,} of {n['of']:,} packets were errors, drops or collisions, more than the "
-        f"usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything else "
-        "(ip -s link)."
+        f"On {n['machine']} there were {n['events']:,} errors, drops or collisions beside {n['of']:,} packets, more "
+        f"than the usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything "
+        "else (ip -s link)."
     )
 
 

@@ -400,7 +400,7 @@ def test_the_command(place, tmp_path):
     ],
 )
 def test_what_the_command_refuses(place, arguments, words):
-    told = call(*arguments, "--store", place)
+    told = call("--store", place, *arguments)
     assert words in str(told.exception)
 
 
@@ -440,4 +440,5 @@ def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(
     said = {each.kind: each for each in found.findings}
     assert set(said) >= {"network_errors", "nfs_retransmissions"}
     assert said["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
+    assert "30 errors, drops or collisions beside 3,000 packets" in said["network_errors"].sentence
     assert "30 of 300 NFS calls were sent again" in said["nfs_retransmissions"].sentence
