@@ -41,4 +41,4 @@ def command_history(project: str | None, renamed: tuple[str, ...], **given: Any)
     if wrong := [old for old, new in names.items() if not old or not new]:
         raise UsageError(f"--rename {wrong[0]!r} is not of the form OLD=NEW.")
     chosen = {name: value for name, value in given.items() if value is not None}
-    out.end(becalm.history(project, renamed=names, **chosen))
+    out.end(becalm.history(project, renamed=names, warned=output.warned, **chosen))

@@ -76,7 +76,12 @@ def _noticed(db: Connection) -> None:
     )
 
 
-STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed)
+def _checked_verdicts(db: Connection) -> None:
+    """From 6 to 7: verdicts have a checksum; those that are there have none."""
+    db.execute("ALTER TABLE verdict ADD COLUMN checksum BIGINT")
+
+
+STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed, _checked_verdicts)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

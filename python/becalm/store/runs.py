@@ -24,6 +24,7 @@ _OUTCOME = COLUMNS.index("outcome")
 _METRICS = COLUMNS.index("metrics")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _STORED = ("study_id", *COLUMNS, "checksum")
+_SEQ = _STORED.index("seq")
 _CHUNK = 20_000
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -54,13 +55,22 @@ def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]
 def runs(db: Connection, number: int, created_ns: int, lost: Callable[[int], None]) -> Iterator[Run]:
     """The runs of a study in the order they were made, a few thousand in memory at a time.
 
-    One whose checksum does not fit is left out; `lost` is told of how many, once for each chunk.
+    One whose checksum does not fit is left out; `lost` is told of how many, once for each chunk. Runs are numbered
+    without a gap: one tells of those that a damaged page no longer holds.
     """
+    read = damaged = told = following = 0
     query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
         good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
-        lost(len(good) - sum(good))
-        for row in itertools.compress(rows, good):
+        kept = list(itertools.compress(rows, good))
+        read, damaged = read + len(kept), damaged + len(rows) - len(kept)
+        # In order, and of what has no checksum the number may be a changed one.
+        following = next((row[_SEQ] + 1 for row in reversed(kept) if row[-1] is not None), following)
+        # What is damaged leaves a gap, too, unless nothing whole comes after it.
+        missing = max(damaged, following - read)
+        lost(missing - told)
+        told = missing
+        for row in kept:
             values = list(row[1:-1])
             values[_STARTED] += created_ns
             values[_OUTCOME] = OUTCOMES[values[_OUTCOME]]

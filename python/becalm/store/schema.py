@@ -149,7 +149,16 @@ REGION_PART = Table(
 """A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum. `records`: how
 many regions are in one, before the data so that counting them does not read these."""
 
-VERDICT = Table("verdict", (_OF_STUDY, Column("created_ns", "wide"), Column("json", "text")), indexed="study_id")
+VERDICT = Table(
+    "verdict",
+    (
+        _OF_STUDY,
+        Column("created_ns", "wide"),
+        Column("json", "text"),
+        Column("checksum", "wide", always=False),
+    ),
+    indexed="study_id",
+)
 
 TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
 

@@ -19,6 +19,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.store.checksum import of_text
 from becalm.store.database import Connection
 from becalm.store.runs import clean
 from becalm.store.schema import STUDY
@@ -118,13 +119,21 @@ def newest(db: Connection) -> int | None:
 
 def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
     """Add what a study came to."""
-    db.insert("verdict", study_id=number, created_ns=time.time_ns(), json=json.dumps(verdict))
+    text = json.dumps(verdict)
+    db.insert("verdict", study_id=number, created_ns=time.time_ns(), json=text, checksum=of_text(text))
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
     """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is damaged."""
-    text = db.value("SELECT json FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1", number=number)
-    return None if text is None else json_object(text)
+    query = "SELECT json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
+    found = db.execute(query, number=number).fetchone()
+    if found is None:
+        return None
+    text, checksum = found
+    # Another digit is as good JSON as the one that was stored.
+    if checksum is not None and of_text(_text(text)) != checksum:
+        raise ValueError("it is not as it was stored")
+    return json_object(text)
 
 
 def json_object(text: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from becalm.analysis.timeline import Measured, Recorded, timeline
 from becalm.errors import BecalmError, UsageError
@@ -19,7 +20,7 @@ from becalm.nouns.verdict import Verdict, from_json
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
 from becalm.study.repository import Repository
-from becalm.study.stored import document_of
+from becalm.study.stored import Warned, document_of
 from becalm.units import listed
 from becalm.verbs.record import conclude
 from becalm.wording import history as words
@@ -38,6 +39,7 @@ def history(
     fail_on_change: bool = False,
     repository: str | None = None,
     store: str | None = None,
+    warned: Warned | None = None,
 ) -> Timeline:
     """The history of a project's benchmarks, with what changed when.
 
@@ -52,6 +54,7 @@ def history(
         fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
         repository: the git repository that knows the order of commits [default: that of the working directory].
         store: as everywhere.
+        warned: is told in a sentence of what in the store is damaged, and left out.
 
     Raises UsageError for a project, baseline or rate that is none, StoreError.
     """
@@ -65,12 +68,18 @@ def history(
     with Store.open(store) as opened:
         recover(opened)
         studies = [(each, RecordOptions.from_json(each.study.options)) for each in opened.studies(None, "record")]
-        project = _project(project, here, sorted({options.project for _, options in studies}))
+        tell = warned or (lambda _: None)
+        if unknown := [each.number for each, options in studies if each.damaged and not options.project]:
+            tell(words.left_out(sorted(unknown), ""))
+        project = _project(project, here, sorted({options.project for _, options in studies} - {""}))
+        lost: list[int] = []
         chosen = [
-            _recorded(opened, each, options)
+            _recorded(opened, each, options, lost)
             for each, options in sorted(studies, key=lambda pair: pair[0].number)
             if options.project == project and _asked(options, branch, tag)
         ]
+        if lost:
+            tell(words.left_out(lost, project))
         if not chosen:
             _refuse([options for _, options in studies if options.project == project], project, branch, tag)
     sittings = [each for each in chosen if each is not None]
@@ -121,14 +130,20 @@ def _refuse(known: Sequence[RecordOptions], project: str, branch: str | None, ta
     raise UsageError(f"No sitting of {project!r} has {listed(asked)}. {there}".strip())
 
 
-def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions) -> Recorded | None:
-    """A sitting as the analysis takes it; None for one without a finished run, or that is damaged."""
+def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions, lost: list[int]) -> Recorded | None:
+    """A sitting as the analysis takes it; None for one without a finished run, or a damaged one: it is `lost`."""
+    if stored.damaged:
+        lost.append(stored.number)
     if stored.damaged or not stored.runs:
         return None
-    kept = opened.verdict(stored.number)
+    kept: dict[str, Any] | None = {}
     try:
+        kept = opened.verdict(stored.number)
         found = conclude(document_of(opened, stored.number)) if kept is None else from_json(kept)
     except (BecalmError, KeyError, TypeError, ValueError):
+        # Without a verdict it was ended before it had measured enough for one.
+        if kept is not None:
+            lost.append(stored.number)
         return None
     sitting = Sitting(
         study=stored.number,

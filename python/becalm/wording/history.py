@@ -11,7 +11,7 @@ from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.timeline import BenchmarkChange, Timeline
 from becalm.nouns.verdict import Verdict
 from becalm.units import listed
-from becalm.wording.measurement import counted
+from becalm.wording.measurement import are, counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]
@@ -31,6 +31,15 @@ def short(commit: str) -> str:
     """A commit's name as people are shown it."""
     hexadecimal = len(commit) == 40 and all(each in "0123456789abcdef" for each in commit)
     return commit[:SHORT] if hexadecimal else commit
+
+
+def left_out(studies: Sequence[int], project: str) -> str:
+    """Damaged sittings. `project`: empty when that cannot be read either."""
+    whose = repr(project) if project else "a project whose name cannot be read"
+    return (
+        f"The store is damaged: {counted(len(studies), 'sitting')} of {whose} (study {listed(map(str, studies))}) "
+        f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` say what of it."
+    )
 
 
 def changed(commit: str) -> str:

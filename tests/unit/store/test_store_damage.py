@@ -111,6 +111,41 @@ def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
     assert said[0].startswith("3 of 60 runs of study 2 are damaged")
 
 
+def test_runs_that_a_page_no_longer_holds_are_told(whole, tmp_path):
+    """SQLite does not notice that cells are gone from a page; their numbers tell."""
+    path, _ = whole
+    copy = tmp_path / "runs.db"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as db:
+        db.execute("DELETE FROM run WHERE study_id = 2 AND seq IN (0, 7, 8)")
+        # One of them damaged beside: it leaves a gap, too.
+        db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 11")
+        # Whose number itself is another one, and behind which comes nothing.
+        db.execute("UPDATE run SET seq = 1000000 WHERE study_id = 3 AND seq = 5")
+    said = []
+    assert len(stored(2, str(copy), warned=said.append).runs) == 56
+    assert len(stored(3, str(copy), warned=said.append).runs) == 59
+    assert len(stored(1, str(copy), warned=said.append).runs) == 60
+    assert [each.partition(" are damaged")[0] for each in said] == [
+        "4 of 60 runs of study 2",
+        "1 of 60 runs of study 3",
+    ]
+
+
+def test_another_digit_in_a_verdict_is_seen(whole, tmp_path):
+    path, _ = whole
+    copy = tmp_path / "runs.db"
+    shutil.copy(path, copy)
+    with Store.open(str(copy)) as store, store._writing() as db:
+        db.execute("UPDATE verdict SET json = replace(json, 'yyy', 'yxy') WHERE study_id = 2")
+        db.execute("UPDATE verdict SET checksum = NULL WHERE study_id = 3")
+    with Store.open(str(copy)) as store:
+        assert store.verdict(1) == store.verdict(3) == {"kind": "run", "sentence": "y" * 500}
+        with pytest.raises(StoreError, match=r"The verdict of study 2 in the store .* is damaged"):
+            store.verdict(2)
+        assert len(list(store.runs(2))) == 60
+
+
 def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(whole, tmp_path):
     path, _ = whole
     copy = tmp_path / "runs.db"

@@ -8,6 +8,7 @@ from tests.unit.study.repositories import repository
 import becalm
 from becalm.errors import UsageError
 from becalm.report.timeline.tables import tables
+from becalm.store import Store
 
 SIM = {"host": "sim:drift", "seed": 1, "runs": 3}
 
@@ -53,6 +54,21 @@ def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
     found = becalm.history()
     assert ([each.commit for each in found.sittings], found.order) == (["b", "a"], "as recorded")
     assert [each.name for each in found.machines] == ["ci"]
+
+
+def test_damaged_sittings_are_left_out_and_named(project, store):
+    for commit in project:
+        becalm.record(["spin 20ms"], commit=commit, **SIM)
+    with Store.open(store) as opened, opened._writing() as db:
+        db.execute("UPDATE verdict SET json = replace(json, 'spin 20ms', 'spin 21ms') WHERE study_id = 1")
+        db.execute("UPDATE study SET options = substr(options, 2) WHERE id = 3")
+    said = []
+    assert [each.study for each in becalm.history(warned=said.append).sittings] == [2]
+    assert [each.partition(" cannot be read and is left out")[0] for each in said] == [
+        "The store is damaged: 1 sitting of a project whose name cannot be read (study 3)",
+        "The store is damaged: 1 sitting of 'app' (study 1)",
+    ]
+    assert len(becalm.history().sittings) == 1, "nobody needs to be told"
 
 
 def test_settings_make_another_machine(project):
