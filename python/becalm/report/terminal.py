@@ -21,7 +21,7 @@ from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
-from becalm.wording.printable import distinct, printable
+from becalm.wording.printable import distinct, one_line, printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -320,6 +320,6 @@ def listing(studies: Sequence[StoredStudy]) -> RenderableType:
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     for each in studies:
         what = (each.study.title,) if each.study.title else [workload.name for workload in each.study.workloads]
-        shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Names(what)
+        shown = Text(f"damaged: {each.damaged}", "yellow") if each.damaged else Names([one_line(name) for name in what])
         table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
     return Fitted(table, (4,), (1,))

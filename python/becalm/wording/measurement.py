@@ -15,7 +15,7 @@ from becalm.wording.metric import FACTOR_FROM
 from becalm.wording.numbers import duration as duration
 from becalm.wording.numbers import factor
 from becalm.wording.numbers import percent as percent
-from becalm.wording.printable import distinct, printable
+from becalm.wording.printable import distinct, one_line
 
 MANY = 3
 """So many comparisons are no longer said one by one."""
@@ -263,7 +263,7 @@ def _indent(text: str, lines: int = 10) -> str:
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
     """Names fit for a sentence: distinct, about `width` characters at most, cut in the middle; equal ones numbered."""
-    shown = distinct([printable(name) for name in names], width)
+    shown = distinct([one_line(name) for name in names], width)
     seen: dict[str, int] = {}
     result = []
     for name in shown:

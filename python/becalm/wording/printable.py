@@ -21,6 +21,11 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(_written, text.replace("\r\n", "\n"))
 
 
+def one_line(text: str) -> str:
+    """The same of a name, on one line: with others beneath, it would read as more rows of a table than there are."""
+    return printable(text).replace("\n", "\\n")
+
+
 def cut(text: str, width: int) -> str:
     """A name of at most `width` columns of a terminal: its beginning and its end, since names differ there."""
     if width_of(text) <= width:

@@ -8,7 +8,7 @@ from rich.text import Text
 from becalm.report.markdown import code, escaped
 from becalm.report.terminal import Screen
 from becalm.wording.measurement import short
-from becalm.wording.printable import printable
+from becalm.wording.printable import one_line, printable
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2J\x9b31m\u202egpj.exe\rc\x00\x7f"
 
@@ -47,6 +47,11 @@ def test_nothing_hostile_reaches_markdown():
     for text in (escaped(HOSTILE + "<script>&amp;"), code(HOSTILE)):
         assert obeyed(text) == []
     assert "\\<script\\>\\&amp;" in escaped("<script>&amp;")
+
+
+def test_a_name_is_no_more_rows_than_one():
+    assert one_line("sh -c 'a\r\nb'\n2  2026 \x1b[2J") == "sh -c 'a\\nb'\\n2  2026 \\x1b[2J"
+    assert short(["a\n2  2026 fake", "b"]) == ("a\\n2  2026 fake", "b")
 
 
 def test_names_in_sentences_and_tables_are_shown_as_they_are_measured():
