@@ -219,6 +219,10 @@ def test_a_place_that_cannot_be_written_back_is_named_and_put_back_later(root, r
         (sentence,) = released["unsettled"]
         assert "/proc/sys/vm/swappiness" in sentence
         assert '"60"' in sentence
+        assert "(os error" in sentence, "why"
+        errors = {place["place"]: place["error"] for place in released["places"]}
+        assert errors["/proc/sys/vm/stat_interval"] == "", "what is back has none"
+        assert errors["/proc/sys/vm/swappiness"] in sentence
         assert (root / INTERVAL).read_text() == "1\n", "the others are back"
         assert journal(root).exists()
         # What is back is not becalm's any more: this is somebody's own wish, though it looks like ours.

@@ -394,6 +394,27 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_costs_the_half_line_and_no_whole_one() {
+        let root = std::env::temp_dir().join(format!("becalm-journal-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let tree = Tree::new(&root);
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let mut journal = Journal::create(&tree, &begin).unwrap();
+        journal.ours(0, "1", None).unwrap();
+        journal.settled().unwrap();
+        let whole = std::fs::read(path(&tree)).unwrap();
+        assert_eq!(journal.length, whole.len() as u64, "what a failed write cuts it back to");
+        // As a disk leaves it that has taken a part of a line.
+        File::options().append(true).open(path(&tree)).unwrap().write_all(b"1f").unwrap();
+        journal.file.set_len(journal.length).unwrap();
+        journal.ours(0, "2", None).unwrap();
+        let after = std::fs::read(path(&tree)).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(after.starts_with(&whole) && after.len() > whole.len());
+    }
+
+    #[test]
     fn a_line_that_was_cut_off_announces_nothing() {
         let text = lines().concat();
         for length in 0..text.len() {
