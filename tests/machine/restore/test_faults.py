@@ -459,6 +459,36 @@ def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
     assert strays(root) == []
 
 
+def test_what_is_said_of_what_was_put_back(root):
+    """How many places had to be, and what is in the way of the others."""
+    left_behind(root)
+    put(root, INTERVAL, "1")
+    assert "1 of 2 places had to be" in restore(root).stdout
+    left_behind(root)
+    put(root, INTERVAL, "33")
+    assert "one place is not as it was" in restore(root).stdout
+    put(root, INTERVAL, "1")
+    assert restore(root).returncode == 0
+    left_behind(root)
+    for name in (SWAPPINESS, INTERVAL):
+        put(root, name, "33")
+    assert "2 places are not as they were" in restore(root).stdout
+    (root / INTERVAL).unlink()
+    (root / INTERVAL).mkdir()
+    assert 'stat_interval should be "1" again, but cannot be read: ' in restore(root).stderr
+
+
+def test_a_guard_that_had_to_act_is_told_of_once(root):
+    agent = Agent(root)
+    agent.done("hold", settings=HELD)
+    agent.kill()
+    agent.process.stdout.close()
+    wait_for(lambda: not guards(root))
+    told = "was ended before it had put everything back"
+    assert told in restore(root).stdout
+    assert told not in restore(root).stdout
+
+
 def test_restoring_where_nothing_was_changed(root):
     done = restore(root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
