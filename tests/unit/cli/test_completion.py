@@ -85,7 +85,6 @@ def bash(*words):
         (("becalm", "apply", "pyp"), ["pyperf"]),
         (("becalm", "knobs", "--host", "lo"), ["local"]),
         (("becalm", "tune", "--method", "ra"), [row.name for row in api.search_methods() if row.name.startswith("ra")]),
-        (("becalm", "show", "la"), ["last"]),
         (("becalm", "export-settings", "llvm"), ["llvm-tips"]),
     ],
 )
@@ -173,6 +172,7 @@ def sittings(store):
         (("becalm", "history", "--tag", ""), ["nightly"]),
         (("becalm", "record", "--machine", ""), ["ci"]),
         (("becalm", "show", ""), ["last", "3", "2", "1"]),
+        (("becalm", "show", "la"), ["last"]),
         (("becalm", "compare", "--stored", "2"), ["2"]),
     ],
 )
