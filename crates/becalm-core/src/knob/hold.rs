@@ -17,6 +17,7 @@ use super::changes::{Change, Changes};
 use super::cpus::Cpus;
 use super::fallen::sets;
 use super::hold_error::HoldError;
+use super::interrupt::mask_file;
 use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
 use super::member::wait_for_emptied;
@@ -184,11 +185,20 @@ impl Hold {
 
     fn take_off_these(&mut self, these: impl Fn(usize) -> bool) -> Result<(), HoldError> {
         let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
-        let going: Vec<usize> =
+        let mut going: Vec<usize> =
             (0..self.entries.len()).filter(|number| on(number) && these(*number)).collect();
         if going.is_empty() {
             return Ok(());
         }
+        // Of an interrupt that let no mask of ours be set, the old one is known; to look for it would wait.
+        let arriving = |number: &usize| match &self.entries[*number].place {
+            Place::Arrival { irq, .. } => self.numbers.get(&Place::Mask { path: mask_file(*irq) }),
+            _ => None,
+        };
+        let masks = going.iter().filter_map(arriving).filter(|number| self.left[**number].is_none());
+        going.extend(masks.copied().collect::<Vec<_>>());
+        going.sort_unstable();
+        going.dedup();
         let entries: Vec<Entry> = going.iter().map(|number| self.entries[*number].clone()).collect();
         if entries.iter().any(|entry| entry.place == Place::Latency) {
             self.latency = None;

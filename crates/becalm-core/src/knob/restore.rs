@@ -98,7 +98,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
         }
     }
     rejoin(tree, entries);
-    call_back(tree, entries, &mut outcomes);
+    call_back(tree, entries, &away, &mut outcomes);
     outcomes
 }
 
@@ -140,29 +140,41 @@ fn going_back(tree: &Tree, entry: &Entry, away: &HashMap<u32, Away>) -> bool {
 }
 
 /// Have the interrupts that arrive elsewhere go back. One whose mask somebody else has set since is theirs.
-fn call_back(tree: &Tree, entries: &[Entry], outcomes: &mut [Restored]) {
+///
+/// Which mask each had is known from its own entry, or from what is away already; others are looked at together, since
+/// each look waits.
+fn call_back(tree: &Tree, entries: &[Entry], known: &HashMap<u32, Away>, outcomes: &mut [Restored]) {
     let masks: HashMap<u32, usize> = entries
         .iter()
         .enumerate()
         .filter(|(_, entry)| matches!(entry.place, Place::Mask { .. }))
         .filter_map(|(index, entry)| Some((entry.place.irq()?, index)))
         .collect();
-    let (mut away, mut of) = (Vec::new(), Vec::new());
+    let mut elsewhere: Vec<(usize, u32)> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        let Place::Arrival { irq, device } = &entry.place else { continue };
+        let Place::Arrival { irq, .. } = entry.place else { continue };
         let Ok(now) = entry.place.read(tree) else {
             outcomes[index].fate = Fate::Gone;
             continue;
         };
         outcomes[index].found.clone_from(&now);
-        let mask = masks.get(irq);
-        let theirs = mask.is_some_and(|mask| outcomes[*mask].fate == Fate::Foreign);
-        if entry.place.agree(&now, &entry.original) || theirs {
-            continue;
+        let theirs = masks.get(&irq).is_some_and(|mask| outcomes[*mask].fate == Fate::Foreign);
+        if !entry.place.agree(&now, &entry.original) && !theirs {
+            elsewhere.push((index, irq));
         }
-        let held = mask.map(|mask| entries[*mask].original.clone());
-        let Some(held) = held.or_else(|| interrupt::masks(tree, &[*irq]).remove(irq)) else { continue };
-        away.push(Away::new(tree, *irq, device, &entry.original, &held));
+    }
+    let noted = |irq: &u32| match masks.get(irq) {
+        Some(mask) => Some(&entries[*mask].original),
+        None => known.get(irq).map(|away| &away.mask),
+    };
+    let unknown: Vec<u32> =
+        elsewhere.iter().map(|(_, irq)| *irq).filter(|irq| noted(irq).is_none()).collect();
+    let seen = interrupt::masks(tree, &unknown);
+    let (mut away, mut of) = (Vec::new(), Vec::new());
+    for (index, irq) in elsewhere {
+        let Entry { place: Place::Arrival { device, .. }, original, .. } = &entries[index] else { continue };
+        let Some(held) = noted(&irq).or_else(|| seen.get(&irq)) else { continue };
+        away.push(Away::new(tree, irq, device, original, held));
         of.push(index);
     }
     let called = away::call_back(tree, away);
