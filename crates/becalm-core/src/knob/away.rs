@@ -186,8 +186,9 @@ pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
         return Ok(());
     }
     let mut list = Listed::open(tree)?;
+    let movable = interrupt::movable(tree);
     for mut away in given {
-        if !interrupt::movable(tree, away.irq) {
+        if !movable(away.irq) {
             away.why = Why::Managed;
         }
         match list.all.iter_mut().find(|known| known.irq == away.irq) {

@@ -8,6 +8,7 @@
 //! moves it (irq_move_masked_irq in kernel/irq/migration.c) it reads once more as it did before: for tens of microseconds,
 //! longer where a hypervisor plays the device. What is believed of a mask is therefore seen twice (`MOVED`).
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io;
 use std::thread::sleep;
@@ -87,21 +88,24 @@ fn alike(mut look: impl FnMut() -> HashMap<u32, String>) -> HashMap<u32, String>
     seen
 }
 
-/// Whether the kernel lets the mask be set. It does not for the interrupts that it spreads itself, one per queue of a
-/// device ("managed"). From 6.12 on the file's mode says so; older kernels refuse the write (EIO).
-pub fn movable(tree: &Tree, irq: u32) -> bool {
+/// Tells of interrupts whether the kernel lets their masks be set. It does not for those that it spreads itself, one per
+/// queue of a device ("managed"). From 6.12 on the file's mode says so; older kernels refuse the write (EIO).
+pub fn movable(tree: &Tree) -> impl Fn(u32) -> bool + '_ {
     let read_only = |irq: &u32| tree.mode(&mask_file(*irq)).is_ok_and(|mode| mode & 0o200 == 0);
-    if read_only(&irq) {
-        return false;
-    }
-    // What is no mask changes nothing, and is looked at only after this (write_irq_affinity in kernel/irq/proc.c).
     // SAFETY: cannot fail.
     let may_try = tree.live && unsafe { libc::geteuid() } == 0;
-    if !may_try || numbers(tree).iter().any(read_only) {
-        return true;
+    let modes_tell = OnceCell::new();
+    move |irq| {
+        if read_only(&irq) {
+            return false;
+        }
+        if !may_try || *modes_tell.get_or_init(|| numbers(tree).iter().any(read_only)) {
+            return true;
+        }
+        // What is no mask changes nothing, and is looked at only after this (write_irq_affinity in kernel/irq/proc.c).
+        let tried = tree.write(&mask_file(irq), "no mask");
+        !tried.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM)))
     }
-    let tried = tree.write(&mask_file(irq), "no mask");
-    !tried.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM)))
 }
 
 /// The drivers that handle an interrupt; empty when nobody does.
@@ -128,7 +132,8 @@ pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     let leaves = |irq: &u32| arrives(tree, *irq).intersection(gone).next().is_some();
     // A managed one that may arrive nowhere else is switched off with its CPU and comes back with it
     // (kernel/irq/cpuhotplug.c).
-    let stays_away = |irq: &u32| !allowed(tree, *irq).is_subset(gone) && !movable(tree, *irq);
+    let movable = movable(tree);
+    let stays_away = |irq: &u32| !allowed(tree, *irq).is_subset(gone) && !movable(*irq);
     let (away, back): (Vec<u32>, Vec<u32>) = numbers(tree).into_iter().filter(leaves).partition(stays_away);
     let mut said = Vec::new();
     if !away.is_empty() {

@@ -48,11 +48,12 @@ fn limited(tree: &Tree, path: &str, value: &str) -> String {
 fn offline(tree: &Tree) -> io::Result<()> {
     let (_, online) = tree.cpus();
     // migrate_one_irq in kernel/irq/cpuhotplug.c: those that arrive there, at once, whether they fire or not.
+    let movable = interrupt::movable(tree);
     for irq in interrupt::numbers(tree) {
         if interrupt::arrives(tree, irq).is_subset(&online) && tree.exists(&interrupt::arrival_file(irq)) {
             continue;
         }
-        if interrupt::allowed(tree, irq).is_disjoint(&online) && interrupt::movable(tree, irq) {
+        if interrupt::allowed(tree, irq).is_disjoint(&online) && movable(irq) {
             let mask = format!("{}\n", cpus::mask(&online));
             tree.replace(&interrupt::mask_file(irq), mask.as_bytes())?;
         }
