@@ -25,6 +25,9 @@ const ASIDE: &str = "write-";
 /// No file read here is longer: a directory may hold one that never ends.
 const LONGEST: u64 = 64 << 20;
 
+/// Most files of the kernel are read in one call; without room, what is read begins with 32 bytes.
+const PAGE: usize = 4096;
+
 /// What is in the place of a file that becalm makes, in words.
 const ODD: &str = "is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
 
@@ -82,7 +85,7 @@ impl Tree {
     pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         // A FIFO in somebody's directory would never be opened otherwise.
         let wait = if self.live { 0 } else { libc::O_NONBLOCK };
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(PAGE);
         self.open(path, libc::O_RDONLY | libc::O_NOCTTY | wait, 0)?.take(LONGEST).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
@@ -105,7 +108,7 @@ impl Tree {
                 ),
             ));
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(PAGE);
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
