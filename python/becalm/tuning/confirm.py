@@ -14,7 +14,7 @@ from becalm.methods.protocol import NO_SETTINGS, Choice
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import AblationEffect
+from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
 from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
 from becalm.tuning.confirming import (
@@ -31,6 +31,9 @@ from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.together import leave_out_together
 from becalm.wording.findings import finding
 from becalm.wording.tune import named
+
+MORE_SHARE = 0.5
+"""Share of the time left that a second look at the strongest settings leaves for confirming what it finds."""
 
 SLIMMING = 3
 """Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
@@ -90,9 +93,16 @@ def _strongest(here: ConfirmationRun) -> Confirming:
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
         return
     found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
+    more = here.loops_left(arms, shape, MORE_SHARE * (here.left_ns or 0.0))
+    if more is not None and not _helping(found):
+        # All fresh, so that what is ruled out is told closer; what helps only then needs as many to be confirmed.
+        more = min(BOOT_LOOPS if shape.boots else MOST_LOOPS, more)
+        if more > shape.loops:
+            found = yield from here.measured(arms, replace(shape, loops=more), "the strongest settings, more often")
+            here.least_loops = more
     judged = _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
-    helping = [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
+    helping = _helping(judged)
     best = max(helping, key=lambda each: each.ratio.low, default=None)
     least_known = max(judged.comparisons, key=lambda each: each.ratio.high, default=None)
     tuned.findings.append(
@@ -110,6 +120,10 @@ def _strongest(here: ConfirmationRun) -> Confirming:
         tuned.judged = replace(judged, settings=NO_SETTINGS)
     else:
         tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
+
+
+def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:
+    return [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
 
 
 def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:

@@ -56,7 +56,10 @@ class Shape:
 
 @dataclass(slots=True)
 class ConfirmationRun:
-    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget."""
+    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget.
+
+    `least_loops`: as many as it took to see what was chosen.
+    """
 
     space: Space
     options: TuneOptions
@@ -64,6 +67,7 @@ class ConfirmationRun:
     tuned: SearchResult
     run_ns: float
     left_ns: float | None
+    least_loops: int = 0
 
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
@@ -138,10 +142,10 @@ class ConfirmationRun:
         options = self.options
         boots = len({self.space.at_boot(each) for each in arms.values()})
         if boots < 2:
-            return Shape(self.enough(), options.confirm_runs)
+            return Shape(max(self.enough(), self.least_loops), options.confirm_runs)
         even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
         runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
-        return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2), runs, True)
+        return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2, self.least_loops), runs, True)
 
     def enough(self) -> int:
         """Loops of a confirmation: what was asked for, or fewer where the times hardly scatter.

@@ -130,6 +130,31 @@ def test_what_helps_of_the_strongest_settings_is_chosen_and_confirmed():
     assert "help all the same" in origin.sentence
 
 
+def test_where_nothing_helps_what_is_left_of_a_budget_rules_out_more():
+    found = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
+    tuned, wishes, spent = conduct(World(), found, chooses(), budget_ns=1200e9)
+    first, again = (wish.ask for wish in wishes[1:])
+    assert again.arms == first.arms
+    assert again.loops > first.loops
+    assert 600 < spent <= 1200
+    assert {each.loops for each in tuned.judged.comparisons} == {again.loops}, "the first look is not in it"
+    once, _, _ = conduct(World(), found, chooses())
+    highest = [max(each.ratio.high for each in one.judged.comparisons) for one in (tuned, once)]
+    assert highest[0] < highest[1]
+    _, wishes, _ = conduct(World(), found, chooses(), budget_ns=500e9)
+    assert [wish.phase for wish in wishes] == ["look", "confirm"], "fewer loops than before say less"
+
+
+def test_what_helps_only_when_looked_at_more_often_is_confirmed_on_fresh_runs():
+    world = World({"a": 0.8}, floor=0.0001, seed=4)
+    found = space("a", "b", profiles=[("one", Settings.of({"a": 1}))])
+    tuned, wishes, _ = conduct(world, found, chooses(), budget_ns=3600e9)
+    assert [wish.phase for wish in wishes[:4]] == ["look", "confirm", "confirm", "confirm"]
+    assert tuned.judged.settings == Settings.of({"a": 1})
+    _, _, spent = conduct(World({"a": 0.2}), found, chooses(), budget_ns=1200e9)
+    assert spent < 1200, "what is seen at once is confirmed at once"
+
+
 def test_a_search_that_may_set_nothing_measures_nothing_more():
     _, wishes, _ = conduct(World(), space(), chooses())
     assert [wish.phase for wish in wishes] == ["look"]
