@@ -29,6 +29,6 @@ def write_out(*streams: TextIO, encoding: str | None = None) -> None:
 
 def _instead(error: UnicodeError) -> tuple[str, int]:
     # Loaded where it is needed: every module lengthens a short comparison.
-    from becalm.cli.letters import instead
+    from becalm.wording.letters import instead
 
     return instead(error)

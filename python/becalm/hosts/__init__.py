@@ -6,7 +6,7 @@
 
 from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
-from becalm.hosts.opening import is_local, open, unknown, which_machine
+from becalm.hosts.opening import emulated, is_local, open, unknown, which_machine
 from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, VirtualClock
 from becalm.hosts.table import TABLE, Row, forms
 
@@ -28,6 +28,7 @@ __all__ = [
     "Runs",
     "VirtualClock",
     "Written",
+    "emulated",
     "forms",
     "is_local",
     "need",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from becalm.errors import UsageError
 from becalm.hosts import aliases
+from becalm.hosts.abilities import Ability
 from becalm.hosts.protocol import Access, Host
 from becalm.hosts.table import TABLE
 
@@ -61,3 +62,15 @@ def unknown(name: str) -> UsageError:
     return UsageError(
         f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}; and names that `becalm host add` gives."
     )
+
+
+def emulated(host: Host) -> str:
+    """Why a host's times are not those of a real processor, where a person may not know all of it.
+
+    Of most simulated hosts nobody would think otherwise; a scheduler's model says what it leaves out.
+    """
+    from becalm.hosts.simulated.scheduler import POLICIES
+
+    real = host.abilities().get(Ability.REAL_TIME)
+    says_why = host.name.startswith(("guest", *(f"sim:{policy}" for policy in POLICIES)))
+    return real.reason if real is not None and not real and says_why else ""

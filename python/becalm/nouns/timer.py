@@ -134,7 +134,10 @@ class ClockCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClockReport:
-    """All that `clock` found. `trust`: the engine's statement; `doubts`: kinds of what speaks against it."""
+    """All that `clock` found. `trust`: the engine's statement; `doubts`: kinds of what speaks against it.
+
+    `emulated`: why times are not those of a real processor; empty where they are.
+    """
 
     sentence: str
     trust: Mapping[str, Any]
@@ -145,6 +148,7 @@ class ClockReport:
     interrupted: bool = False
     resumed: int = 0
     host: str = "local"
+    emulated: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -166,6 +170,7 @@ class ClockReport:
             "interrupted": self.interrupted,
             "resumed": self.resumed,
             "host": self.host,
+            "emulated": self.emulated,
         }
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock", **finite(value)}
 
@@ -184,6 +189,7 @@ class ClockReport:
             value["interrupted"],
             value["resumed"],
             value["host"],
+            value.get("emulated", ""),
         )
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -19,6 +20,7 @@ from becalm.report import shown
 from becalm.report.fitted import Fitted, Names
 from becalm.stats.bins import Histogram
 from becalm.wording import measurement
+from becalm.wording.letters import written
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
 from becalm.wording.printable import distinct, one_line, printable
@@ -41,8 +43,16 @@ class Screen(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Segments as rich makes them; control codes that rich itself sends are no texts."""
+        if isinstance(renderable, Text) and (text := written(renderable.plain, self.encoding)) != renderable.plain:
+            # Colours of its parts are not moved along: where signs are lacking there are mostly none.
+            renderable = renderable.copy()
+            renderable.plain = text
         for each in super().render(renderable, options):
             yield each if each.control else Segment(printable(each.text), each.style)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Text as rich lays it out, with what stands for signs that cannot be written here."""
+        return super().render_str(written(text, self.encoding), **how)
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:

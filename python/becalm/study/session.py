@@ -15,7 +15,6 @@ from typing import Any
 from becalm import hosts
 from becalm.errors import StoreError, UnsettledError
 from becalm.hosts import (
-    Ability,
     Access,
     Event,
     Host,
@@ -28,7 +27,6 @@ from becalm.hosts import (
     VirtualClock,
     Written,
 )
-from becalm.hosts.simulated.scheduler import POLICIES
 from becalm.nouns.run import Run
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
@@ -37,9 +35,6 @@ from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
 from becalm.wording import measurement
 from becalm.wording.findings import finding, reworded
-
-EMULATED = ("guest", *(f"sim:{policy}" for policy in POLICIES))
-"""What the names of hosts begin with that say why their times are not real."""
 
 
 @dataclass(slots=True)
@@ -72,12 +67,8 @@ class StudySession:
         return replace(study, options={**study.options, **found}) if found else study
 
     def emulated(self) -> str:
-        """Why the host's times are not those of a real processor, where a person may not know all of it.
-
-        Of most simulated hosts nobody would think otherwise; a scheduler's model says what it leaves out.
-        """
-        real = self.host.abilities().get(Ability.REAL_TIME)
-        return "" if real is None or real or not self.host.name.startswith(EMULATED) else real.reason
+        """Why the host's times are not those of a real processor, where a person may not know all of it."""
+        return hosts.emulated(self.host)
 
     def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
         """Record that the study begins, with runs that there are already: both or, when it is ended here, neither."""

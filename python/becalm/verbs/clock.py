@@ -24,6 +24,7 @@ from becalm.store import kept_clocks
 from becalm.store.timer_cells import TimerCells
 from becalm.units import duration_ns
 from becalm.wording import clock as words
+from becalm.wording import study_findings
 
 FILTERS = ("robust", "forest", "none")
 SEARCHES = ("grid", "published")
@@ -148,6 +149,7 @@ def _events(host: str, request: dict[str, Any]) -> Generator[dict[str, Any]]:
         yield from evaluate(request)
     else:
         with hosts.open(host, Access(title="becalm clock")) as machine:
+            yield {"event": "emulated", "reason": hosts.emulated(machine)}
             yield from evaluate_on(machine, request)
 
 
@@ -159,6 +161,7 @@ class _Gathered:
         self.trust: dict[str, Any] | None = None
         self.doubts: tuple[str, ...] = ()
         self.cells = {(each["timer"], each["flush"]): each for each in cells}
+        self.emulated = ""
         self.absences: list[TimerAbsence] = []
         self.planned = 0
         self.elapsed_ns = 0
@@ -169,6 +172,8 @@ class _Gathered:
         match event["event"]:
             case "trust":
                 self.trust, self.doubts = event["trust"], tuple(event["doubts"])
+            case "emulated":
+                self.emulated = event["reason"]
             case "absent":
                 self.absences.append(TimerAbsence(event["timer"], event["flush"], event["reason"]))
             case "planned":
@@ -186,6 +191,7 @@ class _Gathered:
         found = timer_choice.choices(cells)
         lines = [words.chosen(each.cell) for each in found] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(each, each) for each in self.doubts]
+        lines += [study_findings.emulated("", {"reason": self.emulated})] if self.emulated else []
         tries = [cell.tries for cell in cells]
         lines += [words.searched(min(tries), max(tries))] if max(tries, default=1) > 1 else []
         lines += [words.going_on(resumed)] if resumed else []
@@ -201,6 +207,7 @@ class _Gathered:
             interrupted=self.interrupted,
             resumed=resumed,
             host=self.host,
+            emulated=self.emulated,
         )
 
 

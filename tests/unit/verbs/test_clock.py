@@ -219,6 +219,17 @@ def test_a_host_is_opened_and_asked(played, monkeypatch):
     assert (asked, found.host) == ([("null", ["barrier"])], "null")
 
 
+def test_of_an_emulated_processor_it_says_so(played, monkeypatch):
+    monkeypatch.setattr(verb, "evaluate_on", lambda host, request: iter((TRUST, planned(0), DONE)))
+    monkeypatch.setattr(verb.hosts, "emulated", lambda host: "its processor is emulated")
+    found = becalm.clock(host="null", timers=("barrier",))
+    assert "Times on this host are emulated (its processor is emulated)" in found.sentence
+    assert found.to_json()["emulated"] == type(found).from_json(found.to_json()).emulated == "its processor is emulated"
+    played(TRUST, planned(0), DONE)
+    here = becalm.clock(timers=("barrier",))
+    assert (here.emulated, "emulated" in here.sentence) == ("", False)
+
+
 @pytest.mark.parametrize("host", ["null", "sim:laptop-a", "sim:cfs"])
 def test_what_is_no_machine_has_no_timers(host):
     with pytest.raises(UsageError, match=f"{host} has no processor whose timers"):
