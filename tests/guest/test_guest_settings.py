@@ -203,7 +203,8 @@ def test_a_parameter_that_panics_is_refused_and_the_guest_goes_on(guest, monkeyp
 LOAD = f"read u < /proc/sys/kernel/random/uuid; case $u in [0-7]*) for k in 1 2 3 4 5 6; do ({SPIN_ON}) & done;; esac"
 STUDY = (
     "tune", "--host", "guest:6.1?cpus=2", "--seed", "1", "--only", "isolcpus", "--only", "nohz_full", "--no-profiles",
-    "--no-single-out", "--budget", "none", "--most-runs", "40", "--prepare", shlex.join(["sh", "-c", LOAD]),
+    "--no-single-out", "--budget", "none", "--most-runs", "40", "--confirm-loops", "24",
+    "--prepare", shlex.join(["sh", "-c", LOAD]),
 )  # fmt: skip
 
 
