@@ -11,15 +11,6 @@ SIGNS = str.maketrans(
 """What stands for signs that becalm writes; any other letter, as of a program's name, is written as Python would."""
 
 
-def written(text: str, encoding: str) -> str:
-    """Text with what stands for signs that the encoding lacks, before lines are laid out: some stand-ins are longer."""
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return text.translate(SIGNS)
-    return text
-
-
 def instead(error: UnicodeError) -> tuple[str, int]:
     """What is written for the letters that an encoding lacks (codecs.register_error)."""
     if not isinstance(error, UnicodeEncodeError):
