@@ -58,6 +58,13 @@ def damaged(data, number):
     return bytes(out[: len(data)])
 
 
+@pytest.fixture
+def copy(whole, tmp_path):
+    """The path of a copy of the whole store, to be damaged."""
+    path, _ = whole
+    return shutil.copy(path, tmp_path / "runs.db")
+
+
 @pytest.mark.parametrize("first", range(0, COPIES, 50))
 def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypatch, first):
     path, expected = whole
@@ -84,10 +91,7 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
     assert all(said.startswith("The ") and "Nothing in it was changed." in said for said in refused)
 
 
-def test_a_bad_host_costs_its_studies_only(whole, tmp_path):
-    path, _ = whole
-    copy = tmp_path / "runs.db"
-    shutil.copy(path, copy)
+def test_a_bad_host_costs_its_studies_only(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE host SET facts = substr(facts, 3) WHERE id = 1")
     found = {each.number: each.damaged for each in list_studies(str(copy)).studies}
@@ -98,10 +102,7 @@ def test_a_bad_host_costs_its_studies_only(whole, tmp_path):
     assert len(stored(2, str(copy)).runs) == 60
 
 
-def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
-    path, _ = whole
-    copy = tmp_path / "runs.db"
-    shutil.copy(path, copy)
+def test_a_changed_run_is_left_out_and_told(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE run SET wall_ns = wall_ns + 1 WHERE study_id = 2 AND seq = 7")
         db.execute("UPDATE run SET user_ns = NULL WHERE study_id = 2 AND seq = 8")
@@ -111,11 +112,8 @@ def test_a_changed_run_is_left_out_and_told(whole, tmp_path):
     assert said[0].startswith("3 of 60 runs of study 2 are damaged")
 
 
-def test_runs_that_a_page_no_longer_holds_are_told(whole, tmp_path):
+def test_runs_that_a_page_no_longer_holds_are_told(copy):
     """SQLite does not notice that cells are gone from a page; their numbers tell."""
-    path, _ = whole
-    copy = tmp_path / "runs.db"
-    shutil.copy(path, copy)
     with sqlite3.connect(copy) as db:
         db.execute("DELETE FROM run WHERE study_id = 2 AND seq IN (0, 7, 8)")
         # One of them damaged beside: it leaves a gap, too.
@@ -132,10 +130,7 @@ def test_runs_that_a_page_no_longer_holds_are_told(whole, tmp_path):
     ]
 
 
-def test_another_digit_in_a_verdict_is_seen(whole, tmp_path):
-    path, _ = whole
-    copy = tmp_path / "runs.db"
-    shutil.copy(path, copy)
+def test_another_digit_in_a_verdict_is_seen(copy):
     with Store.open(str(copy)) as store, store._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'yyy', 'yxy') WHERE study_id = 2")
         db.execute("UPDATE verdict SET checksum = NULL WHERE study_id = 3")
@@ -146,10 +141,7 @@ def test_another_digit_in_a_verdict_is_seen(whole, tmp_path):
         assert len(list(store.runs(2))) == 60
 
 
-def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(whole, tmp_path):
-    path, _ = whole
-    copy = tmp_path / "runs.db"
-    shutil.copy(path, copy)
+def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE run SET checksum = NULL")
     assert len(stored(2, str(copy)).runs) == 60
