@@ -21,13 +21,16 @@ pytestmark = [
 ]
 
 
-def killed(root=None, settings=None):
-    """An agent that is killed while it records the load of a run; its group is there."""
-    agent = Agent(root)
+def killed(settings=None, put_on=lambda: True):
+    """An agent that is killed while it records the load of a run; its group is there.
+
+    `put_on`: whether its settings are on, which they are only after the group has its first process.
+    """
+    agent = Agent()
     assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
     made = unified() / f"becalm-{agent.pid}"
-    wait_for(lambda: made.exists() and (made / "cgroup.procs").read_text())
+    wait_for(lambda: made.exists() and (made / "cgroup.procs").read_text() and put_on())
     agent.kill()
     wait_for(lambda: not made.exists() or not (made / "cgroup.procs").read_text())
     return made
@@ -97,7 +100,7 @@ def test_the_guard_removes_it(tmp_path):
     """On the real machine only: on a directory there are no groups. A setting that does nothing here brings a guard."""
     place = Path("/proc/sys/vm/stat_interval")
     before = place.read_text()
-    made = killed(settings={"stat_interval": int(before) + 1})
+    made = killed({"stat_interval": int(before) + 1}, lambda: place.read_text() != before)
     wait_for(lambda: not guards(None))
     assert place.read_text() == before
     assert not made.exists()
