@@ -25,6 +25,8 @@ pytestmark = pytest.mark.machine
 
 SLEEPS = "import time\nfor _ in range(60): time.sleep(.01)"
 GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
+WAITS = "print(flush=True); input()\n"
+"""Before them: they say that they run, and wait until they are told to begin, as they are when somebody records."""
 
 
 @pytest.fixture
@@ -74,10 +76,34 @@ def told(events):
     return found, rows, recorded[0]
 
 
+def waiting(program):
+    """A program that has started and begins when it is told."""
+    command = [sys.executable, "-c", WAITS + program]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
+def told_when_begun(events, child):
+    """As `told`, of a program that waits: it begins when it is recorded."""
+
+    def beginning():
+        for number, event in enumerate(events):
+            if number == 0:
+                child.stdin.write(b"\n")
+                child.stdin.flush()
+            yield event
+
+    try:
+        return told(beginning())
+    finally:
+        child.kill()
+        child.communicate()
+
+
 def test_a_process_is_recorded_to_its_end(host, by):
-    child = subprocess.Popen([sys.executable, "-c", SLEEPS])
-    found, rows, end = told(host.record(Recording("faults", by=by), child.pid))
-    child.wait()
+    child = waiting(SLEEPS)
+    found, rows, end = told_when_begun(host.record(Recording("faults", by=by), child.pid), child)
     assert isinstance(found[0], Counting)
     assert found[0].by == by
     assert not found[0].miss_ratio
@@ -109,9 +135,7 @@ def test_a_program_is_recorded_from_its_first_instruction_on(host, by):
 def test_programs_in_the_kernel_and_counters_tell_the_same(host):
     """Two agents record one program at once: it comes, leaves and faults in both when it did."""
     by = able(host, "bpf")
-    program = [sys.executable, "-c", f"print(flush=True); input()\n{GROWS}"]
-    child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    child.stdout.readline()
+    child = waiting(GROWS)
     begun = threading.Barrier(3, timeout=60)
 
     def recorded(machine, recording):
@@ -144,9 +168,8 @@ def visits(rows, task):
 
 
 def test_new_pages_are_told_of_one_process(host):
-    child = subprocess.Popen([sys.executable, "-c", GROWS])
-    found, rows, end = told(host.record(Recording("ws_turnover"), child.pid))
-    child.wait()
+    child = waiting(GROWS)
+    found, rows, end = told_when_begun(host.record(Recording("ws_turnover"), child.pid), child)
     assert not found[0].miss_ratio
     assert end.ended
     assert rows[0]["what"] == {"fork": {"parent": 0, "child": child.pid, "process": child.pid}}
@@ -191,8 +214,17 @@ def test_another_users_pages_need_root():
 
 
 def test_some_cpus_alone_are_recorded_and_named(host, by):
-    threading.Timer(0.1, host.stop).start()
-    found, rows, _ = told(host.record(Recording("faults", cpus="0", by=by)))
+    """Until there is a record: on an idle CPU none may come for a while, and none before recording has begun."""
+
+    def until_there_are_some():
+        there = False
+        for event in host.record(Recording("faults", cpus="0", by=by)):
+            if isinstance(event, Records) and event.rows and not there:
+                there = True
+                host.stop()
+            yield event
+
+    found, rows, _ = told(until_there_are_some())
     assert found[0].cpus == "0"
     assert {row["cpu"] for row in rows} == {0}
 
