@@ -26,12 +26,11 @@ MILLISECONDS = 1_000_000
 
 @contextlib.contextmanager
 def program(script, **popen):
-    child = subprocess.Popen([sys.executable, "-c", script], **popen)
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
+    with subprocess.Popen([sys.executable, "-c", script], **popen) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def events(agent, number):
@@ -39,12 +38,26 @@ def events(agent, number):
     return [each for each in found if each["event"] == "followed"], found[-1]
 
 
+def followed_when_begun(agent, child, **how):
+    """Events of following a program that waits for a line: it begins when there is a first reading of it."""
+    number = agent.send("follow", pid=child.pid, **how)
+    first = agent.read()
+    assert first["event"] == "followed", first
+    begin(child)
+    followed, done = events(agent, number)
+    return [first, *followed], done
+
+
+def begin(child):
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+
+
 def test_a_process_is_followed_to_its_end(agent):
-    script = "import time\nend = time.process_time() + .2\nwhile time.process_time() < end: pass"
-    with program(script) as child:
-        number = agent.send("follow", pid=child.pid, period_ns=50 * MILLISECONDS, load=True)
+    script = "import time\ninput()\nend = time.process_time() + .2\nwhile time.process_time() < end: pass"
+    with program(script, stdin=subprocess.PIPE) as child:
         # Nobody waits for it meanwhile, so its end can be read from what is left of it.
-        followed, done = events(agent, number)
+        followed, done = followed_when_begun(agent, child, period_ns=50 * MILLISECONDS, load=True)
     assert done["event"] == "done"
     assert done["ended"]
     assert done["whole"]
@@ -69,14 +82,31 @@ import threading, time
 def work():
     end = time.thread_time() + .02
     while time.thread_time() < end: pass
-    time.sleep(.3)
+    worked.wait()
+    over.wait()
 for _ in range(3):
+    worked, over = threading.Barrier(4), threading.Barrier(4)
     made = [threading.Thread(target=work) for _ in range(3)]
     [each.start() for each in made]
+    worked.wait()
+    print(flush=True)
+    input()
+    over.wait()
     [each.join() for each in made]
 """
-    with program(script) as child:
-        followed, done = events(agent, agent.send("follow", pid=child.pid, period_ns=20 * MILLISECONDS))
+    followed = []
+    with program(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        number = agent.send("follow", pid=child.pid, period_ns=20 * MILLISECONDS)
+        for _ in range(3):
+            child.stdout.readline()
+            now_ns, later = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW), 0
+            # Each three live until they have been seen with what they did: of two that are told later, the second.
+            while later < 2:
+                followed.append(agent.read())
+                later += followed[-1]["at_ns"] > now_ns
+            begin(child)
+        rest, done = events(agent, number)
+    followed += rest
     assert done["ended"]
     last = followed[-1]["process"]
     assert last["ended"] >= 9
@@ -87,6 +117,7 @@ for _ in range(3):
 
 SHORT = """
 import threading, time
+input()
 def work():
     end = time.thread_time() + .02
     while time.thread_time() < end: pass
@@ -98,8 +129,8 @@ for _ in range(20):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="taskstats are for root")
 def test_threads_that_nobody_saw_are_in_the_kernels_own_sums(agent):
-    with program(SHORT) as child:
-        followed, _ = events(agent, agent.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS))
+    with program(SHORT, stdin=subprocess.PIPE) as child:
+        followed, _ = followed_when_begun(agent, child, period_ns=3600 * 1000 * MILLISECONDS)
     last = followed[-1]["process"]
     assert last["complete"]
     assert last["run_ns"] >= 20 * 20 * MILLISECONDS
@@ -109,10 +140,10 @@ def test_threads_that_nobody_saw_are_in_the_kernels_own_sums(agent):
 def test_without_rights_threads_that_nobody_saw_are_missing_and_that_is_seen():
     from becalm.load.live import Followed, account
 
-    with program(SHORT) as child:
+    with program(SHORT, stdin=subprocess.PIPE) as child:
         made = Agent(user=65534, group=65534, extra_groups=[])
         try:
-            followed, done = events(made, made.send("follow", pid=child.pid, period_ns=3600 * 1000 * MILLISECONDS))
+            followed, done = followed_when_begun(made, child, period_ns=3600 * 1000 * MILLISECONDS)
         finally:
             made.close()
     first, last = (account(followed[index]["process"]) for index in (0, -1))
@@ -197,6 +228,8 @@ def test_the_verb_sees_a_process_wait_for_its_cpu():
         one, two = (
             stack.enter_context(program(f"import os; os.sched_setaffinity(0, {{{cpu}}})\n{SPIN}")) for _ in range(2)
         )
+        # Before that each may have a CPU of its own.
+        wait_for(lambda: all(os.sched_getaffinity(each.pid) == {cpu} for each in (one, two)))
         found = list(follow(one.pid, Watching(interval="500ms", count=2)))
         assert two.poll() is None
     assert [each.number for each in found] == [0, 1]
@@ -207,8 +240,13 @@ def test_the_verb_sees_a_process_wait_for_its_cpu():
 
 
 def test_the_verb_tells_the_end():
-    with program("import time; time.sleep(.6)") as child:
-        found = list(follow(child.pid, Watching(interval="200ms")))
+    with program("input()", stdin=subprocess.PIPE) as child:
+        found = []
+        for instant in follow(child.pid, Watching(interval="200ms")):
+            found.append(instant)
+            if len(found) == 2:
+                begin(child)
+    assert len(found) >= 3
     assert [each.process.ended for each in found] == [False] * (len(found) - 1) + [True]
 
 
@@ -245,7 +283,7 @@ def test_the_view_gives_the_terminal_back(how):
     def take(until):
         nonlocal written
         # The time is a limit for a broken program, not an expectation.
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while until not in written and time.monotonic() < end:
             if select.select([terminal], [], [], 0.1)[0]:
                 try:
