@@ -35,8 +35,8 @@ def near(*argv, cpus=None, **fields):
 
 
 def measured(agent, argv, beside, steps=1, **fields):
-    """Rows, texts, and what the neighbours did."""
-    defined = agent.define(*argv, beside=beside, **fields)
+    """Rows, texts, and what the neighbours did. A run that waits for them in vain is a broken program's."""
+    defined = agent.define(*argv, beside=beside, timeout_ns=120 * 10**9, **fields)
     assert defined["event"] == "done", defined
     events = agent.answer(
         agent.send("measure", first=0, steps=[[0, 0, 0, i] for i in range(steps)], stop_on_failure=False)
@@ -78,7 +78,10 @@ def test_what_they_use_is_not_counted_in_the_run(agent, tmp_path):
 def test_one_that_ends_is_started_again(agent, tmp_path):
     log = tmp_path / "log"
     beside = [near("sh", "-c", f"echo $$ >> {log}; sleep 0.02")]
-    rows, _, told = measured(agent, ["sleep", "0.5"], beside, steps=2)
+    # Each run lasts until two more have begun beside it.
+    seen = f"$(wc -l < {log})"
+    script = f"until=$(({seen} + 2)); while [ {seen} -lt $until ]; do sleep 0.01; done"
+    rows, _, told = measured(agent, ["sh", "-c", script], beside, steps=2)
     assert [row["outcome"] for row in rows] == ["ok", "ok"]
     did = told[0]["did"][0]
     assert (told[0]["runs"], did["failures"]) == (2, 0)
@@ -98,7 +101,7 @@ def test_their_output_goes_nowhere(agent):
 def test_children_that_leave_the_session_of_a_neighbour_are_ended_too(agent, tmp_path):
     log = tmp_path / "log"
     script = f"setsid sh -c 'echo $$ >> {log}; exec sleep 600' & sleep 600"
-    rows, _, _ = measured(agent, ["sleep", "0.3"], [near("sh", "-c", script)])
+    rows, _, _ = measured(agent, ["sh", "-c", f"until [ -s {log} ]; do sleep 0.01; done"], [near("sh", "-c", script)])
     assert rows[0]["outcome"] == "ok"
     assert numbers(log)
     assert not any(alive(pid) for pid in numbers(log))
@@ -117,8 +120,12 @@ def test_one_that_fails_at_once_has_the_run_refused(agent, beside, words):
     assert words in texts[0]["stderr"]
 
 
-def test_one_that_fails_later_is_counted_and_not_started_without_end(agent):
-    rows, _, told = measured(agent, ["sleep", "0.6"], [near("sh", "-c", "sleep 0.15; exit 7")])
+def test_one_that_fails_later_is_counted_and_not_started_without_end(agent, tmp_path):
+    """It fails when the run has begun, which ends when it has been started again."""
+    begun, log = tmp_path / "begun", tmp_path / "log"
+    fails = f"echo $$ >> {log}; until [ -e {begun} ]; do sleep 0.01; done; exit 7"
+    runs = f"touch {begun}; until [ $(wc -l < {log}) -ge 2 ]; do sleep 0.01; done"
+    rows, _, told = measured(agent, ["sh", "-c", runs], [near("sh", "-c", fails)])
     did = told[0]["did"][0]
     assert rows[0]["outcome"] == "ok"
     assert (did["status"], did["failures"] >= 1) == (7, True)
@@ -164,7 +171,9 @@ def test_a_neighbour_has_the_user_of_the_programs(tmp_path):
     agent = Agent("--user", "nobody")
     with contextlib.closing(agent):
         show = f"grep -E '^(Uid|Gid|Groups|CapEff|NoNewPrivs):' /proc/self/status > {log}; sleep 9"
-        rows, _, _ = measured(agent, ["sleep", "0.2"], [near("sh", "-c", show)])
+        # Five lines: it has said all.
+        seen = ["sh", "-c", f"until [ $(wc -l < {log}) -ge 5 ]; do sleep 0.01; done"]
+        rows, _, _ = measured(agent, seen, [near("sh", "-c", show)])
         assert rows[0]["outcome"] == "ok"
         _, texts, _ = measured(
             agent, ["grep", "-E", "^(Uid|Gid|Groups|CapEff|NoNewPrivs):", "/proc/self/status"], [], output="keep"
@@ -187,7 +196,9 @@ def keeper_of(agent):
 @pytest.mark.parametrize("who", ["agent", "keeper", "input"])
 def test_none_is_left_when_somebody_is_killed(agent, tmp_path, who):
     seen, child, beside = spinning(tmp_path)
-    assert agent.define("sleep", "2", beside=beside)["event"] == "done"
+    over = tmp_path / "over"
+    runs = ("sh", "-c", f"until [ -e {over} ]; do sleep 0.01; done")
+    assert agent.define(*runs, beside=beside)["event"] == "done"
     number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]], stop_on_failure=False)
     wait_for(lambda: numbers(seen) and numbers(child))
     pids = numbers(seen) + numbers(child)
@@ -196,6 +207,7 @@ def test_none_is_left_when_somebody_is_killed(agent, tmp_path, who):
             agent.process.kill()
         case "keeper":
             os.kill(keeper_of(agent), signal.SIGKILL)
+            over.touch()
             rows, texts = gather(agent.answer(number))
             # Refused where it was killed before the neighbour was at work.
             assert rows[0]["outcome"] in ("failed", "refused")
@@ -212,7 +224,7 @@ def test_a_killed_becalm_leaves_none(tmp_path):
     process = subprocess.Popen([*command, *beside, "--", "sleep", "5"], stdout=subprocess.DEVNULL)
     wait_for(lambda: numbers(seen))
     process.kill()
-    process.wait(timeout=30)
+    process.wait(timeout=120)
     wait_for(lambda: not any(alive(pid) for pid in numbers(seen)))
 
 
