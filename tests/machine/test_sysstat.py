@@ -11,10 +11,12 @@ import os
 import statistics
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from tests.machine.compressed import available, zram
 from tests.machine.conversation import Agent
+from tests.machine.far import children, until
 
 from becalm.hosts.load_generator import Loading
 from becalm.nouns.demand import Demand
@@ -79,6 +81,15 @@ def bracketed(command, begun):
     raise AssertionError("this machine is too busy to read twice within three seconds")
 
 
+def paused(*pids):
+    """Whether one of these has made its reading and waits for its alarm (pause(2)), as sadc and iostat do."""
+    found = False
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found |= "pause" in Path(f"/proc/{pid}/wchan").read_text()
+    return found
+
+
 def first_line(process):
     """A tool that prints what has been since the start of the machine prints it after its first reading."""
     while not (line := process.stdout.readline()).strip():
@@ -91,10 +102,8 @@ def sar(tmp_path_factory):
     file = tmp_path_factory.mktemp("sar") / "data"
 
     def begun(process):
-        # The file begins with a head; the first reading follows at once.
-        while not (file.exists() and file.stat().st_size):
-            time.sleep(0.001)
-        time.sleep(0.1)
+        # sar reads what its child sadc has read, which writes the head of the file before its first reading.
+        until(lambda: file.exists() and file.stat().st_size and paused(*children(process.pid)))
 
     def fresh():
         file.unlink(missing_ok=True)
@@ -194,7 +203,8 @@ def test_sar_network(sar):
 def test_iostat():
     with everything():
         bracket, output = bracketed(
-            ["iostat", "-d", "-k", "-y", "-o", "JSON", str(SECONDS), "1"], lambda process: time.sleep(0.4)
+            ["iostat", "-d", "-k", "-y", "-o", "JSON", str(SECONDS), "1"],
+            lambda process: until(lambda: paused(process.pid)),
         )
     (said,) = json.loads(output)["sysstat"]["hosts"][0]["statistics"]
     disks = {each["disk_device"]: each for each in said["disk"]}
@@ -229,7 +239,11 @@ def test_vmstat():
 
 
 def test_run_queue():
-    """A state, which each tool sees at moments of its own: the means of many agree within their errors."""
+    """A state, which each tool sees at moments of its own. In four of its eight looks vmstat sees no more, or no less,
+    than what the agent sees in all but 2 % of its many: by chance it would in one of 40,000 trials, however heavy the
+    tails are, which bursts of other programs make. Means were compared before: one burst in vmstat's eight looks was
+    enough that they did not agree.
+    """
     with everything():
         agent = Agent()
         process = subprocess.Popen(["vmstat", "-n", "1", "9"], stdout=subprocess.PIPE, text=True, env=PLAIN)
@@ -246,8 +260,8 @@ def test_run_queue():
     # vmstat leaves itself out, as procps has it.
     theirs = [int(line.split()[0]) for line in output.splitlines()[3:]]
     assert len(theirs) == 8
-    error = statistics.stdev(ours) / len(theirs) ** 0.5
-    assert abs(statistics.fmean(ours) - statistics.fmean(theirs)) <= 4 * error + 1
+    low, *_, high = statistics.quantiles(ours, n=50)
+    assert low - 1 <= statistics.median(theirs) <= high + 1
 
 
 def test_pidstat(tmp_path):
