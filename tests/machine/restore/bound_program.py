@@ -16,8 +16,11 @@ CPUS = sorted(os.sched_getaffinity(0))
 PROGRAM = """
 import os, sys, threading, time
 
+is_bound = threading.Event()
+
 def bound():
     os.sched_setaffinity(0, {int(sys.argv[1])})
+    is_bound.set()
     time.sleep(10000)
 
 def short():
@@ -25,7 +28,7 @@ def short():
 
 for work in (bound, lambda: time.sleep(10000)):
     threading.Thread(target=work, daemon=True).start()
-time.sleep(0.05)
+is_bound.wait()
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "thread\\n":
