@@ -68,7 +68,7 @@ class Agent:
     def close(self):
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -95,7 +95,7 @@ def processes_with(marker):
 
 def wait_for(condition):
     """The time is a limit for a broken program, not an expectation."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         if condition():
             return

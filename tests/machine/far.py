@@ -113,7 +113,7 @@ class Far:
         """End sshd and its connections."""
         self.cut()
         self.sshd.terminate()
-        self.sshd.wait(timeout=30)
+        self.sshd.wait(timeout=120)
         if self.made_privsep:
             PRIVSEP.rmdir()
 
@@ -172,7 +172,7 @@ def answers(port):
     return False
 
 
-def until(condition, seconds=30.0):
+def until(condition, seconds=120.0):
     """Until a condition holds; the time is a limit for a broken program, not an expectation."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -169,7 +169,7 @@ def test_lines_that_are_no_requests_do_nothing(tmp_path):
     children = Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read_text().split()
     assert len(children) == 1, "the spawner alone"
     agent.process.stdin.close()
-    assert agent.process.wait(timeout=30) == 0
+    assert agent.process.wait(timeout=120) == 0
     agent.process.stdout.close()
     assert agent.process.stderr.read() == b"", "not a word of a panic"
     agent.process.stderr.close()

@@ -39,7 +39,7 @@ def test_its_end_is_the_end_of_everything_it_started(how):
         agent.process.stdin.close()
     else:
         agent.process.send_signal(how)
-    assert agent.process.wait(timeout=30) == 0
+    assert agent.process.wait(timeout=120) == 0
     assert processes_with(marker) == []
 
 
@@ -106,7 +106,7 @@ def test_a_block_that_breaks_off_leaves_no_program(agent):
     # Its reader goes away: the agent cannot go on with this block.
     agent.process.stdout.close()
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    assert agent.process.wait(timeout=30) == 0
+    assert agent.process.wait(timeout=120) == 0
     assert processes_with(marker) == []
 
 
@@ -246,7 +246,7 @@ def ended(*options, **popen):
         text=True,
         **popen,
     )
-    said, why = process.communicate(timeout=30)
+    said, why = process.communicate(timeout=120)
     assert (process.returncode, said) == (3, "")
     return why
 

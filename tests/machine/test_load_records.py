@@ -314,7 +314,7 @@ def test_a_killed_agent_leaves_its_runs_and_ends(agent, tmp_path):
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="series")
     time.sleep(0.2)
     agent.process.kill()
-    assert agent.process.wait(timeout=30) == -9
+    assert agent.process.wait(timeout=120) == -9
     # The group that it had made is gone when the next one has measured.
     after = Agent()
     try:

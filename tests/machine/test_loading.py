@@ -90,7 +90,7 @@ def test_a_command_gets_the_signals_of_the_terminal(number, tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed)
     wait_for((tmp_path / "ready").exists)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
-    said = process.communicate(timeout=60)[1].splitlines()
+    said = process.communicate(timeout=120)[1].splitlines()
     assert process.returncode == 9
     assert json.loads(said[-1])["reason"] == "command"
 

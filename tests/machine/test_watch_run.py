@@ -135,7 +135,7 @@ def test_an_interrupted_run_is_kept_and_said(store):
     process.send_signal(signal.SIGINT)
     rest, said = process.communicate()
     assert rest == ""
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=120) == 130
     assert "was interrupted" in said
     assert stored("last", store).runs[0].outcome == "aborted"
 
@@ -162,7 +162,7 @@ def test_prometheus_is_served_while_watching():
 
         wait_for(answered)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
     finally:
         process.kill()
         process.stderr.close()

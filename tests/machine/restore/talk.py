@@ -88,7 +88,7 @@ class Agent:
         """End it as becalm does, by closing its input."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -150,7 +150,7 @@ def runs(pid: int) -> bool:
 
 def wait_for(condition: Any) -> None:
     """The time is a limit for a broken program, not an expectation."""
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 120
     while time.monotonic() < limit:
         if condition():
             return

@@ -62,7 +62,7 @@ def journal(root, place, original) -> Path:
 
 def restore(root, *options):
     command = [agent_path(), "restore", "--root", str(root), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def attack(root):

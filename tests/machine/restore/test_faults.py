@@ -37,7 +37,7 @@ def journal(root) -> Path:
 
 def restore(root, *options) -> subprocess.CompletedProcess[str]:
     command = [agent_path(), "restore", "--root", str(root), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def mount(*arguments) -> None:

@@ -115,7 +115,7 @@ def test_reset_tries_again(root):
     offline(root, SHORT)
     wait_for(lambda: mask(root) == "f")
     command = [agent_path(), "restore", "--root", str(root), "--interrupt-wait", str(LONG)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("it goes back when it next fires") == 1
     assert mask(root) == "2"

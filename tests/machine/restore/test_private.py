@@ -57,7 +57,7 @@ def test_others_are_told_all_but_that(tmp_path):
         input=talk,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert "swordfish" not in done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -13,15 +13,16 @@ def test_long_silence_restores_and_empty_lines_are_signs_of_life(tmp_path):
     laptop(tmp_path)
     place = tmp_path / "proc/sys/vm/stat_interval"
     before = place.read_text()
-    agent = Agent("--silence", "2", "--root", str(tmp_path))
+    # A machine that others keep busy lets a second pass here and there between two signs.
+    agent = Agent("--silence", "5", "--root", str(tmp_path))
     # Longer than the silence that is allowed, all in all.
-    for _ in range(10):
+    for _ in range(22):
         time.sleep(0.25)
         agent.write(b"\n\n")
     held = agent.ask("hold", settings={"stat_interval": 20}, dangerous=False)
     assert held["event"] == "done", held
     assert place.read_text().strip() == "20"
-    assert agent.process.wait(timeout=30) == 0
+    assert agent.process.wait(timeout=120) == 0
     assert place.read_text() == before
     agent.close()
 
@@ -31,6 +32,6 @@ def test_long_silence_ends_a_running_program():
     agent = Agent("--silence", "1")
     agent.define("sleep", marker)
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    assert agent.process.wait(timeout=30) == 0
+    assert agent.process.wait(timeout=120) == 0
     wait_for(lambda: not processes_with(marker))
     agent.close()

@@ -105,7 +105,7 @@ def test_what_is_said_to_have_changed_has(as_before):
 
 def test_a_setting_is_on_for_a_program_and_off_afterwards(as_before):
     process = front("apply", "--set", f"stat_interval={as_before}", "--", "cat", str(STAT))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (0, f"{as_before}\n", "")
 
 
@@ -143,7 +143,7 @@ def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
     if not {each.name: each for each in becalm.knobs()}["cpu_weight"].supported:
         pytest.skip("no cpu controller here")
     look = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/becalm-weighted/cpu.shares; true"
-    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=60)
+    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=120)
     assert err == "" or "cpu.shares" in err, "on version 2 there is none"
     (group,) = [line for line in out.splitlines() if line.endswith("/becalm-weighted")]
     assert group.startswith("0::") or ("2560" in out and "cpu" in group), out
@@ -155,7 +155,7 @@ def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, numb
     process = front("apply", "--set", f"stat_interval={as_before}", "--", "sleep", "3012345")
     wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012345"))
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     wait_for(lambda: STAT.read_text() == was and not runs("3012345"))
     assert process.returncode in (-number, 130)
 
@@ -172,7 +172,7 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     # Later than the first look, which has no settings on.
     wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     wait_for(lambda: settings() == was and not runs("0.0123459"))
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
@@ -341,5 +341,5 @@ def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
     )
     wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012346"))
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     wait_for(lambda: STAT.read_text() == was and not runs("3012346"))

@@ -49,7 +49,7 @@ def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL, seen="i
         try:
             assert seen in process.stdout
             process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=30)
+            output, errors = process.communicate(timeout=120)
         finally:
             process.kill()
     return process.returncode, output, errors
