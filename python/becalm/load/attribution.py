@@ -47,6 +47,9 @@ MATERIAL = 0.01
 REFUSED = 0.1
 """Share of runs with more waits than time above which their waits are not trusted, and so no cause is named."""
 
+WILD = 3.0
+"""Standard deviations (by the median absolute deviation) from the median beyond which a delay is drawn in there."""
+
 RESAMPLES, PERMUTATIONS = 1000, 1999
 
 BATCH = 2_000_000
@@ -164,7 +167,7 @@ def attribute(
                 leads=float((first == index).mean()),
                 coefficients={names[i]: float(coefficients[i]) for i in groups[index]},
                 inflation=relative_importance.inflation(x, leading, outside),
-                carried=_carried(cause, y, rows.bars),
+                carried=_carried(cause, y, rows.bars, weights),
             )
         )
     found.sort(key=lambda each: -each.share)
@@ -211,8 +214,13 @@ def _columns(
 def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designed: bool) -> float:
     """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one).
 
-    All runs count alike here, so that the rate is kept whatever their distribution.
+    All runs count alike here, so that the rate is kept whatever their distribution. Wild delays are drawn in first,
+    before anything is known of the loads: one run in twenty that something else hit would hide a cause.
     """
+    middle = float(np.median(y))
+    reach = WILD * float(np.median(np.abs(y - middle))) / 0.6745
+    if reach > 0:
+        y = np.clip(y, middle - reach, middle + reach)
     seen = float(relative_importance.best_fit(x, y[np.newaxis])[0])
 
     def rate(batches: Iterator[Floats]) -> float:
@@ -246,9 +254,17 @@ def _batches(x: Floats, count: int) -> Iterator[int]:
         count -= size
 
 
-def _carried(cause: str, y: Floats, bars: Mapping[str, Floats]) -> float | None:
-    """Share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1."""
-    variation = float(((y - y.mean()) ** 2).sum())
+def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats) -> float | None:
+    """Share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1.
+
+    A run counts as much as it does in the fit: where something else hit it, its waits are none of the load's.
+    """
+
+    def together(values: Floats) -> float:
+        return float((weights * (values - np.average(values, weights=weights)) * from_mean).sum())
+
+    from_mean = y - np.average(y, weights=weights)
+    variation = together(y)
     if not bars or variation == 0:
         return None
     total, unknown = 0.0, False
@@ -257,11 +273,11 @@ def _carried(cause: str, y: Floats, bars: Mapping[str, Floats]) -> float | None:
         if values is None or np.isnan(values).any():
             unknown = True
         else:
-            total += float(((values - values.mean()) * (y - y.mean())).sum()) / variation
+            total += together(values) / variation
     rest = bars.get("unexplained")
     if unknown and "unexplained" not in CAUSES[cause] and rest is not None and not np.isnan(rest).any():
         # What the kernel does not tell is in the rest.
-        total += float(((rest - rest.mean()) * (y - y.mean())).sum()) / variation
+        total += together(rest) / variation
     return total
 
 
