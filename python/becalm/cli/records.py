@@ -174,24 +174,31 @@ def command_import(
                 "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
             )
         numbers = {file: [becalm.import_regions(file, store, t_diff=t_diff, beside=beside)] for file in files}
-        _told(numbers, as_json)
+        _told(numbers, as_json, store)
         return
     if study is not None:
         _import_load(files, study, store, as_json)
         return
-    _told({file: list(becalm.import_(file, store, project=project)) for file in files}, as_json)
+    _told({file: list(becalm.import_(file, store, project=project)) for file in files}, as_json, store)
 
 
-def _told(numbers: dict[str, list[int]], as_json: bool) -> None:
+def _told(numbers: dict[str, list[int]], as_json: bool, store: str | None) -> None:
     if as_json:
         output.print_json("import", {"studies": numbers})
         return
+    newest = becalm.list_studies(store, limit=sum(map(len, numbers.values()))).studies
+    # Of regions each is one, and no run.
+    runs = {each.number: f", {_runs(each.runs)}" for each in newest if each.study.kind != "regions"}
     for file, made in numbers.items():
         if len(made) > MANY:
             echo(f"{file} is studies {made[0]} to {made[-1]} now. See sittings of commits with: becalm history")
             continue
         for number in made:
-            echo(f"{file} is study {number} now. See it with: becalm show {number}")
+            echo(f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}")
+
+
+def _runs(count: int) -> str:
+    return "with 1 run" if count == 1 else f"with {count:,} runs" if count else "without any run"
 
 
 def _import_load(files: tuple[str, ...], study: str, store: str | None, as_json: bool) -> None:

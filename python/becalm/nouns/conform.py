@@ -16,6 +16,10 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 WORD = 2**63
+_WORDS: Mapping[type, str] = {
+    int: "a whole number", float: "a number", str: "a text", bool: "true or false", NoneType: "null",
+}  # fmt: skip
+
 DEEPEST = 100
 """Levels of a value without a type of its own (facts, a verdict); becalm's have ten."""
 
@@ -52,7 +56,7 @@ def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
 
 def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
     fits = type(value) is hint or (hint is float and type(value) is int) or (hint is str and isinstance(value, str))
-    _check(fits, value, where, f"not of the type {hint.__name__}")
+    _check(fits, value, where, f"not {_WORDS[hint]}")
     if type(value) is int:
         _check(-WORD <= value < WORD, value, where, "too large for 64 bits")
     elif isinstance(value, float):

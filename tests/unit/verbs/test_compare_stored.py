@@ -270,7 +270,7 @@ def test_sources_that_do_not_exist_say_what_there_is(store, tmp_path):
         becalm.compare_stored(f"{CRITERION}@older", str(CRITERION))
     with pytest.raises(UsageError, match="named twice"):
         becalm.compare_stored(DATA / "pyperf-1.json", DATA / "pyperf-1.json")
-    with pytest.raises(UsageError, match="no results of Criterion"):
+    with pytest.raises(UsageError, match="neither results of Criterion"):
         becalm.compare_stored(str(tmp_path), str(CRITERION))
 
 

@@ -45,6 +45,11 @@ class Row:
     what: str
     regions: bool = False
 
+    @property
+    def whose(self) -> str:
+        """Of whom a file is, in a sentence: "pyperf's"."""
+        return f"{_MAKERS.get(self.name, self.name)}'s"
+
     def writer(self) -> Callable[[Document], str]:
         """The function that writes it."""
         found: Callable[[Document], str] = importlib.import_module(self.module).write
@@ -56,6 +61,9 @@ class Row:
 
 
 _OWN = "becalm.report.formats"
+
+_MAKERS = {"json": "becalm", "Go benchmark": "Go"}
+"""Who writes a format that is not called as its tool."""
 
 FORMATS = (
     Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
@@ -113,7 +121,7 @@ def read(path: Path) -> list[Document]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON ({error}). becalm imports {_readable()}.") from None
+        raise UsageError(f"{path} is not JSON ({error}). becalm imports files of {_readable()}.") from None
     for row in (*FORMATS, *FOREIGN):
         if row.reads:
             reader = row.reader()
@@ -123,11 +131,11 @@ def read(path: Path) -> list[Document]:
                     for document in documents:
                         conform(Document, document, "the study")
                 except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-                    what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-                    form = f"{row.name} JSON" if row.ending == ".json" else row.name
-                    raise UsageError(f"{path} looks like {form}, but cannot be read: {what}.") from None
+                    from becalm.report.formats.layout import refused  # Most files are whole.
+
+                    raise UsageError(f"{path} {refused(error, row.whose)}.") from None
                 return documents
-    raise UsageError(f"{path} is JSON, but none that becalm knows. It imports {_readable()}.")
+    raise UsageError(f"{path} is JSON, but none that becalm knows. It imports files of {_readable()}.")
 
 
 def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
@@ -142,4 +150,4 @@ def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
 
 
 def _readable() -> str:
-    return ", ".join(row.name for row in (*FORMATS, *FOREIGN) if row.reads)
+    return ", ".join(_MAKERS.get(row.name, row.name) for row in (*FORMATS, *FOREIGN) if row.reads)

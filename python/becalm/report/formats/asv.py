@@ -27,6 +27,9 @@ from becalm.nouns.run import Outcome
 from becalm.nouns.study import Study
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, programs_of
+from becalm.report.formats.layout import Part, refused
+
+WHOSE = "asv's"
 
 VERSIONS = (1, 2)
 """Of result files."""
@@ -103,10 +106,9 @@ def _checked(file: Path, known: Mapping[str, _Known], machine: Mapping[str, Any]
     try:
         return _sitting(_object(file), known, machine, project)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise UsageError(
-            f"{file} is among asv's results, but cannot be read: {what}. Nothing was imported; remove the file, or "
-            "have asv measure that commit again."
+            f"{file} {refused(error, WHOSE)}. Nothing was imported; remove the file, or have asv measure that commit "
+            "again."
         ) from None
 
 
@@ -164,7 +166,7 @@ def _sitting(
     params = value.get("params")
     about = {**machine, **(params if isinstance(params, dict) else {})}
     environment = str(value.get("env_name") or value.get("python") or "")[:200]
-    rows = [_Row.of(name, given, value) for name, given in dict(value["results"]).items()]
+    rows = [_Row.of(name, given, value) for name, given in Part(value)["results"].members().items()]
     benchmarks = [made for row in rows for made in _of_row(row, known.get(row.name), bool(known))]
     workloads, runs = programs_of(benchmarks)
     begun = [row.started_ms for row in rows if row.started_ms is not None]
@@ -202,8 +204,8 @@ class _Row:
             row = dict(given) if isinstance(given, dict) else {"result": given}
             row["version"] = (file.get("benchmark_version") or {}).get(name)
             row["started_at"] = (file.get("started_at") or {}).get(name)
-        params = row.get("params") or []
-        count = math.prod(len(each) for each in params)
+        params = [each.list() for each in Part(row, f"results.{name}").get("params") or ()]
+        count = math.prod(map(len, params))
         if count > MOST:
             raise ValueError(f"{name!r:.80} has {count} combinations of parameters")
         result = row.get("result")
@@ -242,7 +244,7 @@ def _kind(name: str) -> str:
 def _number(value: Any) -> float | None:
     """A number that has ratios; None for what asv skipped (NaN), and for zero and below."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{value!r:.80} is no result")
+        raise ValueError(f"{value!r:.80} is no result")
     return float(value) if math.isfinite(value) and value > 0 else None
 
 

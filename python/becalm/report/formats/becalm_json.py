@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from becalm._version import VERSION
 from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
@@ -16,9 +16,12 @@ from becalm.nouns.study import Study
 from becalm.nouns.verdict import SCHEMA
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
+from becalm.report.formats.layout import Part, Unlike
 from becalm.wording.findings import reworded
 
 KIND = "study"
+
+Made = TypeVar("Made")
 
 _KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "wall_ns", "left_behind")
 
@@ -71,23 +74,26 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any]) -> list[Document]:
     """The study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
-    if value["schema"] > SCHEMA:
-        raise ValueError(f"schema {value['schema']} of a newer becalm, this one knows {SCHEMA}")
-    described = value["study"]
+    file = Part(value)
+    if (schema := file["schema"].whole()) > SCHEMA:
+        raise ValueError(f"schema {schema} of a newer becalm, this one knows {SCHEMA}")
+    described = file["study"].members()
     study = Study(
         kind=str(described["kind"]),
-        workloads=tuple(Workload.from_json(each) for each in described["workloads"]),
-        settings=tuple(Settings.of(each) for each in described["settings"]),
-        options=dict(described["options"]),
+        workloads=tuple(_made(Workload.from_json, each, "program") for each in file["study"]["workloads"]),
+        settings=tuple(_made(Settings.of, each, "setting") for each in file["study"]["settings"]),
+        options=dict(file["study"]["options"].members()),
         seed=int(described["seed"]),
         host=str(described["host"]),
         title=str(described["title"]),
     )
-    columns = value["runs"]["columns"]
+    columns = file["runs"]["columns"].list()
+    if lacking := [name for name in COLUMNS if name != "metrics" and name not in columns]:
+        raise Unlike(f"runs.columns has no {lacking[0]!r}")
     # Files of an older becalm have no metrics.
     order = [columns.index(name) for name in COLUMNS if name != "metrics" or name in columns]
     loads = value.get("loads", {"columns": [], "rows": []})
-    runs = [_run([row[index] for index in order], study) for row in value["runs"]["rows"]]
+    runs = [_run([_row(each, len(columns))[index] for index in order], study) for each in file["runs"]["rows"]]
     if len({run.seq for run in runs}) < len(runs):
         raise ValueError("two runs have the same seq")
     return [
@@ -98,7 +104,7 @@ def read(value: dict[str, Any]) -> list[Document]:
             loads=tuple(load_of(loads["columns"], row) for row in loads["rows"]),
             series=tuple(Series.from_json(each) for each in value.get("series", ())),
             texts={int(seq): (str(t["stderr"]), str(t["stdout"])) for seq, t in value["texts"].items()},
-            facts=dict(value["facts"]),
+            facts=dict(file["facts"].members()),
             noticed=tuple(reworded(each) for each in value.get("noticed", ())),
             verdict=value["verdict"],
             regions=tuple(base64.b64decode(each, validate=True) for each in value.get("regions", ())),
@@ -109,6 +115,20 @@ def read(value: dict[str, Any]) -> list[Document]:
     ]
 
 
+def _made(make: Callable[[Any], Made], part: Part, what: str) -> Made:
+    """What a part of the file describes. Raises ValueError, which names the place."""
+    try:
+        return make(part.members())
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise Unlike(f"{part.place} is no {what} as becalm describes them") from None
+
+
+def _row(part: Part, columns: int) -> list[Any]:
+    if len(part.list()) != columns:
+        raise Unlike(f"{part.place} has {len(part.list())} values for {columns} columns")
+    return part.list()
+
+
 def _run(row: list[Any], study: Study) -> Run:
     run = Run.of(row)
     if run.metrics is not None and not fit(run.metrics):
@@ -116,7 +136,8 @@ def _run(row: list[Any], study: Study) -> Run:
     for name, field in zip(COLUMNS, row, strict=False):
         if name not in ("outcome", "metrics") and not (field is None and name not in _KNOWN) and type(field) is not int:
             raise ValueError(f"{name} must be a whole number, not {field!r}")
-    Outcome(run.outcome)
+    if run.outcome not in list(Outcome):
+        raise ValueError(f"outcome is {run.outcome!r:.80}, not one of {', '.join(Outcome)}")
     for name, place, count in (
         ("workload", run.workload, len(study.workloads)),
         ("settings", run.settings, len(study.settings)),

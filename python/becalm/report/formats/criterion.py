@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
+from becalm.report.formats.layout import Part, refused
+
+WHOSE = "Criterion's"
 
 LAST = "new"
 """Criterion's name of the last run."""
@@ -31,7 +34,7 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
     """One sample as a study."""
-    return study_of([Benchmark(name, _repetitions(value))], "Criterion")
+    return study_of([Benchmark(name, _repetitions(Part(value)))], "Criterion")
 
 
 def directory(text: str) -> tuple[Path, str] | None:
@@ -48,20 +51,33 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
     samples = list(_samples(path))
     files = sorted(each for each in samples if each.parent.name == baseline)
     if not files:
-        others = sorted({each.parent.name for each in samples})
-        known = f" It has {', '.join(others)}: write {path}@{others[0]}." if others else ""
-        raise UsageError(f"{path} holds no results of Criterion called {baseline!r}.{known}")
+        raise UsageError(_without(path, baseline, sorted({each.parent.name for each in samples})))
     found = []
     for each in files:
         try:
-            values = _repetitions(json.loads(each.read_bytes()))
+            values = _repetitions(Part(json.loads(each.read_bytes())))
             found.append(Benchmark(_name(each), values))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{each} looks like Criterion's, but cannot be read: {error}.") from None
+        except OSError as error:
+            raise UsageError(f"{error.filename or each} cannot be read: {error.strerror or error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{each} {refused(error, WHOSE)}.") from None
     try:
         return study_of(found, "Criterion")
     except ValueError as error:
-        raise UsageError(f"{path} looks like Criterion's, but cannot be read: {error}.") from None
+        raise UsageError(f"{path} {refused(error, WHOSE)}.") from None
+
+
+def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
+    """That a directory has no results of a baseline, and which it has."""
+    if others:
+        known = f"It has {', '.join(others)}: write {path}@{others[0]}."
+        return f"{path} holds no results of Criterion called {baseline!r}. {known}"
+    if not any(True for _ in path.iterdir()):
+        return f"{path} is an empty directory: there is nothing to read."
+    return (
+        f"{path} holds neither results of Criterion, which are in files sample.json, nor of asv, whose machines have a "
+        "file machine.json. Name the directory target/criterion or .asv/results itself."
+    )
 
 
 def _samples(path: Path) -> Iterator[Path]:
@@ -90,12 +106,14 @@ def _samples(path: Path) -> Iterator[Path]:
 
 
 def _name(sample: Path) -> str:
-    described = json.loads((sample.parent / "benchmark.json").read_bytes())
-    return str(described.get("full_id") or described["title"])
+    described = Part(json.loads((sample.parent / "benchmark.json").read_bytes()), "benchmark.json")
+    return (described.get("full_id") or described["title"]).text()
 
 
-def _repetitions(value: dict[str, Any]) -> list[Repetition]:
-    pairs = zip(value["iters"], value["times"], strict=True)
-    if not all(float(iterations) > 0 for iterations in value["iters"]):
+def _repetitions(value: Part) -> list[Repetition]:
+    iters, times = ([each.number() for each in value[name]] for name in ("iters", "times"))
+    if len(iters) != len(times):
+        raise ValueError(f"it has {len(iters)} iters and {len(times)} times")
+    if not all(iterations > 0 for iterations in iters):
         raise ValueError("a sample of no iterations")
-    return [Repetition(float(ns) / float(iterations), float(ns) / 1e9) for iterations, ns in pairs]
+    return [Repetition(ns / iterations, ns / 1e9) for iterations, ns in zip(iters, times, strict=True)]

@@ -44,7 +44,10 @@ def read(value: str) -> list[Document]:
             words = rest.split()
             title = f"{package}.{name}" if len(set(packages)) > 1 else name
             for number, unit in zip(words[::2], words[1::2], strict=True):
-                amount = float(number)
+                try:
+                    amount = float(number)
+                except ValueError:
+                    amount = math.nan
                 if not math.isfinite(amount):
                     raise ValueError(f"{number} {unit} of {name} is no number")
                 if amount > 0:

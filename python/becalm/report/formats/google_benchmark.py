@@ -10,6 +10,7 @@ from typing import Any
 
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, in_ns, study_of
+from becalm.report.formats.layout import Part
 
 
 def recognises(value: Any) -> bool:
@@ -23,15 +24,17 @@ def read(value: dict[str, Any]) -> list[Document]:
     """The benchmarks as one study. Raises ValueError where only its own summaries were written."""
     found: dict[str, list[Repetition]] = {}
     summaries = 0
-    for entry in value["benchmarks"]:
-        if entry.get("run_type", "iteration") != "iteration":
+    for entry in Part(value)["benchmarks"]:
+        known = entry.members()
+        if known.get("run_type", "iteration") != "iteration":
             summaries += 1
             continue
-        if entry.get("error_occurred") or entry.get("skipped"):
+        if known.get("error_occurred") or known.get("skipped"):
             continue
-        ns = in_ns(entry["real_time"], str(entry.get("time_unit", "ns")))
-        seconds = ns * int(entry["iterations"]) / 1e9
-        found.setdefault(str(entry.get("run_name") or entry["name"]), []).append(Repetition(ns, seconds))
+        ns = in_ns(entry["real_time"].number(), str(known.get("time_unit", "ns")))
+        seconds = ns * entry["iterations"].number() / 1e9
+        name = (entry.get("run_name") or entry["name"]).text()
+        found.setdefault(name, []).append(Repetition(ns, seconds))
     if not found and summaries:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
     benchmarks = [Benchmark(name, values) for name, values in found.items()]

@@ -12,6 +12,7 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
+from becalm.report.formats.layout import Part, Unlike
 
 
 def write(document: Document) -> str:
@@ -56,18 +57,28 @@ def read(value: dict[str, Any]) -> list[Document]:
     """The results as one study. What hyperfine does not tell is unknown; runs without times are one mean each."""
     workloads = []
     runs: list[Run] = []
-    for index, result in enumerate(value["results"]):
-        command = str(result["command"])
-        parameters = tuple(sorted((str(k), str(v)) for k, v in (result.get("parameters") or {}).items()))
+    for index, result in enumerate(Part(value)["results"]):
+        command = result["command"].text()
+        given = result.get("parameters")
+        parameters = tuple(sorted((str(k), str(v)) for k, v in ({} if given is None else given.members()).items()))
         workloads.append(Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters))
-        times = result.get("times") or [result["mean"]]
-        codes = result.get("exit_codes") or [0] * len(times)
-        memory = result.get("memory_usage_byte") or [None] * len(times)
+        times = [each.number() for each in result.get("times") or ()] or [result["mean"].number()]
+        codes = _beside(result, "exit_codes", len(times)) or [0] * len(times)
+        memory = _beside(result, "memory_usage_byte", len(times)) or [None] * len(times)
         for number, (seconds, code, size) in enumerate(zip(times, codes, memory, strict=True)):
-            runs.append(imported(len(runs), index, number, float(seconds), status=code, memory=size))
+            runs.append(imported(len(runs), index, number, seconds, status=code, memory=size))
     options = ImportOptions(source="hyperfine").to_json()
     study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from hyperfine")
     return [Document(study, runs, environment="unknown")]
+
+
+def _beside(result: Part, name: str, times: int) -> list[int | None]:
+    """A whole number of each run, None where it is not known; empty where there are none. Raises Unlike."""
+    given = result.get(name)
+    found = [] if given is None else [None if each.value is None else each.whole() for each in given]
+    if found and len(found) != times:
+        raise Unlike(f"results have {times} times and {len(found)} {name}")
+    return found
 
 
 def imported(

@@ -16,6 +16,7 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.report.formats.benchmarks import ITERATION, Benchmark, Repetition, date_ns, study_of
 from becalm.report.formats.hyperfine import imported
+from becalm.report.formats.layout import Part, Unlike, shown
 
 
 def write(document: Document) -> str:
@@ -53,7 +54,11 @@ def read(value: dict[str, Any]) -> list[Document]:
 
     Values of less than ROUNDED_BELOW, which whole nanoseconds would round away, and bytes become a metric.
     """
-    found = [_benchmark(index, each, value.get("metadata") or {}) for index, each in enumerate(value["benchmarks"])]
+    if value["version"] != VERSION_READ:
+        raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
+    file = Part(value)
+    common = _metadata(file)
+    found = [_benchmark(index, each, common) for index, each in enumerate(file["benchmarks"])]
     units = {each.unit for each in found}
     if units - set(_METRICS):
         raise ValueError(f"values in {', '.join(sorted(units - set(_METRICS)))}; known: {', '.join(_METRICS)}")
@@ -68,6 +73,9 @@ def read(value: dict[str, Any]) -> list[Document]:
     study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
     return [Document(study, runs, environment="unknown")]
 
+
+VERSION_READ = "1.0"
+"""Of the format: pyperf itself reads no other, too."""
 
 ROUNDED_BELOW = 10e-6
 """Seconds: half a nanosecond is less than 0.01 % of longer ones."""
@@ -85,19 +93,29 @@ class _Benchmark:
     started_ns: int
 
 
-def _benchmark(index: int, benchmark: dict[str, Any], common: dict[str, Any]) -> _Benchmark:
-    inherited = {**common, **(benchmark.get("metadata") or {})}
+def _metadata(of: Part) -> dict[str, Any]:
+    """What is known of a suite, a benchmark or a run."""
+    found = of.get("metadata")
+    return {} if found is None else found.members()
+
+
+def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any]) -> _Benchmark:
+    inherited = {**common, **_metadata(benchmark)}
     name, units, values, started_ns, number = "", set(), [], 0, 0
     for run in benchmark["runs"]:
-        known = {**inherited, **(run.get("metadata") or {})}
+        known = {**inherited, **_metadata(run)}
         name = name or str(known.get("name") or known.get("command") or "")
         units.add(str(known.get("unit", "second")))
-        if "values" not in run:
+        if "values" not in run.members():
             continue
         started_ns = started_ns or date_ns(known.get("date"))
-        values += [(-1, float(seconds)) for _, seconds in run.get("warmups") or []]
+        for pair in run.get("warmups") or ():
+            # Loops and seconds.
+            if len(pair.list()) != 2:
+                raise Unlike(f"{pair.place} is {shown(pair.value)}, where two numbers are expected")
+            values.append((-1, list(pair)[1].number()))
         for each in run["values"]:
-            values.append((number, float(each)))
+            values.append((number, each.number()))
             number += 1
     if len(units) > 1:
         raise ValueError(f"{name!r} has values in {' and '.join(sorted(units))}")

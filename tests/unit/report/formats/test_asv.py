@@ -142,13 +142,13 @@ BAD = {
     "no object": (None, "[1]", "no object"),
     "another version": ({**SECOND, "version": 3}, None, "version 3 of the format"),
     "no commit": ({**SECOND, "commit_hash": "<script>"}, None, "'<script>' is not a commit"),
-    "no results": ({key: value for key, value in SECOND.items() if key != "results"}, None, "it lacks 'results'"),
+    "no results": ({key: value for key, value in SECOND.items() if key != "results"}, None, "it has no 'results'"),
     "text for a value": ({**SECOND, "results": {"bench.mem_list": [["x"], [], "bbb"]}}, None, "'x' is no result"),
-    "params that are none": ({**SECOND, "results": {"bench.mem_list": [[1], 5, "bbb"]}}, None, "cannot be read"),
+    "params that are none": ({**SECOND, "results": {"bench.mem_list": [[1], 5, "bbb"]}}, None, "params is 5, where a list"),
     "too many combinations": (
         {**SECOND, "results": {"bench.mem_list": [None, [["x"] * 400] * 3, "bbb"]}}, None, "64000000 combinations"
     ),
-    "results of another form": ({**SECOND, "results": [1]}, None, "cannot be read"),
+    "results of another form": ({**SECOND, "results": [1]}, None, r"results is \[1\], where an object"),
 }  # fmt: skip
 
 

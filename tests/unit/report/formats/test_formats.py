@@ -233,3 +233,80 @@ def test_metrics_that_are_no_numbers_are_refused(bad):
     value["runs"]["rows"][0][-1] = bad
     with pytest.raises((TypeError, ValueError)):
         read_own(value)
+
+
+def pyperf(benchmark):
+    return {"version": "1.0", "benchmarks": [benchmark]}
+
+
+def hyperfine(**result):
+    return {"results": [{"command": "x", **result}]}
+
+
+def google(entry):
+    return {"context": {}, "benchmarks": [entry]}
+
+
+def pytest_benchmark(entry):
+    return {"machine_info": {}, "benchmarks": [entry]}
+
+
+def own(**changed):
+    study = {"kind": "run", "workloads": [], "settings": [], "options": {}, "seed": 1, "host": "x", "title": ""}
+    return {"becalm": "1", "kind": "study", "schema": 1, "study": {**study, **changed}}
+
+
+RUN = {"values": [1.0]}
+UNLIKE = {
+    "pyperf: a number for a benchmark": (pyperf(5), "pyperf's: benchmarks[0] is 5, where an object is expected."),
+    "pyperf: no runs": (pyperf({}), "pyperf's: benchmarks[0] has no 'runs'."),
+    "pyperf: one bare value": (pyperf({"runs": [{"values": 5}]}), "runs[0].values is 5, where a list is expected."),
+    "pyperf: a word for a value": (pyperf({"runs": [{"values": ["x"]}]}), 'values[0] is "x", where a number is'),
+    "pyperf: a number for a warm-up": (pyperf({"runs": [{**RUN, "warmups": [5]}]}), "warmups[0] is 5, where a list is"),
+    "pyperf: three numbers for a warm-up": (pyperf({"runs": [{**RUN, "warmups": [[1, 2, 3]]}]}), "where two numbers"),
+    "pyperf: a number for what is known": (pyperf({"metadata": 5, "runs": [RUN]}), "metadata is 5, where an object is"),
+    "pyperf: another version": ({**pyperf({"runs": [RUN]}), "version": 2}, "it has version 2 of the format"),
+    "hyperfine: no times": (hyperfine(), "hyperfine's: results[0] has no 'mean'."),
+    "hyperfine: a number for times": (hyperfine(times=5), "results[0].times is 5, where a list is expected."),
+    "hyperfine: null for a time": (hyperfine(times=[None]), "times[0] is null, where a number is expected."),
+    "hyperfine: a huge time": (hyperfine(times=[10**400]), "which is too large."),
+    "hyperfine: fewer codes than times": (hyperfine(times=[1, 2], exit_codes=[0]), "2 times and 1 exit_codes."),
+    "hyperfine: a word for a code": (hyperfine(times=[1], exit_codes=["x"]), "exit_codes[0] is \"x\", where a whole"),
+    "Google Benchmark: a number": (google(5), "Google Benchmark's: benchmarks[0] is 5, where an object"),
+    "Google Benchmark: no time": (google({"name": "x"}), "benchmarks[0] has no 'real_time'."),
+    "Google Benchmark: null": (google({"name": "x", "real_time": 1, "iterations": None}), "iterations is null, where"),
+    "pytest-benchmark: no stats": (pytest_benchmark({"name": "x"}), "pytest-benchmark's: benchmarks[0] has no 'stats'"),
+    "pytest-benchmark: no list": (pytest_benchmark({"name": "x", "stats": {"data": 5}}), "stats.data is 5, where a li"),
+    "Criterion: a word": ({"iters": ["a"], "times": [1]}, 'Criterion\'s: iters[0] is "a", where a number is expected.'),
+    "Criterion: one too few": ({"iters": [1], "times": []}, "it has 1 iters and 0 times."),
+    "becalm: no schema": ({"becalm": "1", "kind": "study"}, "becalm's: it has no 'schema'."),
+    "becalm: a number for a program": (own(workloads=[5]), "study.workloads[0] is 5, where an object is expected."),
+    "becalm: another program": (own(workloads=[{"argv": 5}]), "study.workloads[0] is no program as becalm describes them."),
+    "becalm: a number for options": (own(options=5), "study.options is 5, where an object is expected."),
+    "becalm: no column": ({**own(), "runs": {"columns": [], "rows": []}}, "runs.columns has no 'seq'."),
+}  # fmt: skip
+"""Files that are nearly of a format, and what is said of each."""
+
+PYTHON = ("object", "argument", "convert", "subscriptable", "iterable", "NoneType", "attribute", "'int'", "zip")
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_file_of_another_layout_is_refused_by_what_was_expected_where(name, tmp_path):
+    value, said = UNLIKE[name]
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(UsageError) as refused:
+        read(path)
+    sentence = str(refused.value)
+    assert said in sentence
+    assert "json JSON" not in sentence
+    left = sentence.replace("an object is expected", "").removeprefix(str(path))
+    assert not [word for word in PYTHON if word in left], "what was expected, not what Python made of it"
+
+
+def test_an_empty_directory_is_said_to_be_empty_and_another_one_to_be_of_neither_tool(tmp_path):
+    with pytest.raises(UsageError, match="is an empty directory: there is nothing to read"):
+        read(tmp_path)
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(UsageError, match=r"neither results of Criterion.* nor of asv"):
+        read(tmp_path)

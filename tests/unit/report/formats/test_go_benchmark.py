@@ -66,7 +66,7 @@ def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
         ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 5", "half written"),
         ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 5 ns/o", "half written"),
         ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 1e999 ns/op\n", "is no number"),
-        ("BenchmarkX-8 10 5..5 ns/op\n", "could not convert"),
+        ("BenchmarkX-8 10 5..5 ns/op\n", "5..5 ns/op of BenchmarkX-8 is no number"),
         ("BenchmarkX-8 10 0 ns/op\n", "no benchmark with values"),
         ("PASS\nok example.org 1s\n", "is not JSON"),
         ("", "is not JSON"),

@@ -1,0 +1,101 @@
+"""Parts of a file's JSON, each with its place in it: what is not there, or is another thing, is said in words.
+
+Readers of files of other tools walk them as Parts, so that a damaged file is refused by what was expected where, and
+not by what Python made of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from becalm.values import dataclass
+
+LONGEST = 40
+"""Characters of a value that are shown."""
+
+
+class Unlike(ValueError):
+    """Something is not laid out as its format has it; the sentence names the place, without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value of a file and its place, such as `benchmarks[0].runs`; empty for the whole."""
+
+    value: Any
+    place: str = ""
+
+    def __getitem__(self, name: str) -> Part:
+        """A member of an object. Raises Unlike where it is no object, or has none."""
+        members = self.members()
+        if name not in members:
+            raise Unlike(f"{self._called} has no {name!r}")
+        return Part(members[name], f"{self.place}.{name}" if self.place else name)
+
+    def get(self, name: str) -> Part | None:
+        """A member of an object; None where it has none, or null. Raises Unlike where it is no object."""
+        return self[name] if self.members().get(name) is not None else None
+
+    def members(self) -> dict[str, Any]:
+        """An object's members. Raises Unlike."""
+        if not isinstance(self.value, dict):
+            raise self._unlike("an object")
+        return self.value
+
+    def __iter__(self) -> Iterator[Part]:
+        """The parts of a list. Raises Unlike."""
+        return (Part(each, f"{self.place}[{index}]") for index, each in enumerate(self.list()))
+
+    def list(self) -> list[Any]:
+        """A list. Raises Unlike."""
+        if not isinstance(self.value, list):
+            raise self._unlike("a list")
+        return self.value
+
+    def number(self) -> float:
+        """A number. Raises Unlike."""
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
+            raise self._unlike("a number")
+        try:
+            return float(self.value)
+        except OverflowError:
+            raise Unlike(f"{self._called} is {shown(self.value)}, which is too large") from None
+
+    def whole(self) -> int:
+        """A whole number. Raises Unlike."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self._unlike("a whole number")
+        return self.value
+
+    def text(self) -> str:
+        """A text, or a number as one. Raises Unlike."""
+        if isinstance(self.value, bool) or not isinstance(self.value, (str, int, float)):
+            raise self._unlike("a text")
+        return str(self.value)
+
+    @property
+    def _called(self) -> str:
+        return self.place or "it"
+
+    def _unlike(self, expected: str) -> Unlike:
+        return Unlike(f"{self._called} is {shown(self.value)}, where {expected} is expected")
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in the file, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def refused(error: Exception, whose: str) -> str:
+    """What is wrong with a file, behind its name: whose format it has, and where it leaves that. No full stop."""
+    if isinstance(error, Unlike):
+        return f"is not laid out as {whose}: {error}"
+    if isinstance(error, KeyError):
+        return f"is not laid out as {whose}: it lacks {error}"
+    if isinstance(error, (TypeError, AttributeError, IndexError, OverflowError)):
+        # What Python says of them is about its own types.
+        return f"is not laid out as {whose}"
+    return f"looks like {whose}, but cannot be read: {error}"
