@@ -33,7 +33,7 @@ from becalm.stats.describe import describe
 from becalm.stats.histogram import histogram
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
-from becalm.stats.power import last_critical, pairs_for
+from becalm.stats.power import last_critical, least_pairs, pairs_for
 from becalm.stats.thinned import course, quantiles
 from becalm.stats.unpaired import unpaired
 from becalm.wording.findings import finding
@@ -43,6 +43,10 @@ NEGLIGIBLE = 0.0005
 
 WELL_KNOWN = 0.1
 """A difference is known well enough to stop when its interval reaches no further than a tenth of it to each side."""
+
+ESTIMATED = 6
+"""Pairs from which their standard error tells what more of them would show: of fewer it is small by chance too often,
+and the normal distribution does not serve for them (`becalm.stats.paired`)."""
 
 LOOK_GROWTH = 1.1
 """Look again when there are 10 % more rounds: looks stay few, however long it takes."""
@@ -215,18 +219,21 @@ def decides_ns(differences: Sequence[Difference], fail_above: float, elapsed_ns:
     """Time of measuring in all after which a limit is decided with a probability of 80 %.
 
     If programs differ as it looks by now; where a slowdown lies within a standard error of the limit, as much as it
-    takes at that distance, which is the least. None when one of them is not known well enough to say.
+    takes at that distance, which is the least. Never less than the next look, nor than an interval takes at all. None
+    when one of them is not known well enough to say, as from fewer than ESTIMATED pairs.
     """
     factor = 1.0
     for d in differences:
         if d.harm[1] > fail_above or d.harm[2] <= fail_above:
             continue
-        if d.weak or d.pairs < 2 or not (math.isfinite(d.standard_error) and d.standard_error > 0):
+        if d.weak or d.pairs < ESTIMATED or not (math.isfinite(d.standard_error) and d.standard_error > 0):
             return None
         limit = fail_above if d.better is Better.LOWER else -min(fail_above, 1 - 1e-9)
         distance = max(abs(math.log1p(d.estimate) - math.log1p(limit)), d.standard_error)
         alpha = simultaneous_alpha(1 - d.confidence, len(differences))
-        factor = max(factor, pairs_for(distance, d.standard_error, d.pairs, last_critical(alpha)) / d.pairs)
+        critical = last_critical(alpha)
+        needed = max(pairs_for(distance, d.standard_error, d.pairs, critical), least_pairs(critical))
+        factor = max(factor, LOOK_GROWTH, needed / d.pairs)
     return math.ceil(factor * elapsed_ns)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from becalm.analysis.comparison import NEGLIGIBLE
+from becalm.analysis.comparison import ESTIMATED, NEGLIGIBLE
 from becalm.nouns.history import History
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Place, Ranking
@@ -63,12 +63,14 @@ class SequentialRanking:
         places = tuple(
             Place(self.names[index], *self._looks.ranks(index), len(pairs.log_wall[index])) for index in order
         )
-        within = max((each.most for each in rivals), default=0.0) if len(rivals) == len(unsure) - 1 else math.inf
+        # From few rounds errors are small by chance, and nobody is told how far apart programs may be.
+        told = len(rivals) == len(unsure) - 1 and (history.rounds >= ESTIMATED or not rivals)
+        within = max((each.most for each in rivals), default=0.0) if told else math.inf
         return Ranking(places, self.confidence, self._decides_ns(history, unsure, rivals), math.expm1(within))
 
     def _decides_ns(self, history: History, unsure: Sequence[int], rivals: Sequence[Rival]) -> int | None:
         """Time of measuring in all that tells the fastest with a probability of 80 %, if it is as it looks."""
-        if not unsure[1:] or len(rivals) < len(unsure) - 1:
+        if not unsure[1:] or len(rivals) < len(unsure) - 1 or history.rounds < ESTIMATED:
             return None
         needed = max(each.rounds for each in rivals)
-        return math.ceil(history.elapsed_ns + max(0, needed - history.rounds) * history.round_ns)
+        return math.ceil(history.elapsed_ns + max(1, needed - history.rounds) * history.round_ns)

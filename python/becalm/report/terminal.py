@@ -26,6 +26,8 @@ from becalm.wording.printable import distinct, one_line, printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
+TOO_FEW = "too few runs for an interval"
+
 PICTURED = 24
 """Columns of a name beside its interval."""
 
@@ -233,7 +235,7 @@ def _summary(summary: Summary, confidence: float) -> Table:
 
     def between(interval: Interval, shown: Callable[[float], str]) -> str:
         if not math.isfinite(interval.low):
-            return "too few runs for an interval"
+            return TOO_FEW
         if shown is duration:
             return f"{level}: {measurement.between(interval, shown)}"
         return f"{level}: {shown(interval.low)} to {shown(interval.high)}"
@@ -243,9 +245,9 @@ def _summary(summary: Summary, confidence: float) -> Table:
         table.add_row(name, shown(each.value), between(each, shown))
     ends = math.isfinite(cv.low) and math.isfinite(cv.high)
     # No level: rarer and longer runs than were seen would make it larger, and nobody knows of them.
-    span = f"of the mean, roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else "of the mean"
+    roughly = f"roughly {percent(cv.low)} to {percent(cv.high)} %" if ends else TOO_FEW
     if summary.runs > 1:
-        table.add_row("spread", f"{percent(cv.value)} %", span)
+        table.add_row("spread", f"{percent(cv.value)} %", f"of the mean, {roughly}")
     else:
         table.add_row("spread", "?", "one run has none")
     if summary.metrics:

@@ -100,6 +100,13 @@ CORRELATED, LEAST_WORTH = 2.0, 20.0
 spread to be known at all: by simulation, bench/coverage.py."""
 
 
+LARGEST = 700.0
+"""exp of more overflows."""
+
+FARTHEST = 10.0
+"""An upper end so many times as large as what was seen says nothing: the coefficient of variation has no interval."""
+
+
 def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
     """Rough interval of the coefficient of variation, on its logarithm.
 
@@ -109,7 +116,8 @@ def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
     z = (x - mean) / s. The upper end allows for what s of a correlated series misses, the variance of its mean.
 
     It is the stated level for normal and bimodal times, and for correlated ones that last many times their
-    memory; correlated ones worth fewer than 20 independent runs have none (0 and infinity). It cannot be for tails so
+    memory; correlated ones worth fewer than 20 independent runs have none (0 and infinity), nor have others of which
+    it would reach to FARTHEST times what was seen. It cannot be for tails so
     heavy that the runs which make the spread were not seen: so nobody is told a level (docs/explanation/statistics.md).
     """
     count, mean = len(x), float(x.mean())
@@ -129,4 +137,6 @@ def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
     freedom = max(worth - 1.0, 1.0)
     reach = float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(max(kurtosis - (worth - 3) / worth, 0.1) / (4 * freedom))
     missed = 1.0 / math.sqrt(1.0 - min(time / count, 0.5))
-    return cv * math.exp(-min(reach, 700.0)), cv * missed * math.exp(min(reach, 700.0))
+    if not missed * math.exp(min(reach, LARGEST)) < FARTHEST:
+        return 0.0, math.inf
+    return cv * math.exp(-reach), cv * missed * math.exp(reach)

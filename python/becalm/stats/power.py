@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from becalm.stats.arrays import level
-from becalm.stats.normal import ndtri
+from becalm.stats.normal import ndtr, ndtri
 from becalm.stats.student import stdtrit
 
 MOST = 10**9
@@ -64,6 +64,14 @@ def pairs_for(difference: float, standard_error: float, pairs: int, critical: fl
     if not difference > 0.0:
         raise ValueError(f"A difference to find must be positive; {difference} is not.")
     return max(2, math.ceil(pairs * (detectable(standard_error, critical, power) / difference) ** 2))
+
+
+def least_pairs(critical: float) -> int:
+    """Pairs from which an interval with this critical value can be at all.
+
+    All signs of n coins are alike with a probability of 2^(1 - n), and their standardised sum is at most the root of n.
+    """
+    return max(math.ceil(1 - math.log2(2 * float(ndtr(-critical)))), math.floor(critical**2) + 1)
 
 
 def last_critical(alpha: float) -> float:

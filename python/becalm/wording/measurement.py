@@ -163,13 +163,22 @@ def limit(found: Verdict) -> str:
     open_ = [each.name for each in found.differences if each.harm[1] <= fail_above < each.harm[2]]
     whose = f" of {listed(open_)}" if open_ else ""
     if found.decides_ns is None:
-        more = "Measure longer."
+        more = _longer(found)
     else:
         time = about(found.decides_ns)
         more = f"If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
     counts = "This counts as a failure; --undecided pass accepts it." if found.undecided == "fail" else "Accepted."
     what = f"a change of {of} for the worse" if of else "a slowdown"
     return f"Undecided: {what}{whose} above {bound} is neither shown nor ruled out. {more} {counts}"
+
+
+def _longer(found: Verdict) -> str:
+    """That too little is known to say what would decide; of a few pairs, what enough to say it would take."""
+    pairs = max((each.pairs for each in found.differences if not each.weak), default=0)
+    if not 0 < pairs < ENOUGH_ROUNDS:
+        return "Measure longer."
+    time = about(math.ceil(ENOUGH_ROUNDS * found.elapsed_ns / pairs))
+    return f"Measure longer: {ENOUGH_ROUNDS} pairs would take about {spent(time)}, {budget(time)}."
 
 
 def budget(ns: int) -> str:

@@ -115,6 +115,16 @@ def test_what_it_takes_to_decide_falls_with_the_distance_from_the_limit():
     assert decides_ns([replace(made(-0.01, 0.02, 0.05), standard_error=math.inf)], 0.02, 10**9) is None
 
 
+def test_from_few_pairs_nobody_is_told_what_would_decide():
+    """Their error is small by chance too often: three pairs that agree would have decided by what was spent."""
+    few = replace(made(-0.5, 0.033, 1.0), low=-math.inf, high=math.inf, standard_error=1e-4)
+    assert [decides_ns([replace(few, pairs=pairs)], 1e-4, 10**9) for pairs in (2, 3, 5)] == [None, None, None]
+    # Six coins say nothing at the level of five in a hundred, whatever they show.
+    assert decides_ns([replace(few, pairs=6)], 1e-4, 6 * 10**9) == 7 * 10**9
+    many = replace(made(-0.01, 0.033, 0.07), standard_error=1e-4, pairs=50)
+    assert decides_ns([many], 1e-4, 50 * 10**9) == pytest.approx(55 * 10**9), "not before the next look"
+
+
 def test_runs_of_another_time_are_weaker_evidence():
     rng = np.random.default_rng(2)
     old, new = (np.round(1e6 * np.exp(0.01 * rng.normal(size=80)) * factor).astype(np.int64) for factor in (1, 1.1))

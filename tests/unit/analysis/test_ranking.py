@@ -1,6 +1,7 @@
 """Several programs in order: who is retired, when it is known, and what it would take."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -38,6 +39,13 @@ def test_what_it_would_take_is_said_when_it_is_not_known(store):
     assert found.ranking.decides_ns > found.elapsed_ns
     assert "in all would decide: --budget" in found.sentence
     assert "spin 150ms cannot be the fastest." in found.sentence
+
+
+def test_from_few_rounds_nobody_is_told_how_far_programs_differ_and_what_would_decide(store):
+    found = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=2, store=store, **OPTIONS)
+    assert found.ranking.decides_ns is None
+    assert found.ranking.within == math.inf
+    assert "Not yet known which of 3 programs is the fastest; spin 10ms was. Measure longer." in found.sentence
 
 
 def test_without_parameters_all_have_all_rounds_and_are_ranked(store):

@@ -116,6 +116,9 @@ def test_few_runs_have_infinite_intervals_instead_of_errors() -> None:
     one = describe([5.0])
     assert one.mean_interval == one.median_interval == (-math.inf, math.inf)
     assert one.cv_interval == (0.0, math.inf)
+    few = describe([10.87, 10.87, 10.88, 10.97, 10.97])
+    assert few.cv_interval == (0.0, math.inf), "its upper end would be some thousand times what was seen"
+    assert math.isfinite(few.mean_interval[0])
     same = describe([5.0] * 30)
     assert same.mean_interval == same.median_interval == (5.0, 5.0)
     assert same.cv_interval == (0.0, 0.0)
