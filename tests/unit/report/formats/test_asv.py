@@ -144,7 +144,7 @@ BAD = {
     "no commit": ({**SECOND, "commit_hash": "<script>"}, None, "'<script>' is not a commit"),
     "no results": ({key: value for key, value in SECOND.items() if key != "results"}, None, "it has no 'results'"),
     "text for a value": ({**SECOND, "results": {"bench.mem_list": [["x"], [], "bbb"]}}, None, "'x' is no result"),
-    "params that are none": ({**SECOND, "results": {"bench.mem_list": [[1], 5, "bbb"]}}, None, "params is 5, where a list"),
+    "params that are none": ({**SECOND, "results": {"bench.mem_list": [[1], 5, "bbb"]}}, None, "params is 5, where"),
     "too many combinations": (
         {**SECOND, "results": {"bench.mem_list": [None, [["x"] * 400] * 3, "bbb"]}}, None, "64000000 combinations"
     ),
