@@ -6,11 +6,12 @@ a verdict names them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from becalm.errors import RefusedError
 from becalm.hosts import Ability, Host
+from becalm.nouns.codec import Json
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.settings import Settings
@@ -34,15 +35,26 @@ def in_force(host: Host, session: SessionOptions, study: Study) -> tuple[Study, 
     if not kept.values and session.profile is None:
         return study, kept
     chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session)
-    on = kept.to_json()
-    told = session.listener.warned
-    if on.get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
-        told(study_findings.beside(NEEDS_ROOT))
-    settings = []
-    for each in study.settings:
-        wanted = {**chosen.to_json(), **each.to_json()}
-        settings.append(Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)}))
+    _beside(host, kept, session.listener.warned)
+    settings = [_rest({**chosen.to_json(), **each.to_json()}, kept) for each in study.settings]
     return replace(study, settings=tuple(settings)), kept
+
+
+def not_on_yet(host: Host, settings: Settings, told: Callable[[str], object]) -> Settings:
+    """Those settings for a program that are not on already until `reset`; the person is told what it does not get."""
+    kept = Settings.of(host.facts().get("kept"))
+    _beside(host, kept, told)
+    return _rest(settings.to_json(), kept)
+
+
+def _beside(host: Host, kept: Settings, told: Callable[[str], object]) -> None:
+    if kept.to_json().get(NEEDS_ROOT) and not host.abilities()[Ability.MACHINE_SETTINGS]:
+        told(study_findings.beside(NEEDS_ROOT))
+
+
+def _rest(wanted: Mapping[str, Json], kept: Settings) -> Settings:
+    on = kept.to_json()
+    return Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)})
 
 
 def _of_profile(host: Host, profile: Profile, session: SessionOptions) -> Settings:

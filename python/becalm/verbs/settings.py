@@ -27,7 +27,7 @@ from becalm.profiles import Profile
 from becalm.report.program_output import PassOn
 from becalm.study.measure import measure
 from becalm.study.profile import OWN, named
-from becalm.study.settings_in_force import made_elsewhere, taken, usable
+from becalm.study.settings_in_force import made_elsewhere, not_on_yet, taken, usable
 from becalm.verbs.boot_settings import apply_boot
 
 
@@ -111,6 +111,8 @@ def apply(
         if strict and skipped:
             raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
         elsewhere = made_elsewhere(profile, agent)
+        if command is not None:
+            settings = not_on_yet(agent, settings, listener.warned)
         planned = agent.plan(settings, dangerous=dangerous)
         if dry_run:
             return ApplyResult(profile.name, planned.changes, skipped, (*elsewhere, *planned.lasting), dry_run=True)

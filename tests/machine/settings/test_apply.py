@@ -399,3 +399,20 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     assert {each["kind"] for each in (rows, done, found, off)} == {"knobs", "apply", "status", "reset"}
     assert json.loads(becalm("status", "--json", root=root).stdout)["anything"] is False
     assert asdict(Reset())["places"] == ()
+
+
+def test_a_program_has_the_rest_of_a_profile_that_stays_on(becalm, root, tmp_path):
+    """Its settings of a program are left out with the hint to name one: that must be possible while it stays on."""
+    place = tmp_path / "mine.toml"
+    place.write_text("[settings]\nswappiness = 1\nnice = 3\n")
+    kept = becalm("apply", place, root=root)
+    assert "acts on one program: name it after --" in kept.stdout
+    out = tmp_path / "nice"
+    done = becalm("apply", place, "--", "sh", "-c", f"nice > {out}", root=root)
+    assert done.returncode == 0, done.stderr
+    assert out.read_text().strip() == "3"
+    assert (root / "proc/sys/vm/swappiness").read_text() == "1\n", "it stays on"
+    place.write_text("[settings]\nswappiness = 2\n")
+    other = becalm("apply", place, "--", "true", root=root)
+    assert other.returncode == 3
+    assert "settings are not put on top of settings" in other.stderr
