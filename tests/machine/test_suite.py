@@ -1,6 +1,7 @@
 """Suites on the real machine: what is run how often, and the figures that follow from the runs that are kept."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -134,3 +135,17 @@ def test_programs_are_rated_by_what_they_print(tmp_path):
     assert conclude(stored(found.study, store)) == found
     with pytest.raises(UsageError, match="--copies is for the rate"):
         suite(str(path), runs=2, store=store, copies=2)
+
+
+def test_copies_are_as_many_as_the_processors_that_the_settings_leave(tmp_path):
+    text = '{}[[program]]\nname="a"\ncommand="true"\nreference=1\n'
+    (tmp_path / "s.toml").write_text(text.format(""))
+    whole = suite(str(tmp_path / "s.toml"), runs=1, store=False).copies
+    assert whole == len(os.sched_getaffinity(0))
+    one = str(min(os.sched_getaffinity(0)))
+    assert suite(str(tmp_path / "s.toml"), runs=1, settings={"cpus": one}, store=False).copies == 1
+    (tmp_path / "p.toml").write_text(f'[settings]\ncpus = "{one}"\n')
+    assert suite(str(tmp_path / "s.toml"), runs=1, profile=str(tmp_path / "p.toml"), store=False).copies == 1
+    # Peak may use all, and has as many copies as base.
+    (tmp_path / "s.toml").write_text(text.format(f'[base]\ncpus = "{one}"\n[peak]\nnice = 1\n'))
+    assert suite(str(tmp_path / "s.toml"), runs=1, store=False).copies == whole

@@ -8,7 +8,7 @@ what its workloads are); its settings are those of the tunings.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from becalm.analysis.rated_runs import cells, ratings
 from becalm.errors import UnfinishedError, UsageError
-from becalm.hosts import Event, Loads
+from becalm.hosts import Ability, Event, Host, Loads
 from becalm.load.record import Load
+from becalm.nouns.codec import Json
 from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.suite import TUNINGS, SuiteOptions, SuiteParts
@@ -36,11 +37,15 @@ from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
+from becalm.units import cpu_list
 from becalm.wording import measurement
 from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
 from becalm.workloads.asked import Asked
 from becalm.workloads.suite import Listed, Suite, read
+
+CORES = ("first-core", "last-core")
+"""Values of `isolation` that name one core with all its threads."""
 
 
 class _Own(TypedDict, total=False):
@@ -71,7 +76,11 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     names = _tunings(found, parts.tuning, file)
     rates = parts.rates and not _printing(found, options.copies)
     with open_session(session, "becalm suite") as opened:
-        number = options.copies or found.copies or _processors(opened.host.facts()) if rates else None
+        settings = [_settings(found, name, session.settings) for name in names]
+        # How many copies there are depends on what is put on, which a machine may not have.
+        asked_for = session.study("suite", (), options, settings)
+        fitted = opened.fitted(asked_for)
+        number = options.copies or found.copies or _processors(opened.host, fitted) if rates else None
         workloads = _workloads(found, names, number)
         options = replace(
             options,
@@ -82,8 +91,8 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
             references_ns=tuple(each.reference_ns for each in found.programs),
             references=tuple(each.reference for each in found.programs),
         )
-        settings = [_settings(found, name, session.settings) for name in names]
-        study = opened.fitted(session.study("suite", workloads, options, settings))
+        told = {name: each for name, each in fitted.options.items() if asked_for.options.get(name) != each}
+        study = replace(fitted, workloads=tuple(workloads), options={**options.to_json(), **told})
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         places = cells(len(names), len(found.programs), options.copies)
@@ -149,9 +158,24 @@ def _printing(found: Suite, copies: int | None) -> bool:
     return bool(printing)
 
 
-def _processors(facts: dict[str, Any]) -> int:
-    """What the programs may use on that machine; of a host that does not say, what becalm may use here."""
-    return (facts.get("cpu") or {}).get("allowed_count") or len(os.sched_getaffinity(0))
+def _processors(host: Host, study: Study) -> int:
+    """What the programs may use on a machine under the settings of a study; of a host that does not say, what becalm
+    may use here. Of several tunings the most, since all have as many copies."""
+    cpu = host.facts().get("cpu") or {}
+    allowed = int(cpu.get("allowed_count") or len(os.sched_getaffinity(0)))
+    # Only root puts programs on CPUs that are kept free until `reset`.
+    kept = study.options.get("kept") if host.abilities().get(Ability.MACHINE_SETTINGS) else None
+    return max(min(allowed, _own({**(kept or {}), **each.to_json()}, cpu, allowed)) for each in study.settings)
+
+
+def _own(on: Mapping[str, Json], cpu: Mapping[str, Any], allowed: int) -> int:
+    """How many processors settings leave to a program, where they name them."""
+    for value in (on.get(name) for name in ("cpus", "isolation")):
+        if value in CORES:
+            return int(cpu.get("threads_per_core") or 1)
+        if value not in (None, "none"):
+            return len(cpu_list(str(value)))
+    return allowed
 
 
 def _workloads(found: Suite, names: Sequence[str], copies: int | None) -> list[Workload]:
