@@ -74,7 +74,8 @@ class PeerGroup:
 @dataclass(frozen=True, slots=True)
 class SurveyResult:
     """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
-    reported; `lost`: host to why it returned no result."""
+    reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
+    """
 
     group: str
     rate: float
@@ -86,11 +87,13 @@ class SurveyResult:
     lost: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
+    interrupted: bool = False
 
     @property
     def exit_code(self) -> int:
-        """3: a machine returned no result; 1: one stands out; else 0 (docs/reference/exit-codes.md)."""
-        return 3 if self.lost else 1 if self.named else 0
+        """130: interrupted before a machine had its turn or was measured long enough; 3: one returned no result; 1: one
+        stands out; else 0 (docs/reference/exit-codes.md)."""
+        return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0
 
     def to_json(self) -> dict[str, Any]:
         """The documented, versioned form (docs/reference/json.md)."""

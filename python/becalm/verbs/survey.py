@@ -84,7 +84,8 @@ def survey(
         measured = on_hosts(named, one, session)
     found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
     lost = {each.host: each.lost for each in measured if each.lost}
-    return conclude(found, lost, group=group, rate=options.rate, at_least=options.at_least)
+    result = conclude(found, lost, group=group, rate=options.rate, at_least=options.at_least)
+    return replace(result, interrupted=any(each.exit_code == Interrupted.exit_code for each in measured))
 
 
 def _older(given: SurveyKeywords) -> SurveyKeywords:

@@ -1,6 +1,7 @@
 """A survey from the command line and the API, on simulated machines of which one is slow and one is noisy."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 from becalm import hosts
 from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.cli.main import becalm
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.nouns.survey import Machine
 from becalm.store import Store
 from becalm.verbs.records import show_together
@@ -83,6 +84,22 @@ def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
     found = survey([*NAMES[:7], "null"], kernels=(), command="other", seed=1)
     assert set(found.lost) == set(NAMES[:7])
     assert "7 machines returned no result" in found.sentence
+
+
+def test_an_interrupted_survey_ends_as_one_and_not_as_if_a_machine_were_lost(store, monkeypatch):
+    module = sys.modules[survey.__module__]
+    whole = module._measured
+
+    def measured(works, options, session):
+        if session.host == NAMES[1]:
+            raise Interrupted("Interrupted before it was its turn.")
+        return whole(works, options, session)
+
+    monkeypatch.setattr(module, "_measured", measured)
+    found = survey(NAMES[:2], "spin 20ms", kernels=(), seed=1)
+    assert set(found.lost) == {NAMES[1]}
+    assert (found.interrupted, found.exit_code) == (True, 130)
+    assert found.to_json()["interrupted"] is True
 
 
 @pytest.mark.parametrize(
