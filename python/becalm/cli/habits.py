@@ -42,6 +42,6 @@ def meant(option: str, options: Collection[str]) -> str:
     name = option.partition("=")[0]
     if name not in MEANT:
         return ""
-    here = MEANT[name].split()[0]
+    here = MEANT[name].split()[0].rstrip(",")
     elsewhere = here.startswith("--") and here not in options
     return f" `becalm compare` has it: {MEANT[name]}." if elsewhere else f" Here it is {MEANT[name]}."

@@ -93,6 +93,11 @@ class Factor:
             return cls(name, choices=tuple(part.strip() for part in head.split(",")))
         if unknown := [mark for mark in marks if mark not in MARKS]:
             raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
+        if found[3].startswith(".."):
+            raise UsageError(
+                f"A range of a factor has no step: write {name}={found[1]}..{found[2]}. Its values are chosen between "
+                "the ends."
+            )
         scale = Scale.LOG if "log" in marks else Scale.LINEAR
         return cls(name, float(found[1]), float(found[2]), found[3], scale, "whole" in marks)
 

@@ -16,6 +16,9 @@ MOST = 1000
 
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\.\.(\d+(?:\.\d+)?))?")
 
+_MEANT = re.compile(r"(^|[^./])\.\.([^./]|$)")
+"""Two dots that are part of no path."""
+
 
 def values(text: str) -> list[str]:
     """The values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5) stands for.
@@ -27,6 +30,8 @@ def values(text: str) -> list[str]:
         found = [part.strip() for part in text.split(",")]
         if "" in found:
             raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
+        if len(found) == 1 and _MEANT.search(text):
+            raise UsageError(f"{text!r} is no range of numbers. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
         return found
     first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if match[3] is None and (first % 1 or last % 1):

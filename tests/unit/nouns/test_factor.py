@@ -114,3 +114,9 @@ def test_names_are_there_once():
 )
 def test_times_are_said_in_a_unit_that_is_easy_to_read(factor, level, said):
     assert Factor.parse(factor).worded(level) == said
+
+
+@pytest.mark.parametrize("text", ["slice=0.5..2..0.5", "slice=0.5..2..0.5:log", "n=1..8..2"])
+def test_a_step_is_none_of_a_factor(text):
+    with pytest.raises(UsageError, match=r"has no step: write (slice=0\.5\.\.2|n=1\.\.8)\. "):
+        Factor.parse(text)
