@@ -232,6 +232,8 @@ def test_a_measure_that_is_not_known_is_named_so(everything):
     points = tuple(replace(point, measures={**point.measures, "nfs": None}) for point in case.points)
     drawn = figures.diagram(replace(case, points=points), SECOND, scale([case]))
     assert "Not known: NFS, calls/s." in drawn
+    shown = page(replace(everything, cases=(replace(case, points=points),)))
+    assert shown.count("one that was not there lies at zero. Not known: NFS, calls/s.") == 1, "where everybody sees it"
 
 
 def test_what_the_machine_did_is_a_table(tmp_path):

@@ -36,7 +36,6 @@ def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
     if len(case.points) < 2:
         return ""
     known = [name for name in names if any(value(point, name) is not None for point in case.points)]
-    missing = [LABELS[name] for name in names if name not in known]
     with figure(HEIGHT) as (drawn, axes):
         axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=0)
         for color, mark, name in zip(COLORS, MARKS, names, strict=True):
@@ -63,15 +62,29 @@ def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
         axes.set_xlabel(f"delay factor: time over {case.reference}")
         axes.grid(True, color=FAINT, linewidth=0.5)
         if known:
-            axes.legend(loc="upper left", frameon=False, fontsize=8.5)
+            axes.legend(
+                loc="lower left",
+                bbox_to_anchor=(0, 1),
+                ncols=4,
+                frameon=False,
+                fontsize=8.5,
+                columnspacing=1.0,
+                handletextpad=0.2,
+            )
         told = "; ".join(_told(case, name) for name in known)
-        left = f" Not known: {', '.join(missing)}." if missing else ""
+        left = not_known(case, names)
         where = f"{case.program} on {case.machine}"
         return svg(
             drawn,
             f"{names[0]}-{where}",
             f"Load over the delay factor of {where}, {len(case.points)} points: {told}.{left}",
         )
+
+
+def not_known(case: Case, names: Sequence[str]) -> str:
+    """Names the measures of a diagram that no point has; empty where all are known."""
+    missing = [LABELS[name] for name in names if all(value(point, name) is None for point in case.points)]
+    return f" Not known: {', '.join(missing)}." if missing else ""
 
 
 def _leads(case: Case, name: str) -> bool:

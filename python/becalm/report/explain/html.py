@@ -54,7 +54,8 @@ def _parts(case: Case, on: Scale) -> Iterator[Part]:
         "Disk, network and NFS of the others over the same delay, on the same axes. A load that does not matter shows "
         "no slope, one that was not there lies at zero."
     )
-    drawn = ((figures.diagram(case, FIRST, on), first), (figures.diagram(case, SECOND, on), second))
+    captions = ((FIRST, first), (SECOND, second))
+    drawn = [(figures.diagram(case, of, on), said + figures.not_known(case, of)) for of, said in captions]
     pictures = tuple(Picture(svg, caption) for svg, caption in drawn if svg)
     if pictures:
         yield Part("Load and delay", pictures, tables.delays(case))
