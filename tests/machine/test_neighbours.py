@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.machine.conversation import Agent, gather, wait_for
+from tests.machine.test_load_records import spinners
 
 pytestmark = pytest.mark.machine
 
@@ -66,6 +67,21 @@ def test_neighbours_are_at_work_and_pinned_before_the_run_begins_and_gone_when_i
     assert not any(alive(pid) for pid, *_ in lines)
     assert told[0]["runs"] == 1
     assert all(each["cpu_ns"] > 0 and each["failures"] == 0 for each in told[0]["did"])
+
+
+@pytest.mark.needs("pgrep")
+def test_one_that_waits_for_its_cpu_is_not_at_work_yet(agent):
+    """Ten others want that CPU, too, and it gets a hundredth: longer than the tenth of a second for which one that
+    sleeps is waited for."""
+    cpu = CPUS[-1]
+    spin = ["nice", "/bin/sh", "-c", "while :; do :; done", "waits-86419"]
+    # Once before, so that it need not sleep until the program has been read from the disk.
+    subprocess.run(["nice", "true"], check=True)
+    show = "cat /proc/$(pgrep -f 'waits-[8]6419')/schedstat"
+    with spinners(10, cpu):
+        rows, texts, _ = measured(agent, ["/bin/sh", "-c", show], [near(*spin, cpus=str(cpu))], output="keep")
+    assert rows[0]["outcome"] == "ok"
+    assert int(texts[0]["stdout"].split()[0]) >= 5_000_000
 
 
 def test_what_they_use_is_not_counted_in_the_run(agent, tmp_path):

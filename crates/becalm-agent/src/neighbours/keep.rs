@@ -30,13 +30,21 @@ const LONGEST_PAUSE_NS: i64 = 100_000_000;
 /// A neighbour is at work when it has used so much CPU time,
 const AT_WORK_CPU_NS: i64 = 5_000_000;
 
-/// or after this time: one that sleeps, or whose work its children do.
+/// or after this time: one that sleeps, or whose work its children do. One that still waits for a CPU by then, as on a
+/// busy machine, is not at work;
 const AT_WORK_NS: i64 = 100_000_000;
+
+/// but nobody waits for longer than this.
+const WAITED_NS: i64 = 10_000_000_000;
 
 /// How long the system calls between a clone and a program may take.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
 const LOOK_NS: i64 = 200_000;
+
+/// Fields of `/proc/PID/stat` (proc_pid_stat(5)).
+const STATE: usize = 3;
+const FLAGS: usize = 9;
 
 /// PF_FORKNOEXEC (include/linux/sched.h): forked, and not become a program yet.
 const FORK_NO_EXEC: u64 = 0x40;
@@ -320,7 +328,12 @@ impl Kept<'_> {
     fn at_work(&self) -> bool {
         let used =
             || self.child.as_ref().and_then(|child| run_queue(child.pid)).map_or(0, |queue| queue.exec_ns);
-        now_ns() - self.first_ns >= AT_WORK_NS || self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
+        let waits =
+            || self.child.as_ref().is_some_and(|child| stat_field(child.pid, STATE).as_deref() == Some("R"));
+        let kept_ns = now_ns() - self.first_ns;
+        self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
+            || kept_ns >= WAITED_NS
+            || kept_ns >= AT_WORK_NS && !waits()
     }
 
     fn failed(&self) -> String {
@@ -333,12 +346,16 @@ impl Kept<'_> {
     }
 }
 
-/// Whether a child has become its program (proc_pid_stat(5), field 9). One that is gone has.
+/// Whether a child has become its program. One that is gone has.
 fn executed(pid: libc::pid_t) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    let flags =
-        stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(6)?.parse::<u64>().ok());
+    let flags = stat_field(pid, FLAGS).and_then(|flags| flags.parse::<u64>().ok());
     flags.is_none_or(|flags| flags & FORK_NO_EXEC == 0)
+}
+
+/// A field of `/proc/PID/stat` behind the name, where there is one; they are counted from 3 on (proc_pid_stat(5)).
+fn stat_field(pid: libc::pid_t, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_ascii_whitespace().nth(number - 3).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -349,5 +366,13 @@ mod tests {
     fn this_process_has_become_its_program() {
         assert!(executed(std::process::id() as libc::pid_t));
         assert!(executed(i32::MAX));
+    }
+
+    #[test]
+    fn this_process_runs_while_it_looks() {
+        // The state is that of the main thread, and tests have threads of their own: it waits for them, or runs.
+        let state = stat_field(std::process::id() as libc::pid_t, STATE);
+        assert!(matches!(state.as_deref(), Some("R" | "S")), "{state:?}");
+        assert_eq!(stat_field(i32::MAX, STATE), None);
     }
 }
