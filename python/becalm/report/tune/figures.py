@@ -191,11 +191,14 @@ def contributions(found: TuneVerdict, program: str) -> str:
 
 
 def costs(found: TuneVerdict, program: str) -> str:
-    """Change of the mean time by each knob, and by all together."""
+    """Change of the mean time by each knob of which the table has it, and by all together."""
     if tables.timed(found):
         # The same as what they gain.
         return ""
-    rows = [(each.knob, each.cost) for each in found.contributions if each.program == program]
+    without = tables.no_cost(found, program)
+    rows = [
+        (each.knob, each.cost) for each in found.contributions if each.program == program and each.knob not in without
+    ]
     rows += [
         (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)
         for each in found.comparisons

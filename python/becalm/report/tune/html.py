@@ -116,6 +116,8 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
+        if tables.no_cost(found, program):
+            slower += " Settings whose cost is shared or not known are in the table alone."
         drawn = _drawn((figures.contributions(found, program), ratios), (figures.costs(found, program), slower))
         if knobs.rows:
             yield Part(knobs.title + title, drawn, knobs)

@@ -100,10 +100,21 @@ def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
 
 
 def _cost(each: AblationEffect, found: TuneVerdict, unknown: bool) -> str:
+    return _no_cost(each, found, unknown) or sentences.give_or_take(each.cost)
+
+
+def _no_cost(each: AblationEffect, found: TuneVerdict, unknown: bool) -> str:
     if attribution.shared(each, found.contributions):
         return "shared"
-    nothing = each.cost.low <= 0 <= each.cost.high
-    return "not known" if unknown and nothing else sentences.give_or_take(each.cost)
+    return "not known" if unknown and each.cost.low <= 0 <= each.cost.high else ""
+
+
+def no_cost(found: TuneVerdict, program: str) -> dict[str, str]:
+    """Knobs that by themselves have no cost in time which could be told, and why: leaving them out alone shows none,
+    and that they cost nothing would be wrong."""
+    unknown = attribution.unattributed_time(found.comparisons, found.contributions, program)
+    mine = [each for each in found.contributions if each.program == program]
+    return {each.knob: why for each in mine if (why := _no_cost(each, found, unknown))}
 
 
 def knobs(found: TuneVerdict, program: str) -> Table:

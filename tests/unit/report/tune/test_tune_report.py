@@ -282,3 +282,8 @@ def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study
         table = tables.knobs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
         assert {row[3] == "not known" for row in table.rows} == {unknown}
         assert ("do the same" in table.note) is unknown
+        need_module("matplotlib")
+        drawn = figures.costs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
+        for each in (one for one in known if one.program == PROGRAM):
+            assert (f"{each.knob} {sentences.change(nothing)}" in drawn) is not unknown, "the picture says no more"
+        assert "all chosen settings" in drawn
