@@ -17,7 +17,7 @@ from rich.text import Text
 
 from becalm.report.table import Table as Cells
 from becalm.report.table import explained
-from becalm.wording.printable import cut, distinct
+from becalm.wording.printable import cut, distinct, lettered
 
 LEAST = 16
 """Characters that a name keeps."""
@@ -27,6 +27,9 @@ SEVERAL = 10
 """Characters that each of several names in one cell keeps."""
 
 BETWEEN = " | "
+
+CUT = "…"
+"""Where a name was cut (`becalm.wording.printable.cut`)."""
 
 
 class Names(Text):
@@ -69,15 +72,15 @@ class Fitted:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """As rich asks for it."""
-        yield self.at(options.max_width)
+        yield self.at(options.max_width, console.encoding)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """As rich asks for it."""
         return Measurement(1, options.max_width)
 
-    def at(self, width: int) -> Table:
-        """The table for so many columns of a terminal."""
-        table = copy.deepcopy(self.table)
+    def at(self, width: int, encoding: str = "utf-8") -> Table:
+        """The table for so many columns of a terminal that shows this encoding."""
+        table = _lettered(self.table, encoding)
         natural = [_width(table, index) for index in range(len(table.columns))]
         left, needed = self._left(natural, width)
         room = max(0, width - needed)
@@ -85,7 +88,7 @@ class Fitted:
             most = min(natural[index], self.least) + room
             room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
             column = table.columns[index]
-            column._cells = _cut(column._cells, most)
+            column._cells = _cut(column._cells, most, encoding)
             column.no_wrap, column.ratio = True, None
         table.columns = [table.columns[index] for index in left]
         for place, column in enumerate(table.columns):
@@ -93,9 +96,10 @@ class Fitted:
             column._index = place
         return table
 
-    def columns(self, width: int) -> list[int]:
+    def columns(self, width: int, encoding: str = "utf-8") -> list[int]:
         """The columns that there is room for."""
-        return self._left([_width(self.table, index) for index in range(len(self.table.columns))], width)[0]
+        table = _lettered(self.table, encoding)
+        return self._left([_width(table, index) for index in range(len(table.columns))], width)[0]
 
     def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int]:
         """These columns, and the room that they need at least."""
@@ -124,7 +128,7 @@ class Explained:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """As rich asks for it."""
-        heads = [self.table.head[index] for index in self.drawn.columns(options.max_width)]
+        heads = [self.table.head[index] for index in self.drawn.columns(options.max_width, console.encoding)]
         yield Text(explained(self.table.legend, heads), self.style)
 
 
@@ -135,14 +139,38 @@ def _width(table: Table, index: int) -> int:
     return max(natural, column.min_width or 0, column.width or 0)
 
 
-def _cut(cells: Sequence[RenderableType], width: int) -> list[RenderableType]:
+def _lettered(table: Table, encoding: str) -> Table:
+    """A copy of the table with what stands for signs that the encoding lacks, so that widths are those that show."""
+    made = copy.deepcopy(table)
+    for column in made.columns:
+        column.header = _in_letters(column.header, encoding)
+        column._cells = [_in_letters(cell, encoding) for cell in column._cells]
+    return made
+
+
+def _in_letters(cell: RenderableType, encoding: str) -> RenderableType:
+    if isinstance(cell, Names):
+        return Names([lettered(each, encoding) for each in cell.names])
+    if isinstance(cell, Text):
+        text = lettered(cell.plain, encoding)
+        return cell if text == cell.plain else Text(text, cell.style)
+    return lettered(cell, encoding) if isinstance(cell, str) else cell
+
+
+def _cut(cells: Sequence[RenderableType], width: int, encoding: str) -> list[RenderableType]:
     """Names of `width` characters, different where they were."""
+    # What stands for the sign of a cut may be longer.
+    longer = len(lettered(CUT, encoding)) - len(CUT)
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
+    room = width - longer if any(cell_len(each) > width for each in texts) else width
     short = distinct(
-        [cell.within(width) if isinstance(cell, Names) else text for cell, text in zip(cells, texts, strict=True)],
-        width,
+        [
+            cell.within(width - longer * len(cell.names)) if isinstance(cell, Names) else text
+            for cell, text in zip(cells, texts, strict=True)
+        ],
+        room,
     )
     return [
-        cell if text == made else Text(made, cell.style) if isinstance(cell, Text) else made
+        cell if text == made else _in_letters(Text(made, cell.style) if isinstance(cell, Text) else made, encoding)
         for cell, text, made in zip(cells, texts, short, strict=True)
     ]

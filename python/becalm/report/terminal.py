@@ -22,7 +22,7 @@ from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
-from becalm.wording.printable import distinct, one_line, printable
+from becalm.wording.printable import distinct, lettered, one_line, printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -39,24 +39,12 @@ def style(d: Difference) -> str:
     return "bold" if d.worse is None else "bold red" if d.worse else "bold green"
 
 
-def _written(text: str, encoding: str) -> str:
-    """Text with what stands for signs that the encoding lacks, before lines are laid out: some stand-ins are longer."""
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        # Loaded where it is needed: every module lengthens a short comparison.
-        from becalm.wording.letters import SIGNS
-
-        return text.translate(SIGNS)
-    return text
-
-
 class Screen(Console):
     """A console that writes out what a terminal would obey in texts: all of them come through here."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Segments as rich makes them; control codes that rich itself sends are no texts."""
-        if isinstance(renderable, Text) and (text := _written(renderable.plain, self.encoding)) != renderable.plain:
+        if isinstance(renderable, Text) and (text := lettered(renderable.plain, self.encoding)) != renderable.plain:
             # Colours of its parts are not moved along: where signs are lacking there are mostly none.
             renderable = renderable.copy()
             renderable.plain = text
@@ -65,7 +53,7 @@ class Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Text as rich lays it out, with what stands for signs that cannot be written here."""
-        return super().render_str(_written(text, self.encoding), **how)
+        return super().render_str(lettered(text, self.encoding), **how)
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:

@@ -26,6 +26,18 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+def lettered(text: str, encoding: str) -> str:
+    """Text with what stands for signs that the encoding lacks, before lines are laid out: some stand-ins are longer."""
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        # Loaded where it is needed: every module lengthens a short comparison.
+        from becalm.wording.letters import SIGNS
+
+        return text.translate(SIGNS)
+    return text
+
+
 def cut(text: str, width: int) -> str:
     """A name of at most `width` columns of a terminal: its beginning and its end, since names differ there."""
     if width_of(text) <= width:
