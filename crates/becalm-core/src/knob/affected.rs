@@ -1,11 +1,14 @@
 //! What is changed besides when CPUs go offline or interrupts are moved: places to look at, and to put back afterwards.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
 use super::cpus::{self, Cpus};
 use super::cpuset;
 use super::interrupt;
 use super::member;
 use super::place::Place;
-use super::task::{allowed, start_and_state};
+use super::task::{active_affinity, allowed, start_and_state};
 use super::tree::{Tree, CPU};
 use crate::source::pid_stat::PidStat;
 
@@ -87,13 +90,17 @@ pub fn members(tree: &Tree, offline: &Cpus) -> Vec<Place> {
 /// Tasks that may run on some of the CPUs that are taken, but not on all that are online: the kernel gives them others
 /// and, up to 6.1, forgets what they had.
 pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
-    let (_, online) = tree.cpus();
     let mut found = Vec::new();
+    if taken.is_empty() {
+        return found;
+    }
+    let (_, online) = tree.cpus();
+    // Of each of a thousand tasks, between two runs: one call of the kernel instead of a file, where that tells as much.
+    let short = tree.live && taken.is_subset(&online);
     for pid in tree.numbered("/proc", "") {
-        for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
-            let tid = tid as i32;
-            let Ok(text) = tree.read(&format!("/proc/{tid}/status")) else { continue };
-            let allowed = allowed(&text).and_then(cpus::parse).unwrap_or_default();
+        for tid in threads(tree, pid) {
+            let asked = if short { active_affinity(tid) } else { None };
+            let Some(allowed) = asked.or_else(|| allowed_to(tree, tid)) else { continue };
             let loses = allowed.intersection(taken).next().is_some();
             if allowed.is_superset(&online) || !loses || moves_by_itself(tree, tid) {
                 continue;
@@ -106,6 +113,22 @@ pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
     found
 }
 
+/// The CPUs that a task may use, offline ones too; none where it does not say; None where it has ended.
+fn allowed_to(tree: &Tree, tid: i32) -> Option<Cpus> {
+    let text = tree.read(&format!("/proc/{tid}/status")).ok()?;
+    Some(allowed(&text).and_then(cpus::parse).unwrap_or_default())
+}
+
+/// The threads of a process. Of one that has a single one, as most do, its directory need not be read: its count of
+/// links is that of its threads and two (proc_task_getattr in fs/proc/base.c).
+fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
+    let path = format!("/proc/{pid}/task");
+    if tree.live && fs::metadata(&path).is_ok_and(|about| about.nlink() == 3) {
+        return vec![pid as i32];
+    }
+    tree.numbered(&path, "").into_iter().map(|tid| tid as i32).collect()
+}
+
 /// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in
 /// the flags of proc(5), stat, field 9; and threads of interrupts, which follow those when they next wake
 /// (irq_thread_check_affinity in kernel/irq/manage.c).
@@ -116,4 +139,41 @@ fn moves_by_itself(tree: &Tree, tid: i32) -> bool {
     let Some(stat) = PidStat::parse(text.as_bytes()) else { return true };
     let has = |flag| stat.at(9).is_none_or(|flags: u64| flags & flag != 0);
     has(PF_NO_SETAFFINITY) || (has(PF_KTHREAD) && text.contains("(irq/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_is_asked_is_what_its_files_say() {
+        let tree = Tree::new(Path::new("/"));
+        let me = std::process::id();
+        let (come, go) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || drop(go.recv()));
+        let listed: Vec<i32> =
+            tree.numbered(&format!("/proc/{me}/task"), "").into_iter().map(|tid| tid as i32).collect();
+        assert!(listed.len() > 1);
+        assert_eq!(threads(&tree, me), listed, "of several threads");
+        // A kernel thread, or whatever is first here: it has one thread and goes on.
+        for pid in [1, 2] {
+            let all: Vec<i32> =
+                tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().map(|tid| tid as i32).collect();
+            assert_eq!(threads(&tree, pid), all);
+        }
+        let (_, online) = tree.cpus();
+        for tid in listed {
+            let told: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();
+            assert_eq!(active_affinity(tid), Some(told));
+        }
+        drop(come);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn nobody_loses_cpus_that_are_not_taken() {
+        assert!(bound_tasks(&Tree::new(Path::new("/")), &Cpus::new()).is_empty());
+    }
 }

@@ -3,7 +3,7 @@
 //! On v2 a partition takes its CPUs away from all other groups by itself. On v1 the tasks of the root set are gathered
 //! into a set without those CPUs; kernel threads that are bound to a CPU stay where they are, and `remark` counts them.
 
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -236,6 +236,8 @@ fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> 
         return tree.replace(&format!("{from}/{}", members(version)), b"");
     }
     let mut refused: Vec<String> = Vec::new();
+    // Opened once for all of them.
+    let mut door = tree.open(&target, libc::O_WRONLY, 0)?;
     for _ in 0..PASSES {
         let waiting: Vec<String> =
             tasks(tree, from, version).into_iter().filter(|task| !refused.contains(task)).collect();
@@ -243,7 +245,7 @@ fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> 
             break;
         }
         for task in waiting {
-            match tree.write(&target, &task) {
+            match door.write_all(task.as_bytes()) {
                 Ok(()) => {}
                 // It has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}

@@ -91,6 +91,19 @@ pub fn allowed(status: &str) -> Option<&str> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
 }
 
+/// The active CPUs that a task of the running machine may use; None where it has ended, or the kernel has more CPUs than
+/// a set of libc.
+pub fn active_affinity(tid: i32) -> Option<Cpus> {
+    // SAFETY: an all-zero set is empty; the pointer is live and of the size given; indices are checked against it.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        if libc::sched_getaffinity(tid, mem::size_of_val(&set), &mut set) != 0 {
+            return None;
+        }
+        Some((0..libc::CPU_SETSIZE as u32).filter(|cpu| libc::CPU_ISSET(*cpu as usize, &set)).collect())
+    }
+}
+
 /// Let a task use these CPUs, unless it has ended.
 pub fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {
     if same_task(tree, tid, start).is_err() {
