@@ -84,8 +84,10 @@ class Fitted:
         natural = [_width(table, index) for index in range(len(table.columns))]
         left, needed = self._left(natural, width)
         room = max(0, width - needed)
-        for index in (each for each in left if each in self.names):
-            most = min(natural[index], self.least) + room
+        names = sorted((each for each in left if each in self.names), key=lambda each: natural[each])
+        for place, index in enumerate(names):
+            # The short ones first: long ones share what these leave.
+            most = min(natural[index], self.least) + room // (len(names) - place)
             room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
             column = table.columns[index]
             column._cells = _cut(column._cells, most, encoding)

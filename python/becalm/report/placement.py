@@ -80,10 +80,10 @@ def tables(found: PlacementAdvice) -> Iterator[Table]:
         yield Table("", ("chip", "CPUs", "programs", "lose"), tuple(rows))
     pairs = tuple(
         (
-            f"{printable(each.one)}, {printable(each.other)}", percent(each.of_one, each.error),
+            printable(each.one), printable(each.other), percent(each.of_one, each.error),
             percent(each.of_other, each.error), "yes" if found.together(each.one, each.other) else "no",
         )
         for each in found.costliest[:MOST_PAIRS]
     )  # fmt: skip
     if pairs:
-        yield Table("", ("costliest pairs", "loses", "loses", "together"), pairs, (1, 2))
+        yield Table("", ("costliest pairs", "", "loses", "loses", "together"), pairs, (2, 3), names=(0, 1))

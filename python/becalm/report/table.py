@@ -14,7 +14,8 @@ Legend = tuple[tuple[str, str], ...]
 class Table:
     """`numbers`: the columns that are aligned to the right. `note`: what the columns mean, for whoever asks. `codes`: a
     column of commands. `spare`: columns that a narrow terminal leaves out, the first one first. `legend`: the note
-    column by column, so that such a terminal explains what it shows."""
+    column by column, so that such a terminal explains what it shows. `names`: columns that it cuts, so that numbers
+    stay whole; without them the first one, where there are columns to spare."""
 
     title: str
     head: tuple[str, ...]
@@ -24,6 +25,7 @@ class Table:
     codes: int | None = None
     spare: tuple[int, ...] = ()
     legend: Legend = ()
+    names: tuple[int, ...] = ()
 
 
 def explained(legend: Legend, shown: Collection[str] | None = None) -> str:

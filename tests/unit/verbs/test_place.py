@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis.co_run_cases import profile
 from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
+from tests.unit.report.test_fitted import screen
 
 import becalm
 from becalm.errors import RefusedError, UsageError
@@ -15,6 +16,7 @@ from becalm.nouns.co_run_profile import FailedRun
 from becalm.nouns.placement import Chip
 from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.nouns.workload import AGENT, Workload
+from becalm.report import drawn
 from becalm.wording import placement as wording
 
 SIM = "sim:laptop-a"
@@ -225,6 +227,26 @@ def test_costs_of_ones_own(tmp_path):
     found = from_file(tmp_path, exact)
     assert found.over_random.noise is None
     assert "the costs come without errors" in found.sentence
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_costliest_pairs_keep_both_names_and_all_numbers(tmp_path, width):
+    """With names of 100 characters; who shares a chip is told with whole names, on several lines."""
+    long = {each: f"{each}-{'x' * 87}-end-of-it" for each in "abc"}
+    pairs = [{**each, "task": long[each["task"]], "beside": long[each["beside"]]} for each in COSTS["costs"]["pairs"]]
+    tasks = [{"name": each, "solo_s": 1.0} for each in long.values()]
+    found = from_file(tmp_path, {**COSTS, "tasks": tasks, "costs": {"pairs": pairs}})
+    lines = screen(drawn.on_terminal(found, plain=True, columns=width), width, "ascii")
+    assert max(len(line) for line in lines[1:]) <= width
+    rows = [line.split() for line in lines if line.endswith(("  yes", "  no"))]
+    assert len(rows) == 3
+    for one, other, first, _, second, _, together in rows:
+        assert one[0] != other[0]
+        assert one.endswith("of-it")
+        assert other.endswith("of-it")
+        assert abs(len(one) - len(other)) <= 1, "they share the room"
+        assert first == second == ("10.0" if "c" in one[0] + other[0] else "30.0")
+        assert together in ("yes", "no")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,11 @@ def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
         made.add_row(*(_ascii(cell, plain) for cell in row))
     title = [Text(table.title, "" if plain else "bold")] if table.title else []
     names = () if 0 in table.numbers else (0,)
-    drawn = Fitted(made, names, table.spare, least) if table.spare else made
+    drawn: RenderableType = made
+    if table.names:
+        drawn = Fitted(made, table.names, table.spare)
+    elif table.spare:
+        drawn = Fitted(made, names, table.spare, least)
     if not table.note:
         return Group(*title, drawn)
     if isinstance(drawn, Fitted) and table.legend:
