@@ -227,6 +227,16 @@ def _with_disk(points, largest):
         yield replace(point, measures={**point.measures, "disk": largest})
 
 
+def test_the_legend_takes_no_room_from_the_axes_that_both_diagrams_have(everything):
+    on = scale(everything.cases)
+    frames = {
+        re.search(r'patch_2"[^>]*>\s*<path d="([^"]+)"', figures.diagram(case, names, on))[1]
+        for case in everything.cases
+        for names in (FIRST, SECOND)
+    }
+    assert len(frames) == 1
+
+
 def test_a_measure_that_is_not_known_is_named_so(everything):
     case = everything.cases[0]
     points = tuple(replace(point, measures={**point.measures, "nfs": None}) for point in case.points)

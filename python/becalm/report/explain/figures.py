@@ -67,8 +67,10 @@ def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
                 bbox_to_anchor=(0, 1),
                 ncols=4,
                 frameon=False,
-                fontsize=8.5,
-                columnspacing=1.0,
+                fontsize=8,
+                borderpad=0,
+                columnspacing=0.9,
+                handlelength=1.6,
                 handletextpad=0.2,
             )
         told = "; ".join(_told(case, name) for name in known)
