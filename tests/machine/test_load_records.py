@@ -18,6 +18,8 @@ pytestmark = pytest.mark.machine
 
 DATA = ROOT / "tests" / "data/load"
 SPIN = "import time\nwhile time.process_time() < {}: pass"
+ROUNDING_NS = 500_000
+"""By which two clocks may differ: that of the scheduler, which it looks at now and then, and that of the agent."""
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the kernel's taskstats need root")
 
 
@@ -130,6 +132,19 @@ def test_time_of_a_spinner_is_running_or_waiting(agent):
     known = load["exec_ns"] + load["wait_ns"]
     assert known <= 1.02 * run["wall_ns"]
     assert known >= 0.98 * (run["wall_ns"] - (load["steal_ns"] or 0))
+
+
+def test_what_a_run_waits_for_before_its_time_begins_is_not_counted(agent):
+    """Beside others a new process waits for its turn on its CPU: before a run has begun there is no time to wait in."""
+    cpu = min(os.sched_getaffinity(0))
+    with spinners(6, cpu):
+        runs, loads, *_ = observed(agent, "/bin/true", steps=12, settings={"cpus": str(cpu)})
+    assert len(runs) == 12
+    for run in runs:
+        assert run["wait_ns"] <= run["wall_ns"] + ROUNDING_NS, run
+    for load in loads:
+        inside = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]
+        assert load["wait_ns"] <= sum(run["wall_ns"] + ROUNDING_NS for run in inside), load
 
 
 def test_processes_that_live_on_are_not_counted_and_do_no_harm(agent):

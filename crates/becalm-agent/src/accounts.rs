@@ -93,13 +93,14 @@ impl Accounts {
         }
     }
 
-    /// It has ended and was not reaped yet. `queue`: what its own file says.
-    pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>) -> Own {
+    /// It has ended and was not reaped yet. `queue`: what its own file says, since its time began; `early`: what it had run
+    /// and waited before, which the kernel's sums have, too.
+    pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> Own {
         let counts = self.counters.as_ref().map_or(Counts::default(), Counters::since);
-        Own { counts, ..self.told(pid, queue) }
+        Own { counts, ..self.told(pid, queue, early) }
     }
 
-    fn told(&mut self, pid: u32, queue: Option<RunQueue>) -> Own {
+    fn told(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> Own {
         let leader = Delays::of_schedstat(
             queue.and_then(|queue| u64::try_from(queue.exec_ns).ok()),
             queue.and_then(|queue| u64::try_from(queue.wait_ns).ok()),
@@ -118,7 +119,7 @@ impl Accounts {
         // A kernel without delay accounting (CONFIG_TASK_DELAY_ACCT) sends zeros.
         let Some(process) = asked.ok().filter(|process| process.runs > 0) else { return weakest };
         let level = 2 + u64::from(self.delays_counted);
-        let mut delays = counted(process.delays);
+        let mut delays = counted(process.delays).since(early);
         if !follows {
             return Own { level, scope: Scope::Group, delays, ..Own::default() };
         }

@@ -280,8 +280,9 @@ impl Runner {
             }
         };
         self.gauges.stop();
-        let queue = run_queue(child.pid);
-        let own = observer.ended(child.pid, queue);
+        let early = self.spawner.early();
+        let queue = run_queue(child.pid).map(|queue| queue.since(early));
+        let own = observer.ended(child.pid, queue, early);
         let (status, usage) = reap(child.pid)?;
         observer.reaped(own, &usage);
         let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status));

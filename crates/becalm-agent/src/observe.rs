@@ -222,11 +222,12 @@ impl Observer {
         self.spent_ns += cpu_ns() - begun;
     }
 
-    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`.
-    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>) -> Option<Own> {
+    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`. `queue`: since its time
+    /// began; `early`: what it had run and waited before.
+    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>, early: RunQueue) -> Option<Own> {
         let accounts = self.accounts.as_mut().filter(|_| self.open.is_some())?;
         let begun = cpu_ns();
-        let own = accounts.ended(pid as u32, queue);
+        let own = accounts.ended(pid as u32, queue, early);
         self.spent_ns += cpu_ns() - begun;
         Some(own)
     }

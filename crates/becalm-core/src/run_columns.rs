@@ -32,7 +32,7 @@ pub const TABLE: &[Column] = &[
     always("wall_ns", "ns", "CLOCK_MONOTONIC_RAW from just before execve in the child to the wake-up on the pidfd"),
     maybe("user_ns", "ns", "CPU time in user mode of the leader and its waited-for descendants (wait4)"),
     maybe("system_ns", "ns", "CPU time in the kernel of the same"),
-    maybe("wait_ns", "ns", "time on a run queue, the leader's first thread alone, from /proc/PID/schedstat before reaping; unknown where the kernel has none"),
+    maybe("wait_ns", "ns", "time on a run queue from the moment on from which wall_ns counts, the leader's first thread alone, from /proc/PID/schedstat before reaping; unknown where the kernel has none"),
     maybe("max_rss_bytes", "bytes", "largest resident set (wait4); at least the 0.9 MiB of the process that starts it, which the kernel carries across execve"),
     maybe("minor_faults", "events", "page faults for which nothing was read (wait4)"),
     maybe("major_faults", "events", "page faults for which something was read (wait4)"),

@@ -70,7 +70,12 @@ class Times:
 
     @property
     def on_cpu_ns(self) -> float | None:
-        """CPU time of all that took part: the sum of the larger scope where two are known."""
+        """CPU time of all that took part: the sum of the larger scope where two are known.
+
+        Of a single task the scheduler's clock has it all, and from the moment on from which its time counts.
+        """
+        if self.exec_ns is not None and self.tasks == 1 and self.scope != "leader":
+            return self.exec_ns
         known = [each for each in (self.cpu_ns, self.exec_ns) if each is not None]
         return max(known, default=None)
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use super::clock_ns;
 use crate::types::Usage;
 
 /// Exit code, or minus the number of the signal that ended it.
@@ -13,6 +14,16 @@ pub type Status = i32;
 pub struct RunQueue {
     pub exec_ns: i64,
     pub wait_ns: i64,
+}
+
+impl RunQueue {
+    /// Without what it was before the program's time began.
+    pub fn since(self, begun: Self) -> Self {
+        Self {
+            exec_ns: (self.exec_ns - begun.exec_ns).max(0),
+            wait_ns: (self.wait_ns - begun.wait_ns).max(0),
+        }
+    }
 }
 
 /// The first two fields of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst), of the leader alone. None
@@ -26,6 +37,29 @@ pub fn run_queue(pid: libc::pid_t) -> Option<RunQueue> {
     let mut text = [0_u8; 96];
     let length = File::open(name).ok()?.read(&mut text).ok()?;
     two_numbers(&text[..length])
+}
+
+/// What the calling process has run and waited since it was cloned; no wait where the kernel keeps no account of it. Makes
+/// system calls alone, for a child that shares its parent's memory.
+pub fn own_run_queue() -> RunQueue {
+    // Its file has the time on CPUs as it was at the last tick; this clock has all of it.
+    RunQueue { exec_ns: clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID), wait_ns: own_wait_ns() }
+}
+
+fn own_wait_ns() -> i64 {
+    let mut text = [0_u8; 96];
+    // SAFETY: a literal path, and a buffer of this length.
+    let length = unsafe {
+        let file = libc::open(c"/proc/self/schedstat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return 0;
+        }
+        let length = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        libc::close(file);
+        length
+    };
+    let text = usize::try_from(length).ok().and_then(|length| text.get(..length));
+    text.and_then(two_numbers).map_or(0, |queue| queue.wait_ns)
 }
 
 fn two_numbers(text: &[u8]) -> Option<RunQueue> {
@@ -82,9 +116,21 @@ mod tests {
         let known = Some(RunQueue { exec_ns: 824_159, wait_ns: 17 });
         assert_eq!(two_numbers(b"824159 17 3\n"), known);
         assert_eq!(two_numbers(b"824159 17 3 99 100\n"), known);
+        let begun = RunQueue { exec_ns: 2, wait_ns: 10 };
+        assert_eq!(RunQueue { exec_ns: 5, wait_ns: 17 }.since(begun), RunQueue { exec_ns: 3, wait_ns: 7 });
+        assert_eq!(RunQueue { exec_ns: 1, wait_ns: 9 }.since(begun), RunQueue { exec_ns: 0, wait_ns: 0 });
         for bad in [&b""[..], b"5", b"5 x", b"\xff \xff"] {
             assert_eq!(two_numbers(bad), None);
         }
+    }
+
+    #[test]
+    fn what_a_process_has_waited_is_what_its_file_says() {
+        // The thread of a test is not the process's first one.
+        let first = || run_queue(std::process::id() as libc::pid_t).map_or(0, |queue| queue.wait_ns);
+        let (before, told, after) = (first(), own_run_queue(), first());
+        assert!((before..=after).contains(&told.wait_ns), "{before} {told:?} {after}");
+        assert!(told.exec_ns > 0);
     }
 
     #[test]

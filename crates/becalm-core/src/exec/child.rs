@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
+use super::account::{own_run_queue, RunQueue};
 use super::now_ns;
 use super::prepare::{self, Call};
 use crate::types::Kernel;
@@ -74,6 +75,9 @@ pub struct Begin {
 pub struct Report {
     /// CLOCK_MONOTONIC_RAW just before exec, ns; 0 before that.
     pub begun_ns: AtomicI64,
+    /// What it had run and waited by then, ns: no part of its time.
+    early_exec_ns: AtomicI64,
+    early_wait_ns: AtomicI64,
     /// What failed, by its number; -1: nothing did.
     stage: AtomicI32,
     errno: AtomicI32,
@@ -84,6 +88,16 @@ impl Report {
     pub fn clear(&self) {
         self.stage.store(-1, Ordering::Relaxed);
         self.begun_ns.store(0, Ordering::Relaxed);
+        self.early_exec_ns.store(0, Ordering::Relaxed);
+        self.early_wait_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// What it had run and waited when it began.
+    pub fn early(&self) -> RunQueue {
+        RunQueue {
+            exec_ns: self.early_exec_ns.load(Ordering::Relaxed),
+            wait_ns: self.early_wait_ns.load(Ordering::Relaxed),
+        }
     }
 
     /// This has just failed; errno says why.
@@ -100,6 +114,9 @@ impl Report {
     }
 
     fn begin(&self) {
+        let early = own_run_queue();
+        self.early_exec_ns.store(early.exec_ns, Ordering::Relaxed);
+        self.early_wait_ns.store(early.wait_ns, Ordering::Relaxed);
         self.begun_ns.store(now_ns(), Ordering::Release);
     }
 }

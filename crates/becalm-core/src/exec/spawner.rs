@@ -18,6 +18,7 @@ use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use super::account::RunQueue;
 use super::arena::Arena;
 use super::child::{become_program, Begin, Image, Report, Stage};
 use super::poll::readable;
@@ -214,6 +215,12 @@ impl Spawner {
     /// When the child became the program, CLOCK_MONOTONIC_RAW just before execve, ns; None: it has not, yet or at all.
     pub fn begun_ns(&self) -> Option<i64> {
         Some(self.report().begun_ns.load(Ordering::Acquire)).filter(|at| *at != 0)
+    }
+
+    /// What a child that has ended had run and waited before it became the program: beside a load a new process waits for
+    /// its turn, before its time begins.
+    pub fn early(&self) -> RunQueue {
+        self.report().early()
     }
 
     /// The same for a child that has ended, or why it never became the program. `settings`: those that it was to get.

@@ -383,12 +383,12 @@ pub const TABLE: &[Column] = &[
     },
     Column {
         name: "exec_ns",
-        meaning: "CPU time of the programs by the scheduler's clock",
+        meaning: "CPU time of the programs by the scheduler's clock, from where wall_ns of their runs begins",
         ..TASKS
     },
     Column {
         name: "wait_ns",
-        meaning: "time on a run queue, ready but not running",
+        meaning: "time on a run queue, ready but not running, from there on: what a new process waits before its program begins is none of it",
         ..TASKS
     },
     Column {

@@ -1,5 +1,7 @@
 //! What the kernel's accounts say of tasks: CPU time and what was waited for.
 
+use crate::exec::account::RunQueue;
+
 /// Columns that are sums over tasks, in the order of `Delays`.
 pub const DELAYS: [&str; 9] = [
     "exec_ns",
@@ -62,6 +64,14 @@ impl Delays {
         self
     }
 
+    /// Without what it had run and waited on run queues before its time began.
+    pub fn since(mut self, early: RunQueue) -> Self {
+        for (part, early_ns) in self.0.iter_mut().zip([early.exec_ns, early.wait_ns]) {
+            *part = part.map(|ns| ns.saturating_sub(u64::try_from(early_ns).unwrap_or(0)));
+        }
+        self
+    }
+
     /// Forget what only delay accounting counts, which was off.
     pub fn without_accounting(mut self) -> Self {
         self.0[2..].fill(None);
@@ -89,6 +99,9 @@ mod tests {
         unknown.0[BLOCK] = None;
         // Counted from a wait of before: less than the life by itself, but not beside what else it did.
         assert_eq!(told(S / 2, S / 4, S / 2).within(S), unknown);
+        let since = |exec_ns, wait_ns| whole.since(RunQueue { exec_ns, wait_ns });
+        assert_eq!(since(1, S as i64 / 8), told(S / 2 - 1, S / 8, S / 4));
+        assert_eq!(since(0, S as i64), told(S / 2, 0, S / 4));
         assert_eq!(told(0, 0, SLACK_NS).within(0).value("block_ns"), Some(SLACK_NS));
         assert_eq!(told(u64::MAX, 1, 1).within(u64::MAX).value("exec_ns"), Some(u64::MAX));
     }
