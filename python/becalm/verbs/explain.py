@@ -23,6 +23,7 @@ from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
+from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
 from becalm.wording import explain as sentences
 from becalm.wording.findings import finding, sentence
@@ -80,6 +81,8 @@ def explain(
                 findings.append(finding("no_load", {"study": stored.number}))
                 continue
             used.append(stored.number)
+            if unreal := stored.study.options.get("emulated"):
+                findings.append(finding("emulated", {"reason": unreal}))
             around.setdefault(_machine(stored), []).extend(loads)
             _look(stored, list(opened.runs(stored.number)), loads, program, seen)
     cases = []
@@ -95,7 +98,7 @@ def explain(
             findings.append(finding(over.limit.kind, numbers))
     if not cases and not findings:
         raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
-    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(findings))
+    made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
     return replace(made, sentence=sentences.explanation(made))
 
 
@@ -113,6 +116,11 @@ def _chosen(store: Store, studies: Sequence[str | int], program: str | None, las
     if not mine:
         raise UsageError(f"No program of these studies has {program!r} in its name. `becalm list` shows the programs.")
     return sorted(mine, key=lambda each: each.number)
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """What several studies have in common is said once."""
+    return list({each.sentence: each for each in findings}.values())
 
 
 def _machine(stored: StoredStudy) -> str:
@@ -155,14 +163,23 @@ def _look(
         else:
             # All runs of a round had one load: together they are one observation.
             steps = plan["steps"]
+            cpu = any("cpu" in levels for levels in steps)
             by_round = [(rounds[each.seqs[0]], each) for each in mine]
             for number, part in groupby(by_round, lambda pair: pair[0]):
-                step = pooled([each for _, each in part])
+                step = _planned(pooled([each for _, each in part]), steps[number], cpu)
                 held.found.append(step)
                 if not steps[number]:
                     held.calm.append(step.times)
             continue
         held.found.extend(mine)
+
+
+def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed:
+    """A step in which the run queue was not sampled, as in a short one, or where a sample takes much: it held the tasks
+    of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it."""
+    if step.around.queue is not None or not cpu:
+        return step
+    return replace(step, around=replace(step.around, queue=step.times.ready + levels.get("cpu", 0.0)))
 
 
 def _thinned(found: list[Observed]) -> list[Observed]:

@@ -105,7 +105,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         study = session.study("explain", [made], options)
         rng = np.random.default_rng(study.seed)
         drawn = design(found.factors, options.steps, rng, options.disk)
-        study = replace(study, options=replace(options, design=drawn.planned).to_json())
+        study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
         host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         count = len(drawn.steps)

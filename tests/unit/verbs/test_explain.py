@@ -42,11 +42,14 @@ CASES = (
 )
 
 
-def fill(store, name, sensitive, hostname, seed, *, planned=True):
+def fill(store, name, sensitive, hostname, seed, *, planned=True, emulated="", sampled=True):
     rng = np.random.default_rng(seed)
     levels = hypercube(30, rng, LOADS)
     runs, loads = simulate(levels, Program(sensitive=sensitive), Machine(), rng)
-    options = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}} if planned else {}
+    steps = [{**level._asdict(), "cpu": level.spinners} if any(level) else {} for level in levels]
+    options = {"design": {"steps": steps}} if planned else {}
+    options |= {"emulated": emulated} if emulated else {}
+    loads = loads if sampled else [load._replace(queue=None) for load in loads]
     study = Study("explain" if planned else "run", (Workload(argv=(name,), name=name),), options=options)
     number = store.begin(study, {"host": {"hostname": hostname}, "scheduler": {"autogroup": False}})
     store.append(number, runs)
@@ -116,6 +119,29 @@ def test_the_last_study_is_what_is_explained_without_more(place):
     assert explain(store=place).studies == (4,)
     assert explain(last=True, store=place).studies == (4,)
     assert explain("last", 2, store=place).studies == (2, 4)
+
+
+def test_guests_without_a_processor_of_their_own_are_named_once(tmp_path):
+    path = str(tmp_path / "store.db")
+    with Store.open(path) as store:
+        for seed in (1, 2):
+            fill(store, "gzip", Sensitivity(spinners=1), "guest", seed, emulated="no KVM")
+    (said,) = explain(1, 2, store=path).findings
+    assert said.sentence == "Times on this host are emulated (no KVM): they say nothing about a real processor."
+    done = CliRunner().invoke(becalm, ["explain", "1", "--store", path, "--plain"])
+    assert "Times on this host are emulated (no KVM)" in " ".join(done.output.split())
+
+
+def test_a_run_queue_that_was_not_sampled_is_known_from_the_plan(tmp_path):
+    path = str(tmp_path / "store.db")
+    with Store.open(path) as store:
+        fill(store, "gzip", Sensitivity(spinners=1), "guest", 0, sampled=False)
+        fill(store, "gzip", Sensitivity(spinners=1), "guest", 0, sampled=False, planned=False)
+    (planned,) = explain(1, store=path).cases
+    assert (planned.attribution.cause, planned.attribution.missing) == ("CPU", ())
+    assert all(point.queue is None for point in planned.points), "what was recorded is not made up"
+    (unplanned,) = explain(2, store=path).cases
+    assert "queue" in unplanned.attribution.missing
 
 
 def test_a_program_is_found_in_all_studies(place):
