@@ -17,6 +17,7 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.plans.co_runs import Cell
 from becalm.wording import co_runs as wording
+from becalm.wording import study_findings
 from becalm.wording.neighbours import trouble
 
 COUNTERS = ("cycles", "instructions", "cache-misses")
@@ -128,6 +129,8 @@ def co_run_profile(
         interrupted,
         _waited(rows),
     )
+    if options.emulated:
+        told = (study_findings.emulated("", {"reason": options.emulated}), *told)
     return replace(found, sentence=wording.sentence(found), remarks=wording.remarks(found, told))
 
 

@@ -77,7 +77,7 @@ def conclude(
         kinds=tuple(cell.kind_row() for cell in cells),
         studies={each.host: each.study for each in machines if each.study is not None},
         lost=dict(lost),
-        findings=(*_busy(machines), *_few(cells), *_unlike(cells)),
+        findings=(*_emulated(machines), *_busy(machines), *_few(cells), *_unlike(cells)),
     )
     return replace(found, sentence=words.surveyed(found))
 
@@ -187,6 +187,11 @@ def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, 
         slower_q=None if math.isnan(slower_q) else float(slower_q),
         noisier_q=None if math.isnan(noisier_q) else float(noisier_q),
     )
+
+
+def _emulated(machines: Sequence[Machine]) -> list[Finding]:
+    """Machines without a processor of their own."""
+    return [finding("emulated", {"reason": each.emulated, "host": each.host}) for each in machines if each.emulated]
 
 
 def _busy(machines: Sequence[Machine]) -> list[Finding]:

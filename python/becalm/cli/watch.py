@@ -88,9 +88,9 @@ def _run(command: tuple[str, ...], chosen: dict[str, Any], out: output.Output) -
 def _live(pid: int | None, chosen: dict[str, Any], prometheus: str | None, out: output.Output) -> None:
     host, ending = chosen.get("host", "local"), becalm.Ending()
     if pid is None:
-        instants = becalm.watch_machine(ending=ending, **chosen)
+        instants = becalm.watch_machine(ending=ending, warned=output.warned, **chosen)
     else:
-        instants = becalm.watch_process(pid, ending=ending, **chosen)
+        instants = becalm.watch_process(pid, ending=ending, warned=output.warned, **chosen)
     with ExitStack() as stack:
         takers = list(_takers(stack, host, prometheus))
         takers.append(_shown(stack, ending.end, host, chosen["interval"], out))

@@ -71,6 +71,9 @@ def emulated(host: Host) -> str:
     """
     from becalm.hosts.simulated.scheduler import POLICIES
 
+    if host.name.startswith("guest"):
+        # Whether the processor's own virtualisation works is known once it has booted: /dev/kvm may be there in vain.
+        host.facts()
     real = host.abilities().get(Ability.REAL_TIME)
     says_why = host.name.startswith(("guest", *(f"sim:{policy}" for policy in POLICIES)))
     return real.reason if real is not None and not real and says_why else ""

@@ -17,13 +17,15 @@ from becalm.nouns.verdict import SCHEMA, Finding, Interval
 @dataclass(frozen=True, slots=True)
 class Machine:
     """One machine as measured. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`: of the
-    time of all runs, spent waiting for a CPU; None where unknown."""
+    time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a real
+    processor; empty where they are."""
 
     host: str
     kind: str
     study: int | None
     times_ns: Mapping[str, npt.NDArray[np.float64]]
     wait_share: float | None = None
+    emulated: str = ""
 
 
 @dataclass(frozen=True, slots=True)

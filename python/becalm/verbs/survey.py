@@ -106,6 +106,7 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
         return loops(history, options.loops, options.runs_of_loop, WARMUPS, rng)
 
     with open_session(session, "becalm survey") as opened:
+        study = opened.fitted(study)
         opened.host.define(study.workloads, study.settings)
         number = opened.begin(study)
         goal = StoppingRule(runs=options.loops * options.runs_of_loop, warmup=WARMUPS)
@@ -162,4 +163,5 @@ def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, A
         spent += float(columns["wall_ns"].sum())
     model = (facts.get("cpu") or {}).get("model")
     share = None if np.isnan(waited) or spent == 0 else waited / spent
-    return Machine(study.host, str(model) if model else UNKNOWN, number, times, share)
+    kind = str(model) if model else UNKNOWN
+    return Machine(study.host, kind, number, times, share, str(study.options.get("emulated", "")))

@@ -18,6 +18,7 @@ from becalm.hosts import Ability, Access, Host
 from becalm.load.live import Account, Followed, Instant, Reading, account
 from becalm.study import interrupts
 from becalm.units import duration_ns
+from becalm.wording import study_findings
 
 SHORTEST_NS = 100_000_000
 """Shortest interval. CPU time is counted in ticks of 10 ms: over less than ten of them a share is no share."""
@@ -41,6 +42,8 @@ class Watching:
     ending: threading.Event = field(default_factory=threading.Event)
     connected: Callable[[Host], None] = lambda host: None
     """Told of the host once it answers, so that whoever wants to end it can call its `stop`."""
+    warned: Callable[[str], None] = lambda sentence: None
+    """Told in a sentence what of all that follows is not as on a real machine."""
 
     def period_ns(self) -> int:
         """The interval in ns. Raises UsageError."""
@@ -81,6 +84,7 @@ def watch_machine(
     sudo: bool = False,
     root: str | None = None,
     ending: Ending | None = None,
+    warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
     """What the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
 
@@ -91,11 +95,13 @@ def watch_machine(
         sudo: look as root; another user's I/O is told to root alone.
         root: a directory that looks like `/`, to look at instead of the machine.
         ending: ends it from elsewhere.
+        warned: told in a sentence where times are those of no real processor.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
     end = ending or Ending()
-    return _until_interrupted(live, Watching(interval, count, host, sudo, root, end.event, _stopping(end)), end)
+    watching = Watching(interval, count, host, sudo, root, end.event, _stopping(end), warned or _unheard)
+    return _until_interrupted(live, watching, end)
 
 
 def watch_process(
@@ -107,6 +113,7 @@ def watch_process(
     sudo: bool = False,
     root: str | None = None,
     ending: Ending | None = None,
+    warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
     """What a running process and the machine do, interval by interval, until it ends (the last Instant says so).
 
@@ -117,8 +124,17 @@ def watch_process(
     looked at, MachineError.
     """
     end = ending or Ending()
-    watching = Watching(interval, count, host, sudo, root, end.event, _stopping(end))
+    watching = Watching(interval, count, host, sudo, root, end.event, _stopping(end), warned or _unheard)
     return _until_interrupted(lambda each: follow(pid, each), watching, end)
+
+
+def _unheard(sentence: str) -> None:
+    """Nobody listens."""
+
+
+def _warn(watching: Watching, host: Host) -> None:
+    if unreal := hosts.emulated(host):
+        watching.warned(study_findings.emulated("", {"reason": unreal}))
 
 
 def _stopping(end: Ending) -> Callable[[Host], None]:
@@ -140,6 +156,7 @@ def live(watching: Watching) -> Iterator[Instant]:
     period_ns = watching.period_ns()
     with hosts.open(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.READ_LOAD)
+        _warn(watching, host)
         watching.connected(host)
         host.read(consumers=CONSUMERS)
         due, number, skipped, cost_ns = time.monotonic_ns(), 0, 0, 0
@@ -167,6 +184,7 @@ def follow(pid: int, watching: Watching) -> Iterator[Instant]:
     period_ns = watching.period_ns()
     with hosts.open(watching.host, _access(watching)) as host:
         hosts.need(host.name, host.abilities(), Ability.FOLLOW)
+        _warn(watching, host)
         before: Account | None = None
         at_ns = number = 0
         for event, reading in host.follow(pid, period_ns, consumers=CONSUMERS):

@@ -26,7 +26,8 @@ def left_behind(program: str, n: Numbers) -> str:
 
 def emulated(program: str, n: Numbers) -> str:
     """Times that tell nothing of a real machine."""
-    return f"Times on this host are emulated ({n['reason']}): they say nothing about a real processor."
+    host = printable(n.get("host") or "this host")
+    return f"Times on {host} are emulated ({n['reason']}): they say nothing about a real processor."
 
 
 def settings(program: str, n: Numbers, runs: str = "these runs") -> str:

@@ -23,9 +23,9 @@ from becalm.wording import co_runs as wording
 LEVEL = {"level": 3, "type": "unified"}
 
 
-def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False):
+def made(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, interrupted=False, emulated=""):
     some = cells(len(names), 2)
-    options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,))
+    options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, beside_cpus=(1,), emulated=emulated)
     workloads = [Workload.of([names[cell.program]]) for cell in some]
     study = Study("profile", (*(Workload.of([name]) for name in names), *workloads), options=encode(options))
     made_rows = [
@@ -138,6 +138,12 @@ def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited)
     found = made([(*each[:3], "ok") for each in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
     assert found.waited == waited
     assert any("waited for their CPU for 50 %" in each for each in found.remarks) is (waited == 0.5)
+
+
+def test_a_profile_of_a_guest_says_that_its_times_are_emulated():
+    found = made(rounds(3, 1, 1, 2, 2), emulated="no KVM")
+    assert found.remarks[0] == "Times on this host are emulated (no KVM): they say nothing about a real processor."
+    assert not any("emulated" in each for each in made(rounds(3, 1, 1, 2, 2)).remarks)
 
 
 def test_one_round_is_not_sure_of_any_digit():

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,6 +156,13 @@ def test_a_busy_machine_is_remarked():
     found = conclude([machine("a", rng, share=0.2), machine("b", rng, share=None)], {}, group="g")
     assert found.findings[0].sentence.startswith("a was not idle: the work waited 20 % of its time for a CPU.")
     assert found.findings[0].numbers["host"] == "a"
+
+
+def test_a_machine_without_a_processor_of_its_own_is_remarked():
+    rng = np.random.default_rng(3)
+    guest = replace(machine("guest:6.1", rng), emulated="no KVM")
+    (said, _) = conclude([machine("a", rng), guest], {}, group="g").findings
+    assert said.sentence == "Times on guest:6.1 are emulated (no KVM): they say nothing about a real processor."
 
 
 def invoke(*arguments):
