@@ -87,7 +87,8 @@ def apply(
     BootError when a machine did not come up with what it was given, or its kernel did not take it.
     """
     if (keep or allow_reboot) and not boot:
-        raise UsageError(f"{'keep' if keep else 'allow_reboot'} is about settings of the boot: give boot, too.")
+        flag = "--keep" if keep else "--allow-reboot"
+        raise UsageError(f"{flag} is about settings of the boot: add --boot.")
     if boot and command is not None:
         raise UsageError("Settings of the boot are on for a whole start of the machine, not for one program.")
     profile = named(profile) if isinstance(profile, str) else profile

@@ -383,7 +383,7 @@ def test_what_apply_boot_refuses(tmp_path):
         becalm.apply(live, root=str(root), boot=True)
     with pytest.raises(UsageError, match="not for one program"):
         becalm.apply(OFF, ["true"], root=str(root), boot=True)
-    with pytest.raises(UsageError, match="give boot, too"):
+    with pytest.raises(UsageError, match="--keep is about settings of the boot: add --boot"):
         becalm.apply(OFF, root=str(root), keep=True)
     with pytest.raises(UsageError, match="--dangerous"):
         becalm.apply(OFF, root=str(root), boot=True)

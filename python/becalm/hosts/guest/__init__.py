@@ -47,7 +47,7 @@ ENDS = Can(
 NO_LOADER = Can(
     False,
     "a guest is started without a boot loader",
-    "parameters of its kernel stand in its name: guest:…,append=…",
+    "parameters of its kernel stand in its name: guest:…?append=…",
 )
 EMULATED = Can(
     False,
