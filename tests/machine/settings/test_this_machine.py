@@ -168,7 +168,9 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     was, log = settings(), home / "log"
     log.touch()
     program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
-    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", "--budget", "3s", "--", *program)
+    # So many runs, however long they take: after seconds it would be over on a busy machine before it is ended here.
+    size = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
+    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", *size, "--", *program)
     # Later than the first look, which has no settings on.
     wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
     process.send_signal(number)
