@@ -161,6 +161,8 @@ def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, numb
 
 
 TRIED = ("--only", "stat_interval", "--only", "transparent_hugepages", "--only", "timer_migration", "--only", "aslr")
+SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
+"""So many runs, however long they take: in some seconds a busy machine has none to spare for settings."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -168,9 +170,7 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     was, log = settings(), home / "log"
     log.touch()
     program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
-    # So many runs, however long they take: after seconds it would be over on a busy machine before it is ended here.
-    size = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
-    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", *size, "--", *program)
+    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", *SIZE, "--", *program)
     # Later than the first look, which has no settings on.
     wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
     process.send_signal(number)
@@ -187,8 +187,8 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
 
 def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
     found = becalm.tune(
-        ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="3s", seed=1,
-        confirm_loops=4, compare_profiles=False,
+        ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="none", most_runs=150,
+        seed=1, confirm_loops=4, compare_profiles=False,
     )  # fmt: skip
     tried = {knob for trial in found.trials for knob in trial.settings}
     assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
@@ -247,7 +247,7 @@ def nobody(python):
 
 
 def test_without_rights_only_settings_of_the_program_are_tried(as_before, nobody):
-    done = nobody("tune", "--seed", "1", "--budget", "3s", "--confirm-loops", "4", "--json", "--", "true")
+    done = nobody("tune", "--seed", "1", *SIZE, "--json", "--", "true")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {knob for trial in found["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
@@ -324,7 +324,7 @@ def test_sudo_until_reset_names_who_it_was(sudo, as_before):
 
 def test_a_study_through_sudo_changes_the_machine_and_keeps_its_runs(sudo, as_before):
     done = sudo(
-        "tune", "--sudo", "--seed", "1", "--budget", "3s", "--confirm-loops", "4", "--no-profiles",
+        "tune", "--sudo", "--seed", "1", *SIZE, "--no-profiles",
         "--only", "stat_interval", "--only", "transparent_hugepages", "--json", "--", "id",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
