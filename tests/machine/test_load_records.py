@@ -91,7 +91,9 @@ def test_short_runs_are_taken_together(agent):
     assert len(loads) <= took / 0.1 + 1
     for load in loads:
         mine = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]
-        assert load["exec_ns"] == pytest.approx(sum(map(cpu_ns, mine)), rel=0.02)
+        # What a process does before it becomes the program, some microseconds, is in the kernel's sums of the run alone.
+        total = sum(map(cpu_ns, mine))
+        assert total - 50_000 * len(mine) < load["exec_ns"] < 1.02 * total
 
 
 @needs_root
@@ -254,6 +256,9 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent():
             assert load["own_cpu_pressure_ns"] <= load["interval_ns"]
         assert (load["own_io_pressure_ns"] is not None) == pressed
         assert "group" not in done["unknown"]
+        # One that would be over before it had moved there is in the group from its first moment on.
+        _, (load,), _, _ = observed(agent, "true")
+        assert (load["own_cpu_pressure_ns"] is not None) == pressed
     finally:
         agent.close()
         if left.exists():

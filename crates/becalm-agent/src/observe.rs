@@ -5,8 +5,7 @@
 //! once a second in long runs. The sampler is the only other thread of the agent; `alone` ends it, since a process that
 //! is forked for good must have one thread alone.
 
-use std::collections::{BTreeMap, HashMap};
-use std::os::fd::RawFd;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
@@ -53,10 +52,6 @@ const SERIES_SHARE: f64 = LARGEST_SHARE * 0.75;
 /// Samples that the sampler keeps until they are fetched, which is once a second or more often.
 const ROOM: usize = 256;
 
-/// A program whose last run was shorter does not join a group of its own: moving a process takes up to milliseconds,
-/// since the kernel waits for all CPUs (`cgroup_threadgroup_rwsem`).
-const WORTH_JOINING_NS: i64 = 100_000_000;
-
 /// How often a long run is looked after, ns.
 pub const LOOK_NS: i64 = 1_000_000_000;
 
@@ -70,12 +65,8 @@ pub struct Observer {
     probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
-    /// Whether the next program joins the group of its own.
-    joins: bool,
-    program: u32,
-    begun_ns: i64,
-    /// How long each program's last run took, ns.
-    lasted: HashMap<u32, i64>,
+    /// Whether the next program stays in the group of its own.
+    stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
     /// How the last record ended.
@@ -99,10 +90,7 @@ impl Observer {
             counted,
             accounts: None,
             around: None,
-            joins: false,
-            program: 0,
-            begun_ns: 0,
-            lasted: HashMap::new(),
+            stays: false,
             sampler: None,
             open: None,
             last: None,
@@ -124,29 +112,21 @@ impl Observer {
         }
     }
 
-    /// Have a control group for the programs, where `works` can join it. Only once.
-    pub fn make_group(&mut self, works: impl FnOnce(RawFd) -> bool) {
+    /// Have a control group for the programs, where one can be made. Only once.
+    pub fn make_group(&mut self) {
         if self.wanted == Wanted::None || self.around.is_some() {
             return;
         }
-        let (mut around, mut why) = Around::new(&self.place);
-        if around.tasks().is_some_and(|tasks| !works(tasks)) {
-            around.give_up();
-            why = Some("programs may not be moved into a group of their own here".to_owned());
-        }
+        let (around, why) = Around::new(&self.place, self.counted.0);
         if let (Some(why), Some(accounts)) = (why, &mut self.accounts) {
             accounts.reasons.push(("group", why));
         }
         self.around = Some(around);
     }
 
-    /// The file by which the next program, of this number, joins a group: one that its settings ask for, else its own.
-    pub fn join(&mut self, program: u32, settings: Option<RawFd>) -> Option<RawFd> {
-        let short = self.lasted.get(&program).is_some_and(|lasted_ns| *lasted_ns < WORTH_JOINING_NS);
-        self.program = program;
-        let own = self.around.as_ref().filter(|_| self.looks() && !short).and_then(Around::tasks);
-        self.joins = settings.is_none() && own.is_some();
-        settings.or(own)
+    /// The next program joins another group, which its settings ask for, or none.
+    pub fn placed(&mut self, elsewhere: bool) {
+        self.stays = !elsewhere && self.around.as_ref().is_some_and(Around::has_own);
     }
 
     /// The block is over: its last record, and why columns were unknown in it.
@@ -174,7 +154,6 @@ impl Observer {
         if let Some(accounts) = &mut self.accounts {
             accounts.hush();
         }
-        self.lasted.clear();
     }
 
     /// A run is about to start.
@@ -194,12 +173,11 @@ impl Observer {
             self.open = Some(Record::new(seq, (begin, around), spent_ns, series));
         }
         if let Some(open) = &mut self.open {
-            open.joined &= self.joins;
+            open.joined &= self.stays;
         }
         if let Some(accounts) = &mut self.accounts {
             accounts.begin();
         }
-        self.begun_ns = now_ns();
     }
 
     /// Whether a long run wants to be looked after.
@@ -243,7 +221,6 @@ impl Observer {
     /// A run is over, whether its program could be started or not. Ends the record when it is long enough.
     pub fn after(&mut self, seq: u64, output: &mut Output) {
         let Some(open) = &mut self.open else { return };
-        self.lasted.insert(self.program, now_ns() - self.begun_ns);
         open.last = Some(seq);
         let least_ns = LEAST_NS.max(self.probe.price_ns.saturating_mul(SHARE));
         if now_ns() - open.begin.at_ns() >= least_ns {

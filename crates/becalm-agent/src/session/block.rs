@@ -4,7 +4,6 @@ use std::io;
 
 use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::ready;
-use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::tree::sweep;
 use becalm_core::types::{Outcome, Step};
 use serde_json::json;
@@ -63,11 +62,7 @@ impl Session {
         };
         self.talk.output.begin(id);
         self.observer.begin(load);
-        self.observer.make_group(|tasks| {
-            let mut joining = Preparation::default();
-            joining.join = Some(tasks);
-            self.runner.try_settings(&joining, base.user.as_ref()).is_ok()
-        });
+        self.observer.make_group();
         // A stop may have come in the same read as this request: polling would not see it any more.
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
@@ -89,7 +84,8 @@ impl Session {
                 return Ok(Err(failure));
             }
             switching_ns += now_ns() - started;
-            settings.process.child.join = self.observer.join(step.0, self.machine.join());
+            settings.process.child.join = self.machine.join();
+            self.observer.placed(settings.process.child.join.is_some());
             let result = self.runner.step(
                 workload,
                 settings,

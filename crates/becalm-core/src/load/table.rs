@@ -433,7 +433,7 @@ pub const TABLE: &[Column] = &[
     },
     Column {
         name: "own_cpu_pressure_ns",
-        meaning: "time in which a task of the programs' own control group waited for a CPU (PSI some); unknown, as the next two, for runs of less than 100 ms, which join none, and for programs that settings put into another group",
+        meaning: "time in which a task of the programs' own control group waited for a CPU (PSI some); unknown, as the next two, for programs that settings put into another group",
         ..GROUP
     },
     Column {

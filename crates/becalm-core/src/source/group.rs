@@ -4,8 +4,7 @@
 //! The group is made below the one that this process is in, in version 2 alone, where root or a delegated group lets it
 //! be made and where it changes nobody's share of the CPUs. It goes with this value.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::fd::{AsRawFd, RawFd};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::abandoned::{self, NAME};
@@ -28,7 +27,9 @@ pub struct Around {
 
 struct Own {
     directory: PathBuf,
-    tasks: File,
+    /// The process that starts the programs, which are in the group because it is: a program that moved there by itself
+    /// would wait for all CPUs (`cgroup_threadgroup_rwsem`), some milliseconds each.
+    starter: libc::pid_t,
     pressures: [Kept; 3],
 }
 
@@ -51,8 +52,9 @@ impl Counted {
 }
 
 impl Around {
-    /// Find the groups, and make one for the programs of this process; the second tells why that was not done.
-    pub fn new(place: &Place) -> (Self, Option<String>) {
+    /// Find the groups, and make one for the programs that `starter` starts from now on; the second tells why that was not
+    /// done.
+    pub fn new(place: &Place, starter: libc::pid_t) -> (Self, Option<String>) {
         let mut buffer = Buffer::default();
         let mut membership = Membership::new(place);
         if let Err(reason) = membership.refresh(&mut buffer) {
@@ -62,7 +64,7 @@ impl Around {
         let quotas = groups.iter().flat_map(|group| quotas(place, &group.directory)).collect();
         let unified = groups.iter().find(|group| group.controllers.is_empty());
         let made = match unified {
-            Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory),
+            Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory, starter),
             Some(_) => Err("groups are made on the running machine alone".to_owned()),
             None => Err("control groups of version 2 are not mounted here".to_owned()),
         };
@@ -75,14 +77,9 @@ impl Around {
         (Self { own, quotas, whole, buffer }, why)
     }
 
-    /// The file that a program writes 0 to so as to be in the group.
-    pub fn tasks(&self) -> Option<RawFd> {
-        self.own.as_ref().map(|own| own.tasks.as_raw_fd())
-    }
-
-    /// Do without the group of its own: programs cannot join it.
-    pub fn give_up(&mut self) {
-        self.own = None;
+    /// Whether the programs are in a group of their own.
+    pub fn has_own(&self) -> bool {
+        self.own.is_some()
     }
 
     /// What was counted until now.
@@ -107,7 +104,7 @@ impl Around {
 }
 
 impl Own {
-    fn make(place: &Place, parent: &str) -> Result<Self, String> {
+    fn make(place: &Place, parent: &str, starter: libc::pid_t) -> Result<Self, String> {
         let above = place.root().join(parent);
         let enabled = fs::read_to_string(above.join("cgroup.subtree_control")).unwrap_or_default();
         if enabled.split_ascii_whitespace().any(|controller| controller == "cpu") {
@@ -119,20 +116,23 @@ impl Own {
         let name = format!("{NAME}{}", std::process::id());
         let directory = above.join(&name);
         fs::create_dir(&directory).map_err(|error| format!("/{parent}/{name} cannot be made: {error}"))?;
-        let opened = OpenOptions::new().write(true).open(directory.join("cgroup.procs"));
-        let tasks = opened.map_err(|error| {
+        fs::write(directory.join("cgroup.procs"), starter.to_string()).map_err(|error| {
             // Nobody is in it.
             drop(fs::remove_dir(&directory));
-            format!("/{parent}/{name}/cgroup.procs cannot be opened: {error}")
+            format!("programs may not be moved into a group of their own here: /{parent}/{name}/cgroup.procs: {error}")
         })?;
         let pressures = ["cpu", "io", "memory"]
             .map(|resource| Kept::new(place, &format!("{parent}/{name}/{resource}.pressure")));
-        Ok(Self { directory, tasks, pressures })
+        Ok(Self { directory, starter, pressures })
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
+        if let Some(above) = self.directory.parent() {
+            // It may have ended.
+            drop(fs::write(above.join("cgroup.procs"), self.starter.to_string()));
+        }
         drop(abandoned::remove_one(&self.directory));
     }
 }
@@ -204,8 +204,8 @@ mod tests {
         write("sys/fs/cgroup/pod/box/cpu.stat", "throttled_usec 1000\n");
         write("sys/fs/cgroup/pod/cpu.max", "50000 100000\n");
         write("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 3\n");
-        let (mut around, why) = Around::new(&Place::new(&root));
-        assert!(why.unwrap().contains("running machine") && around.tasks().is_none());
+        let (mut around, why) = Around::new(&Place::new(&root), 0);
+        assert!(why.unwrap().contains("running machine") && !around.has_own());
         let before = around.read();
         assert_eq!(before.quota_ns, Some(3000));
         write("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 5\n");
