@@ -91,7 +91,7 @@ def test_short_runs_are_taken_together(agent):
     assert len(loads) <= took / 0.1 + 1
     for load in loads:
         mine = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]
-        # What a process does before it becomes the program, some microseconds, is in the kernel's sums of the run alone.
+        # What a process does before it becomes the program, some microseconds, is in the sums of its run alone.
         total = sum(map(cpu_ns, mine))
         assert total - 50_000 * len(mine) < load["exec_ns"] < 1.02 * total
 
