@@ -92,6 +92,7 @@ class Attribution:
 
     `cause` is None unless `answer` is NAMED. `together`: the causes that cannot be told apart; `more_runs` of each
     alone that would separate them. `shapes` by measure. `still`: measures that hardly varied. `missing`: those unknown.
+    `followed`: causes that no plan asked for and that rose with those that one did, of which they come.
     """
 
     runs: int
@@ -106,6 +107,7 @@ class Attribution:
     more_runs: int | None = None
     still: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    followed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """The fields by name."""
@@ -126,6 +128,8 @@ class Rows:
     designed: bool = False
     refused: float = 0.0
     """Share of runs whose waterfall adds up to more than the run took."""
+    injected: frozenset[str] = frozenset()
+    """Causes whose loads a plan drew at random, if all runs are of plans. What rises with them, they have made rise."""
 
 
 def attribute(
@@ -135,10 +139,13 @@ def attribute(
     rng = np.random.default_rng(seed)
     y = np.asarray(rows.delay, dtype=np.float64)
     used, still, missing = _columns(rows.measures, len(y))
+    used, followed = _without_followers(used, rows.injected)
     largest = float(y.max()) if len(y) else 1.0
     if len(y) < FEWEST or not used:
         answer = Answer.FEW if len(y) < FEWEST else Answer.NO_LOAD
-        return Attribution(len(y), answer, None, 0.0, None, largest, still=still, missing=missing)
+        return Attribution(
+            len(y), answer, None, 0.0, None, largest, (), still=still, missing=missing, followed=followed
+        )
     names = tuple(used)
     x = np.column_stack([used[name] for name in names])
     cause_of = {measure.name: measure.cause for measure in MEASURES}
@@ -191,7 +198,27 @@ def attribute(
         more_runs=more,
         still=still,
         missing=missing,
+        followed=followed,
     )
+
+
+def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """Measures but for those that cannot be told apart from the loads that a plan drew at random, and their causes.
+
+    Nothing else can have made both rise. Whether it is they that the program waits for, the bars tell.
+    """
+    cause_of = {measure.name: measure.cause for measure in MEASURES}
+    drawn = [name for name in used if cause_of[name] in injected]
+    followers = {
+        name
+        for name in used
+        if drawn and name not in drawn
+        and relative_importance.inflation(
+            np.column_stack([used[each] for each in (name, *drawn)]), 0, tuple(range(1, len(drawn) + 1))
+        ) >= SEPARABLE
+    }  # fmt: skip
+    kept = {name: values for name, values in used.items() if name not in followers}
+    return kept, tuple(dict.fromkeys(cause_of[name] for name in used if name in followers))
 
 
 def _columns(

@@ -54,6 +54,9 @@ FACTORS: Mapping[str, Kind] = {
 }
 """Kinds of load that a plan varies; one more is one row."""
 
+CAUSES_OF = {"cpu": "CPU", "memory": "memory", "disk": "disk", "network": "network"}
+"""What each kind of load is called as a cause (`becalm.load.background_load`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Factor:

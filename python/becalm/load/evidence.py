@@ -6,7 +6,7 @@ Public: Evidence, evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +44,17 @@ class Evidence:
 
 
 def evidence(
-    found: Sequence[Observed], *, designed: bool = False, reference: Times | None = None, seed: int = 0
+    found: Sequence[Observed],
+    *,
+    designed: bool = False,
+    injected: Iterable[str] = (),
+    reference: Times | None = None,
+    seed: int = 0,
 ) -> Evidence | None:
     """What the observations of one program on one machine show; None when no delay can be computed for any of them.
 
     `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
-    random.
+    random; `injected`: their causes, where that holds of all observations.
     """
     table = others(found)
     base = unloaded(found, table) if reference is None else reference
@@ -76,6 +81,7 @@ def evidence(
         {name: values[asked] for name, values in carried.items()},
         designed,
         refused,
+        frozenset(injected),
     )
     first = kept[0][1]
     return Evidence(

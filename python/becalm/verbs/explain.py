@@ -13,6 +13,7 @@ from becalm.load.background_load import Observed, observed, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, Circumstances
+from becalm.load.design import CAUSES_OF
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, Point, Spread
 from becalm.load.limits import beyond
@@ -38,11 +39,25 @@ SHORTEST_NS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Observations of one program on one machine, with those of unloaded runs where a plan says which they are."""
+    """Observations of one program on one machine, with those of unloaded runs where a plan says which they are.
+
+    `plans`: the kinds of load that each study's plan drew, none where there was no plan.
+    """
 
     found: list[Observed]
     calm: list[Times]
-    designed: bool
+    plans: list[frozenset[str]]
+
+    @property
+    def designed(self) -> bool:
+        """Whether the loads of all of them were drawn by plans."""
+        return all(self.plans)
+
+    @property
+    def injected(self) -> set[str]:
+        """The causes whose loads were drawn, where all were."""
+        kinds = frozenset().union(*self.plans) if self.designed else frozenset()
+        return {cause for kind, cause in CAUSES_OF.items() if kind in kinds}
 
 
 def explain(
@@ -87,7 +102,8 @@ def explain(
             _look(stored, list(opened.runs(stored.number)), loads, program, seen)
     cases = []
     for (name, machine), each in sorted(seen.items()):
-        shown = evidence(each.found, designed=each.designed, reference=_reference(each), seed=seed)
+        reference = middle(each.calm) if each.calm else None
+        shown = evidence(each.found, designed=each.designed, injected=each.injected, reference=reference, seed=seed)
         if shown is None:
             findings.append(finding("no_delay", {"machine": machine}, name))
         else:
@@ -157,13 +173,15 @@ def _look(
         mine = [each for each in found if each.program == name]
         if not mine or (program is not None and program not in name):
             continue
-        held = seen.setdefault((name, machine), _Seen([], [], plan is not None))
+        held = seen.setdefault((name, machine), _Seen([], [], []))
         if plan is None:
             mine = _thinned(mine)
+            held.plans.append(frozenset())
         else:
             # All runs of a round had one load: together they are one observation.
             steps = plan["steps"]
-            cpu = any("cpu" in levels for levels in steps)
+            held.plans.append(frozenset().union(*steps))
+            cpu = "cpu" in held.plans[-1]
             by_round = [(rounds[each.seqs[0]], each) for each in mine]
             for number, part in groupby(by_round, lambda pair: pair[0]):
                 step = _planned(pooled([each for _, each in part]), steps[number], cpu)
@@ -202,11 +220,6 @@ def _thinned(found: list[Observed]) -> list[Observed]:
 
 def _label(settings: Settings) -> str:
     return "" if not settings.values else " [" + ", ".join(f"{name}={value}" for name, value in settings.values) + "]"
-
-
-def _reference(seen: _Seen) -> Times | None:
-    """The unloaded runs that a plan made; else None, and they are looked for among all."""
-    return middle(seen.calm) if seen.designed else None
 
 
 def _case(shown: Evidence, designed: bool) -> Case:

@@ -65,8 +65,16 @@ def _named(found: Case, a: Attribution) -> str:
         agree = f"; {share(first.carried)} of the delay lies where that shows ({' or '.join(_bars(first.cause))})"
     return (
         f"{WHAT[first.cause]} made it slow. It explains {share(first.share)} of the differences between runs "
-        f"(95 %: {interval(first)}){agree}."
+        f"(95 %: {interval(first)}){agree}.{_followed(a)}"
     )
+
+
+def _followed(a: Attribution) -> str:
+    """What else rose, though the plan did not ask for it; empty where nothing did."""
+    if not a.followed:
+        return ""
+    rose = listed([WHAT[each] for each in a.followed])
+    return f" With it rose {rose}, for which the plan did not ask: that comes of it."
 
 
 def _bars(cause: str) -> tuple[str, ...]:

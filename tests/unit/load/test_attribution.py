@@ -15,6 +15,7 @@ from becalm.load.evidence import evidence
 from becalm.load.record import Load
 from becalm.load.simulated import CAUSES_OF, Level, Machine, Program, Sensitivity, hypercube, simulate
 from becalm.load.time_accounting import Times
+from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, UNEXPLAINED
 from becalm.nouns.run import Run
 
 FOUR = ("spinners", "page_outs", "disk", "network")
@@ -42,6 +43,34 @@ def test_a_tenth_at_full_load_is_named_beside_runs_that_something_else_hit(name)
     causes = Counter(campaign((10, seed), **{name: 0.1}).attribution.cause for seed in range(25))
     assert causes[CAUSES_OF[name]] >= 22, causes
     assert set(causes) <= {CAUSES_OF[name], None}
+
+
+def carried_along(seed, bars, *, injected, count=30):
+    """Delays by load on memory that a plan drew; the run queue rises with it, and nothing else is known of that."""
+    rng = np.random.default_rng(seed)
+    level = rng.permutation(np.linspace(0, 1, count))
+    delay = 1 + level + 0.02 * rng.standard_normal(count)
+    nothing = [0.0] * count
+    measures = {measure.name: nothing for measure in MEASURES}
+    measures |= {
+        "page_outs": list(40 * level),
+        "queue": list(np.maximum(0, 3 * level + 0.02 * rng.standard_normal(count))),
+    }
+    shown = {name: np.zeros(count) for name in (SLOWER, QUEUE, IO, MEMORY, UNEXPLAINED)}
+    shown[bars] = delay - 1
+    return attribute(Rows(delay, measures, shown, designed=True, injected=frozenset(injected)))
+
+
+def test_what_rises_with_the_load_of_a_plan_comes_of_it():
+    unknown = carried_along(1, MEMORY, injected=())
+    assert (unknown.answer, set(unknown.together)) == (Answer.NOT_SEPARABLE, {"CPU", "memory"})
+    planned = carried_along(1, MEMORY, injected={"memory"})
+    assert (planned.answer, planned.cause, planned.followed) == (Answer.NAMED, "memory", ("CPU",))
+    # But it is not what the program waited for.
+    waited = carried_along(1, QUEUE, injected={"memory"})
+    assert (waited.answer, waited.cause) == (Answer.DISAGREES, None)
+    both = carried_along(1, MEMORY, injected={"memory", "CPU"})
+    assert (both.answer, both.followed) == (Answer.NOT_SEPARABLE, ())
 
 
 def test_no_cause_is_named_where_there_is_none():

@@ -313,8 +313,12 @@ def test_loads_that_nobody_planned(tmp_path):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         fill(store, "gzip", Sensitivity(spinners=1), "vm", 1, planned=False)
-    case = explain(store=path).cases[0]
+        fill(store, "gzip", Sensitivity(spinners=1), "vm", 2)
+    case = explain(1, store=path).cases[0]
     assert (case.designed, case.attribution.cause) == (False, "CPU")
+    assert explain(2, store=path).cases[0].designed
+    for both in ((1, 2), (2, 1)):
+        assert not explain(*both, store=path).cases[0].designed, "some of them nobody planned"
 
 
 @pytest.mark.parametrize(
