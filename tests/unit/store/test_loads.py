@@ -71,10 +71,10 @@ def test_broken_loads_are_refused(store, location, tmp_path, broken):
     value = json.loads(export(begin(store), store=location))
     path = tmp_path / "broken.json"
     path.write_text(json.dumps({**value, "loads": broken}))
-    with pytest.raises(UsageError, match="cannot be read|is not laid out as"):
+    with pytest.raises(UsageError, match=r"cannot be read|is not laid out as"):
         import_(path, location)
     path.write_text(json.dumps({**value, "series": [{**SERIES.to_json(), "rows": [[0, 1]]}]}))
-    with pytest.raises(UsageError, match="cannot be read|is not laid out as"):
+    with pytest.raises(UsageError, match=r"cannot be read|is not laid out as"):
         import_(path, location)
 
 
