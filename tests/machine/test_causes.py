@@ -2,9 +2,9 @@
 
 A campaign may fail to name its cause by chance: of 50 simulated ones whose load slows a program by half, on a machine
 with 2 % of noise and with 20 loads, 50 named the CPU and 48 the network (`bench/explain.py --runs 20`). So each is
-repeated once before the test fails, which it then does at most once in 600. Swapping in a shared limit has 30 loads: with
-20 it was named in two of three campaigns, with 30 in five of five; if that means nine in ten, the test fails once in a
-hundred. The disk is in the bench alone: one that serves many at a time is hardly slowed by one writer more.
+repeated once before the test fails, which it then does at most once in 600. Swapping in a shared limit has 30 loads:
+with 20 it was named in two of three campaigns, with 30 in five of five; if that means nine in ten, the test fails once
+in a hundred. The disk is in the bench alone: one that serves many at a time is hardly slowed by one writer more.
 
 All of that is said of a machine that does nothing else. Beside the virtual machines of `make test` there is other load,
 which may well be the cause: so these run by themselves, by `make campaigns`.
