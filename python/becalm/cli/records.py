@@ -186,7 +186,9 @@ def _told(numbers: dict[str, list[int]], as_json: bool, store: str | None) -> No
     if as_json:
         output.print_json("import", {"studies": numbers})
         return
-    newest = becalm.list_studies(store, limit=sum(map(len, numbers.values()))).studies
+    # Of many no line each is told.
+    each_told = any(len(made) <= MANY for made in numbers.values())
+    newest = becalm.list_studies(store, limit=sum(map(len, numbers.values()))).studies if each_told else ()
     # Of regions each is one, and no run.
     runs = {each.number: f", {_runs(each.runs)}" for each in newest if each.study.kind != "regions"}
     for file, made in numbers.items():

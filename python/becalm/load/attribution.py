@@ -26,6 +26,7 @@ import numpy.typing as npt
 from becalm.load.background_load import CAUSES, MEASURES
 from becalm.nouns.codec import Json, finite
 from becalm.stats import relative_importance
+from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.response_shape import Shape, shape
 
 Floats = npt.NDArray[np.float64]
@@ -51,6 +52,8 @@ WILD = 3.0
 """Standard deviations (by the median absolute deviation) from the median beyond which a delay is drawn in there."""
 
 RESAMPLES, PERMUTATIONS = 1000, 1999
+
+_CAUSE_OF = {measure.name: measure.cause for measure in MEASURES}
 
 BATCH = 2_000_000
 """Numbers in memory at a time."""
@@ -143,15 +146,12 @@ def attribute(
     largest = float(y.max()) if len(y) else 1.0
     if len(y) < FEWEST or not used:
         answer = Answer.FEW if len(y) < FEWEST else Answer.NO_LOAD
-        return Attribution(
-            len(y), answer, None, 0.0, None, largest, (), still=still, missing=missing, followed=followed
-        )
+        return Attribution(len(y), answer, None, 0.0, None, largest, still=still, missing=missing, followed=followed)
     names = tuple(used)
     x = np.column_stack([used[name] for name in names])
-    cause_of = {measure.name: measure.cause for measure in MEASURES}
     floors = {measure.name: measure.floor for measure in MEASURES}
-    causes = tuple(dict.fromkeys(cause_of[name] for name in names))
-    groups = tuple(tuple(i for i, name in enumerate(names) if cause_of[name] == cause) for cause in causes)
+    causes = tuple(dict.fromkeys(_CAUSE_OF[name] for name in names))
+    groups = tuple(tuple(i for i, name in enumerate(names) if _CAUSE_OF[name] == cause) for cause in causes)
     weights = relative_importance.trusted(x, y)
     covariance = relative_importance.moments(x, y, weights[np.newaxis])
     fitted = relative_importance.r_squared(covariance, positive=True)
@@ -179,7 +179,7 @@ def attribute(
         )
     found.sort(key=lambda each: -each.share)
     effect = float(sum(coefficients[i] * np.ptp(x[:, i]) for i in range(len(names))))
-    answer, together = _decide(found, p_value, effect, x, names, cause_of)
+    answer, together = _decide(found, p_value, effect, x, names)
     if answer is Answer.NAMED and rows.refused > REFUSED:
         answer = Answer.REFUSED
     more = None
@@ -207,18 +207,18 @@ def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tup
 
     Nothing else can have made both rise. Whether it is they that the program waits for, the bars tell.
     """
-    cause_of = {measure.name: measure.cause for measure in MEASURES}
-    drawn = [name for name in used if cause_of[name] in injected]
-    followers = {
-        name
-        for name in used
-        if drawn and name not in drawn
-        and relative_importance.inflation(
-            np.column_stack([used[each] for each in (name, *drawn)]), 0, tuple(range(1, len(drawn) + 1))
-        ) >= SEPARABLE
-    }  # fmt: skip
+    drawn = [name for name in used if _CAUSE_OF[name] in injected]
+    if not drawn:
+        return used, ()
+    known = np.column_stack([used[name] for name in drawn])
+
+    def follows(name: str) -> bool:
+        both = np.column_stack([used[name], known])
+        return relative_importance.inflation(both, 0, tuple(range(1, both.shape[1]))) >= SEPARABLE
+
+    followers = [name for name in used if name not in drawn and follows(name)]
     kept = {name: values for name, values in used.items() if name not in followers}
-    return kept, tuple(dict.fromkeys(cause_of[name] for name in used if name in followers))
+    return kept, tuple(dict.fromkeys(_CAUSE_OF[name] for name in followers))
 
 
 def _columns(
@@ -245,7 +245,7 @@ def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designe
     before anything is known of the loads: one run in twenty that something else hit would hide a cause.
     """
     middle = float(np.median(y))
-    reach = WILD * float(np.median(np.abs(y - middle))) / 0.6745
+    reach = WILD * NORMAL_MAD * float(np.median(np.abs(y - middle)))
     if reach > 0:
         y = np.clip(y, middle - reach, middle + reach)
     seen = float(relative_importance.best_fit(x, y[np.newaxis])[0])
@@ -314,16 +314,15 @@ def _decide(
     effect: float,
     x: Floats,
     names: Sequence[str],
-    cause_of: Mapping[str, str],
 ) -> tuple[Answer, tuple[str, ...]]:
     first = found[0]
     if p_value > FALSE_NAMING or effect < MATERIAL or first.share <= 0:
         return Answer.NONE, ()
     if first.inflation >= SEPARABLE:
         index = names.index(_leading(found, first.cause))
-        rivals = [i for i, name in enumerate(names) if cause_of[name] != first.cause]
+        rivals = [i for i, name in enumerate(names) if _CAUSE_OF[name] != first.cause]
         rival = max(rivals, key=lambda i: abs(float(np.corrcoef(x[:, index], x[:, i])[0, 1])))
-        return Answer.NOT_SEPARABLE, (first.cause, cause_of[names[rival]])
+        return Answer.NOT_SEPARABLE, (first.cause, _CAUSE_OF[names[rival]])
     if first.leads < LEAD:
         second = max(found[1:], key=lambda each: each.leads, default=None)
         return Answer.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)

@@ -37,25 +37,28 @@ LEAST_CPU = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a level becomes a demand, and what its unit is."""
+    """How a level becomes a demand, what its unit is, and what it is called as a cause (`background_load.CAUSES`)."""
 
+    cause: str
     unit: str
     demand: Callable[[float, str], dict[str, Any]]
 
 
 FACTORS: Mapping[str, Kind] = {
-    "cpu": Kind("processors", lambda level, directory: {"cpu": level} if level >= LEAST_CPU else {}),
+    "cpu": Kind("CPU", "processors", lambda level, directory: {"cpu": level} if level >= LEAST_CPU else {}),
     "memory": Kind(
+        "memory",
         "bytes above the limit",
         lambda level, directory: {"memory_bytes": MEMORY_LIMIT + round(level), "limit_bytes": MEMORY_LIMIT},
     ),
-    "disk": Kind("bytes/s", lambda level, directory: {"disk_directory": directory, "disk_rate": float(round(level))}),
-    "network": Kind("bytes/s", lambda level, directory: {"network_rate": float(round(level))}),
+    "disk": Kind(
+        "disk",
+        "bytes/s",
+        lambda level, directory: {"disk_directory": directory, "disk_rate": float(round(level))},
+    ),
+    "network": Kind("network", "bytes/s", lambda level, directory: {"network_rate": float(round(level))}),
 }
 """Kinds of load that a plan varies; one more is one row."""
-
-CAUSES_OF = {"cpu": "CPU", "memory": "memory", "disk": "disk", "network": "network"}
-"""What each kind of load is called as a cause (`becalm.load.background_load`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from becalm.load.background_load import Observed, observed, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
 from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, Circumstances
-from becalm.load.design import CAUSES_OF
+from becalm.load.design import FACTORS
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, Point, Spread
 from becalm.load.limits import beyond
@@ -57,7 +57,7 @@ class _Seen:
     def injected(self) -> set[str]:
         """The causes whose loads were drawn, where all were."""
         kinds = frozenset().union(*self.plans) if self.designed else frozenset()
-        return {cause for kind, cause in CAUSES_OF.items() if kind in kinds}
+        return {kind.cause for name, kind in FACTORS.items() if name in kinds}
 
 
 def explain(

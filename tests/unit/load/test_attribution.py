@@ -45,6 +45,18 @@ def test_a_tenth_at_full_load_is_named_beside_runs_that_something_else_hit(name)
     assert set(causes) <= {CAUSES_OF[name], None}
 
 
+def test_three_runs_that_something_else_hit_do_not_hide_an_effect():
+    """Of thirty whose times rise by 15 % with the load: three took half as long again for another reason."""
+    rng = np.random.default_rng(1)
+    level = np.linspace(0, 1, 30)
+    delay = 1 + 0.15 * level + 0.02 * rng.standard_normal(30)
+    delay[[4, 13, 22]] += 0.5
+    measures = {measure.name: [0.0] * 30 for measure in MEASURES} | {"network": list(400 * level)}
+    found = attribute(Rows(delay, measures, {}, designed=True))
+    assert (found.answer, found.cause) == (Answer.NAMED, "network")
+    assert found.p_value < 0.01
+
+
 def carried_along(seed, bars, *, injected, count=30):
     """Delays by load on memory that a plan drew; the run queue rises with it, and nothing else is known of that."""
     rng = np.random.default_rng(seed)

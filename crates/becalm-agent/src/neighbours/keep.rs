@@ -13,6 +13,7 @@ use becalm_core::exec::poll::{poll, readable, reading, ready_within, NOTHING};
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::spawner::{Child, SpawnRequest, Spawner};
 use becalm_core::exec::tree::{adopt_orphans, kill_tree, sweep};
+use becalm_core::source::pid_stat::PidStat;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -41,10 +42,6 @@ const WAITED_NS: i64 = 10_000_000_000;
 const PATIENCE_NS: i64 = 10_000_000_000;
 
 const LOOK_NS: i64 = 200_000;
-
-/// Fields of `/proc/PID/stat` (proc_pid_stat(5)).
-const STATE: usize = 3;
-const FLAGS: usize = 9;
 
 /// PF_FORKNOEXEC (include/linux/sched.h): forked, and not become a program yet.
 const FORK_NO_EXEC: u64 = 0x40;
@@ -328,8 +325,9 @@ impl Kept<'_> {
     fn at_work(&self) -> bool {
         let used =
             || self.child.as_ref().and_then(|child| run_queue(child.pid)).map_or(0, |queue| queue.exec_ns);
-        let waits =
-            || self.child.as_ref().is_some_and(|child| stat_field(child.pid, STATE).as_deref() == Some("R"));
+        let waits = || {
+            self.child.as_ref().and_then(|child| pid_stat(child.pid)).is_some_and(|stat| stat.state == "R")
+        };
         let kept_ns = now_ns() - self.first_ns;
         self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
             || kept_ns >= WAITED_NS
@@ -348,14 +346,13 @@ impl Kept<'_> {
 
 /// Whether a child has become its program. One that is gone has.
 fn executed(pid: libc::pid_t) -> bool {
-    let flags = stat_field(pid, FLAGS).and_then(|flags| flags.parse::<u64>().ok());
+    // proc_pid_stat(5): field 9 has the flags.
+    let flags: Option<u64> = pid_stat(pid).and_then(|stat| stat.at(9));
     flags.is_none_or(|flags| flags & FORK_NO_EXEC == 0)
 }
 
-/// A field of `/proc/PID/stat` behind the name, where there is one; they are counted from 3 on (proc_pid_stat(5)).
-fn stat_field(pid: libc::pid_t, number: usize) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit(')').next()?.split_ascii_whitespace().nth(number - 3).map(str::to_owned)
+fn pid_stat(pid: libc::pid_t) -> Option<PidStat> {
+    PidStat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 #[cfg(test)]
@@ -371,8 +368,8 @@ mod tests {
     #[test]
     fn this_process_runs_while_it_looks() {
         // The state is that of the main thread, and tests have threads of their own: it waits for them, or runs.
-        let state = stat_field(std::process::id() as libc::pid_t, STATE);
+        let state = pid_stat(std::process::id() as libc::pid_t).map(|stat| stat.state);
         assert!(matches!(state.as_deref(), Some("R" | "S")), "{state:?}");
-        assert_eq!(stat_field(i32::MAX, STATE), None);
+        assert!(pid_stat(i32::MAX).is_none());
     }
 }

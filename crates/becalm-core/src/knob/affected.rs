@@ -151,20 +151,22 @@ mod tests {
     fn what_the_kernel_is_asked_is_what_its_files_say() {
         let tree = Tree::new(Path::new("/"));
         let me = std::process::id();
+        let (told, tid) = std::sync::mpsc::channel();
         let (come, go) = std::sync::mpsc::channel::<()>();
-        let other = std::thread::spawn(move || assert!(go.recv().is_err()));
-        let listed: Vec<i32> =
-            tree.numbered(&format!("/proc/{me}/task"), "").into_iter().map(|tid| tid as i32).collect();
-        assert!(listed.len() > 1);
-        assert_eq!(threads(&tree, me), listed, "of several threads");
-        // A kernel thread, or whatever is first here: it has one thread and goes on.
-        for pid in [1, 2] {
-            let all: Vec<i32> =
-                tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().map(|tid| tid as i32).collect();
-            assert_eq!(threads(&tree, pid), all);
-        }
+        let other = std::thread::spawn(move || {
+            // SAFETY: no arguments.
+            told.send(unsafe { libc::gettid() }).unwrap();
+            assert!(go.recv().is_err());
+        });
+        // Those two go on; other tests have threads, too, that come and go.
+        let mine = [me as i32, tid.recv().unwrap()];
+        let found = threads(&tree, me);
+        assert!(mine.iter().all(|tid| found.contains(tid)), "of several threads: {found:?}");
+        // The first process, or whatever is first here, has threads that stay as they are.
+        let all: Vec<i32> = tree.numbered("/proc/1/task", "").into_iter().map(|tid| tid as i32).collect();
+        assert_eq!(threads(&tree, 1), all);
         let (_, online) = tree.cpus();
-        for tid in listed {
+        for tid in mine {
             let told: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();
             assert_eq!(active_affinity(tid), Some(told));
         }
