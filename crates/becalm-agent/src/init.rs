@@ -1,7 +1,7 @@
 //! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/how-to/guest.md).
 //!
-//! It makes the directory tree that programs expect, loads the kernel modules asked for, brings up the interfaces
-//! (`interface`), starts the agent proper on the second serial port and reaps whatever is orphaned; when the agent
+//! It makes the directory tree that programs expect, loads the kernel modules asked for, mounts a disk and switches swap
+//! on (`storage`), brings up the interfaces (`interface`), starts the agent proper on the second serial port and reaps whatever is orphaned; when the agent
 //! ends, the machine is switched off. The agent is its child and not process 1 itself, because an agent kills every
 //! orphan it is given (`exec::tree::sweep`), and its guard has to be nobody's child.
 
@@ -15,7 +15,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use crate::interface;
+use crate::{interface, storage};
 
 /// The port that becalm listens to. The first one is the kernel's console.
 const PORT: &str = "/dev/ttyS1";
@@ -23,6 +23,9 @@ const PORT: &str = "/dev/ttyS1";
 const MODULES: &str = "/etc/becalm/modules";
 /// One interface a line, as `interface::connect` takes it. Written by becalm; not there in a guest without a network.
 const NETWORK: &str = "/etc/becalm/network";
+/// Where the disk is to be, and the bytes of swap. Written by becalm; not there in a guest without them.
+const DISK: &str = "/etc/becalm/disk";
+const SWAP: &str = "/etc/becalm/swap";
 /// Arguments of `becalm-agent serve`, one a line. Written by becalm.
 const ARGUMENTS: &str = "/etc/becalm/serve";
 
@@ -77,7 +80,14 @@ fn life() -> Result<(), String> {
         let (file, parameters) = line.split_once(' ').unwrap_or((line, ""));
         load(file, parameters).map_err(|error| format!("The module {file} cannot be loaded: {error}."))?;
     }
-    // After the modules: the interface's driver may be one.
+    // After the modules: drivers may be among them.
+    for (file, prepare) in
+        [(DISK, storage::mount_disk as fn(&str) -> Result<(), String>), (SWAP, storage::swap_on)]
+    {
+        for line in fs::read_to_string(file).unwrap_or_default().lines() {
+            prepare(line)?;
+        }
+    }
     for line in fs::read_to_string(NETWORK).unwrap_or_default().lines() {
         interface::connect(line)?;
     }

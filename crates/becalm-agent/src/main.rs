@@ -50,6 +50,7 @@ mod series;
 mod session;
 mod setup;
 mod spool;
+mod storage;
 mod streams;
 mod tables;
 mod wakeups;

@@ -2,7 +2,8 @@
 
 Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
 kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted
-again when others are. It may have a `network`.
+again when others are. It may have a `network`, a disk and
+swap (`storage`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pwd
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,9 +22,10 @@ from typing import Any, BinaryIO, cast
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
 from becalm.hosts.agent import ABLE, AgentHost, agent_path
+from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
-from becalm.hosts.guest import kernel, needs, network, qemu
+from becalm.hosts.guest import kernel, needs, network, qemu, storage
 from becalm.hosts.guest.initramfs import Cpio, fill
 from becalm.hosts.guest.needs import Needs
 from becalm.hosts.guest.options import Wanted, parse
@@ -31,6 +34,7 @@ from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.scratch import Scratch
 from becalm.hosts.wrapper import Wrapper
+from becalm.nouns.demand import Demand
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
 
@@ -81,7 +85,8 @@ class GuestMachine(Wrapper[AgentHost]):
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
         self._network = network.of(wanted.net, found)
-        self._modules = kernel.modules(found, [*self._network.modules, *wanted.modules])
+        self._storage = storage.of(wanted, found)
+        self._modules = kernel.modules(found, [*self._network.modules, *self._storage.modules, *wanted.modules])
 
     @property
     def inner(self) -> AgentHost:
@@ -189,6 +194,18 @@ class GuestMachine(Wrapper[AgentHost]):
                 f"Give it more: mem={2 * self._wanted.mem}M in the host's name."
             )
 
+    @contextmanager
+    def loading(self, demand: Demand) -> Iterator[LoadBeside]:
+        """As on every host; where it cannot be made, what this guest would need for it is said, too."""
+        over = (demand.memory_bytes or 0) > (demand.limit_bytes or 0)
+        said = storage.lacking(self.name, self._wanted, disk=demand.disk_directory is not None, swap=over)
+        with ExitStack() as stack:
+            try:
+                made = stack.enter_context(super().loading(demand))
+            except MachineError as error:
+                raise MachineError(f"{error} {said}".strip()) from error
+            yield made
+
     def stop(self) -> None:
         """End what is under way."""
         if self._agent is not None:
@@ -226,9 +243,9 @@ class GuestMachine(Wrapper[AgentHost]):
                     f"it needs mem={least}M, not {self._wanted.mem}M."
                 )
             wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
-            link, self._accel = qemu.start(
-                wanted, self._kernel, scratch, self._accel, self._network.qemu, self._access.spool
-            )
+            devices = [*self._network.qemu, *self._storage.made(place)]
+            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel, devices, self._access.spool)
+            self._storage.opened(place)
             return link
         except BaseException:
             scratch.cleanup()
@@ -249,7 +266,12 @@ class GuestMachine(Wrapper[AgentHost]):
             group += f"{user.pw_name}:x:{user.pw_gid}:\n"
         lines = "".join(f"/etc/becalm/{name}.ko\n" for name, _ in self._modules)
         written = {"/etc/passwd": passwd, "/etc/group": group, "/etc/becalm/serve": arguments}
-        for place, text in (*written.items(), ("/etc/becalm/modules", lines), *self._network.files):
+        for place, text in (
+            *written.items(),
+            ("/etc/becalm/modules", lines),
+            *self._network.files,
+            *self._storage.files,
+        ):
             cpio.data(place, text.encode())
         for name, data in self._modules:
             cpio.data(f"/etc/becalm/{name}.ko", data)

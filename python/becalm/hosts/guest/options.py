@@ -1,4 +1,4 @@
-"""What a guest's name asks for: `guest:6.1?cpus=2&mem=1G&append=isolcpus=1&modules=zram&files=/a:/b`."""
+"""What a guest's name asks for: `guest:6.1?cpus=2&mem=1G&append=isolcpus=1&modules=loop&files=/a:/b&disk=1G`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from becalm.units import duration_ns
 MEMORY = {"": 1, "M": 1, "G": 1024}
 SMALLEST_MIB = 128
 """Below this a distribution's kernel with an initramfs does not boot."""
+SMALLEST_SWAP_MIB, SMALLEST_DISK_MIB = 16, 128
+"""Of swap more than a load needs to swap at all, of a disk room for a load's file (64 MiB) and what ext4 keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Wanted:
 
     `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters
     of the kernel's command line. `accel`: "auto", "kvm" or "tcg" (software emulation). `net`: "none" or "user"
-    (`network`). `limit_s`: seconds to boot in.
+    (`network`). `swap`, `disk`: MiB; None for none (`storage`). `limit_s`: seconds to boot in.
     """
 
     kernel: str
@@ -33,6 +35,8 @@ class Wanted:
     files: tuple[str, ...] = ()
     accel: str = "auto"
     net: str = "none"
+    swap: int | None = None
+    disk: int | None = None
     limit_s: float = 120.0
 
 
@@ -55,6 +59,11 @@ def parse(text: str) -> Wanted:
         if not equals or not value:
             raise UsageError(f"The guest's option {name} needs a value: {name}=….")
         wanted = READERS[name](wanted, value)
+    if wanted.swap is not None and 2 * wanted.swap > wanted.mem:
+        raise UsageError(
+            f"A guest's swap is kept in its own memory, compressed: at most half of that can be swap, "
+            f"{wanted.mem // 2}M of {wanted.mem}M, not {wanted.swap}M. More memory: mem={2 * wanted.swap}M."
+        )
     return wanted
 
 
@@ -72,12 +81,24 @@ def _cpus(wanted: Wanted, value: str) -> Wanted:
     return replace(wanted, cpus=int(value))
 
 
-def _mem(wanted: Wanted, value: str) -> Wanted:
+def _mebibytes(what: str, value: str, least: int) -> int:
     match = re.fullmatch(r"(\d+)([MG]?)(iB)?", value)
     mebibytes = int(match[1]) * MEMORY[match[2]] if match else 0
-    if mebibytes < SMALLEST_MIB:
-        raise UsageError(f"A guest's memory is written 512M or 2G and is at least {SMALLEST_MIB}M, not {value}.")
-    return replace(wanted, mem=mebibytes)
+    if mebibytes < least:
+        raise UsageError(f"A guest's {what} is written 512M or 2G and is at least {least}M, not {value}.")
+    return mebibytes
+
+
+def _mem(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, mem=_mebibytes("memory", value, SMALLEST_MIB))
+
+
+def _swap(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, swap=_mebibytes("swap", value, SMALLEST_SWAP_MIB))
+
+
+def _disk(wanted: Wanted, value: str) -> Wanted:
+    return replace(wanted, disk=_mebibytes("disk", value, SMALLEST_DISK_MIB))
 
 
 def _append(wanted: Wanted, value: str) -> Wanted:
@@ -120,6 +141,8 @@ READERS = {
     "files": _files,
     "accel": _accel,
     "net": _net,
+    "swap": _swap,
+    "disk": _disk,
     "limit": _limit,
 }
 """One more option is one more row."""

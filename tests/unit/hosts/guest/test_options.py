@@ -16,10 +16,20 @@ def test_a_version_alone():
 
 def test_everything(tmp_path):
     text = "/boot/vmlinuz?cpus=4&mem=2G&append=quiet+isolcpus=1&append=nosmt&modules=zram,loop"
-    text += f"&files={tmp_path}&accel=tcg&net=user&limit=90s"
+    text += f"&files={tmp_path}&accel=tcg&net=user&limit=90s&swap=1G&disk=200M"
     appended, modules = ("quiet", "isolcpus=1", "nosmt"), ("zram", "loop")
     assert parse(text) == Wanted(
-        "/boot/vmlinuz", 4, 2048, appended, modules, (str(tmp_path),), "tcg", net="user", limit_s=90.0
+        "/boot/vmlinuz",
+        4,
+        2048,
+        appended,
+        modules,
+        (str(tmp_path),),
+        "tcg",
+        net="user",
+        swap=1024,
+        disk=200,
+        limit_s=90.0,
     )
 
 
@@ -54,6 +64,10 @@ def test_a_comma_separates_parameters_only_where_a_name_follows(text, words):
         ("6.1?cpus=two", "1 to 255"),
         ("6.1?mem=64M", "at least 128M"),
         ("6.1?mem=lots", "512M or 2G"),
+        ("6.1?swap=8M", "swap is written 512M or 2G and is at least 16M"),
+        ("6.1?swap=lots", "swap is written 512M"),
+        ("6.1?swap=600M", "at most half of that can be swap, 512M of 1024M, not 600M. More memory: mem=1200M"),
+        ("6.1?disk=1K", "disk is written 512M or 2G and is at least 128M"),
         ("6.1?accel=xen", "kvm or tcg"),
         ("6.1?net=bridge", "net is none, or user"),
         ("6.1?files=/no/such/file", "no such file"),

@@ -1,0 +1,123 @@
+"""A guest's disk and swap: none of both, or what its name asks for (`disk=1G`, `swap=512M`).
+
+The disk is a file of this machine that is made for the boot and goes with it, with an ext4 in it; swap is compressed
+memory of the guest's own (zram). `of` says what a kernel needs for them, `Storage.made` makes the file, and the agent
+as process 1 mounts the one and switches the other on (crates/becalm-agent/src/storage.rs). `GuestMachine` calls them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from becalm.errors import MachineError
+from becalm.hosts.guest import kernel
+from becalm.hosts.guest.options import Wanted
+
+DISK, SWAP = ("virtio_pci", "virtio_blk", "ext4"), ("zram",)
+"""Kernel modules for each, where they are not built in."""
+CHECKSUMS = ("crc32c_generic",)
+"""What ext4 asks modprobe(8) for by itself, and a guest has none; built in where it is not there."""
+COMPRESSORS = ("lzo_rle", "lz4", "zstd")
+"""The same of zram: whichever of them is the kernel's default (CONFIG_ZRAM_DEF_COMP)."""
+PLACE = "/var/tmp"
+"""Where the disk is mounted: for large files that need not last (hier(7)), and what `--disk` names by itself."""
+MAKER = "mke2fs"
+PLACES = "/usr/sbin:/sbin"
+"""Where it is on machines whose ordinary users do not have these in PATH."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What a guest's disk and swap take: `modules` of the kernel, `files` by their place; the disk's size in MiB."""
+
+    disk: int | None = None
+    modules: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+
+    def made(self, place: Path) -> list[str]:
+        """Make the disk in a directory; words for QEMU. Raises MachineError."""
+        if self.disk is None:
+            return []
+        path = place / "disk"
+        try:
+            with path.open("wb") as file:
+                file.truncate(self.disk << 20)
+            # What would be written in the background while something is measured is left out here and there.
+            words = [_maker(), "-q", "-F", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]
+            done = subprocess.run([*words, str(path)], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise MachineError(f"The guest's disk cannot be made in {place}: {error.strerror}.") from error
+        if done.returncode != 0:
+            raise MachineError(f"The guest's disk cannot be made: {MAKER} says: {done.stderr.strip()[-300:]}")
+        # In an option of QEMU's a comma is written twice.
+        name = str(path).replace(",", ",,")
+        drive = f"file={name},format=raw,if=none,id=disk,cache=writeback"
+        return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
+
+    def opened(self, place: Path) -> None:
+        """QEMU has the disk open: without its name it goes with QEMU, whatever becomes of becalm."""
+        if self.disk is not None:
+            (place / "disk").unlink()
+
+
+def of(wanted: Wanted, found: kernel.Kernel) -> Storage:
+    """Disk and swap of a guest with this kernel. Raises MachineError when it has no driver, or mke2fs is missing."""
+    modules: list[str] = []
+    files: list[tuple[str, str]] = []
+    if wanted.disk is not None:
+        modules += _of_kernel(found, DISK, CHECKSUMS, "disk", "a virtio block device (CONFIG_VIRTIO_BLK) and ext4")
+        files.append(("/etc/becalm/disk", f"{PLACE}\n"))
+        _maker()
+    if wanted.swap is not None:
+        modules += _of_kernel(found, SWAP, COMPRESSORS, "swap", "compressed memory as a device (CONFIG_ZRAM)")
+        files.append(("/etc/becalm/swap", f"{wanted.swap << 20}\n"))
+    return Storage(wanted.disk, tuple(modules), tuple(files))
+
+
+def lacking(name: str, wanted: Wanted, *, disk: bool, swap: bool) -> str:
+    """What a guest with this name does not have of these, and how it would: a sentence each."""
+    said = []
+    joined = "&" if "?" in name else "?"
+    if disk and wanted.disk is None:
+        said.append(f"A guest has a disk, at {PLACE}, where its name asks for one: {name}{joined}disk=1G")
+    if swap and wanted.swap is None:
+        # More than half of the memory is not taken.
+        size = min(512, wanted.mem // 2)
+        said.append(f"A guest has swap where its name asks for it: {name}{joined}swap={size}M")
+    return " ".join(said)
+
+
+def _of_kernel(
+    found: kernel.Kernel, modules: tuple[str, ...], optional: tuple[str, ...], option: str, what: str
+) -> list[str]:
+    """The modules, after those of the optional ones that are there; none of a kernel whose modules are not known."""
+    if found.modules is None:
+        return []
+    there = []
+    for name in optional:
+        with contextlib.suppress(MachineError):
+            kernel.modules(found, [name])
+            there.append(name)
+    try:
+        kernel.modules(found, modules)
+    except MachineError as error:
+        raise MachineError(
+            f"{option}=… needs a kernel with {what}. {error} Leave {option} out, or take another kernel: "
+            "becalm guest prepare 6.1."
+        ) from None
+    return [*there, *modules]
+
+
+def _maker() -> str:
+    path = shutil.which(MAKER, path=f"{os.environ.get('PATH', '')}:{PLACES}")
+    if path is None:
+        raise MachineError(
+            f"A guest's disk needs {MAKER}, which was not found. Debian, Ubuntu, Fedora: install e2fsprogs; or leave "
+            "disk out of the host's name."
+        )
+    return path
