@@ -65,6 +65,21 @@ def test_a_name_is_of_one_kind(row, location):
     assert next(each for each in TABLE if location.startswith(each.begins)) is row
 
 
+def test_runs_that_are_lost_at_the_end_are_known(store):
+    """Nothing comes after them that would leave a gap; of a study that was ended there are those that it had."""
+    number, ended = store.begin(STUDY, FACTS), store.begin(STUDY, FACTS)
+    for first in range(0, 60, 20):
+        store.append(number, [run(seq) for seq in range(first, first + 20)])
+    store.append(ended, [run(0), run(1)])
+    with store._writing() as db:
+        db.execute("DELETE FROM run WHERE study_id = :number AND seq IN (7, 58, 59)", number=number)
+    found = {each.number: (each.runs, each.rows, each.missing, each.missing_at_end) for each in store.studies()}
+    assert found == {number: (57, 57, 3, 2), ended: (2, 2, 0, 0)}
+    with store._writing() as db:
+        db.execute("DELETE FROM run WHERE study_id = :number", number=number)
+    assert (store.study(number).missing, store.study(number).missing_at_end) == (60, 60)
+
+
 def test_averages_are_those_of_the_columns(store):
     number = store.begin(STUDY, FACTS)
     rows = [run(seq, user_ns=seq, system_ns=2 * seq, wait_ns=None if seq == 4 else 1) for seq in range(10)]
@@ -255,6 +270,7 @@ def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
 OLDER = (
     "DROP TABLE region_part",
     "DROP TABLE study_noticed",
+    "DROP TABLE study_count",
     "ALTER TABLE verdict DROP COLUMN checksum",
     "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
 )
@@ -268,8 +284,11 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
         for statement in OLDER:
             db.execute(statement)
         migrate(db, store.shown)
-        assert version(db) == current() == 7
+        assert version(db) == current() == 8
     assert list(store.runs(number)) == before != []
+    store.append(number, [run(len(before))])
+    assert store.study(number).missing == 0, "nobody counted them"
+    before = list(store.runs(number))
     assert (list(store.regions(number)), store.region_pieces(number)) == ([], 0)
     pieces = [(0, b"header"), (3, b"\x00\xff" * 40)]
     store.append_regions(number, pieces[:1])

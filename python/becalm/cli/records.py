@@ -53,6 +53,8 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
 
 
 def _listing(found: Any) -> dict[str, Any]:
+    from becalm.wording.measurement import last_missing
+
     return {
         "store": found.store,
         "studies": [
@@ -65,6 +67,7 @@ def _listing(found: Any) -> dict[str, Any]:
                 "host": each.study.host,
                 "environment": each.environment,
                 "programs": [workload.name for workload in each.study.workloads],
+                "damaged": each.damaged or (last_missing(each) if each.missing else ""),
             }
             for each in found.studies
         ],

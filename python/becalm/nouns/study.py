@@ -33,7 +33,8 @@ class Study:
 class StoredStudy:
     """A study as the store has it. `environment` is "unknown" for what was imported from another tool.
 
-    `runs`: of a file of timed regions, how many these are.
+    `runs`: of a file of timed regions, how many these are; `rows`: runs alone. `missing`: runs that were stored and are
+    not there, of these `missing_at_end` behind the last one that is.
     `damaged`: what of it cannot be read, as a sentence; then only what can be read is here. Empty for a whole one.
     """
 
@@ -44,4 +45,7 @@ class StoredStudy:
     environment: str
     facts: Mapping[str, Any]
     runs: int
+    rows: int = 0
+    missing: int = 0
+    missing_at_end: int = 0
     damaged: str = ""

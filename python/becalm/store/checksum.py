@@ -38,14 +38,18 @@ def of_text(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def fits(rows: Sequence[Row], stored: Sequence[int | None]) -> list[bool]:
-    """For each row whether it is as it was stored; one without a checksum, of an older becalm, is taken as it is."""
+def fits(rows: Sequence[Row], stored: Sequence[int | None], *, all_checked: bool = False) -> list[bool]:
+    """For each row whether it is as it was stored.
+
+    One of integers without a checksum, of an older becalm, is taken as it is; with `all_checked` there are no such.
+    """
     try:
         found = checksums(rows)
     except (OverflowError, TypeError, ValueError):
         # Something in them is no integer; SQLite keeps what it is given.
         found = [_one(row) for row in rows]
-    return [now == kept or kept is None for now, kept in zip(found, stored, strict=True)]
+    unchecked = (None,) if not all_checked else ()
+    return [now == kept or (kept in unchecked and now >= 0) for now, kept in zip(found, stored, strict=True)]
 
 
 def _one(row: Row) -> int:

@@ -81,7 +81,16 @@ def _checked_verdicts(db: Connection) -> None:
     db.execute("ALTER TABLE verdict ADD COLUMN checksum BIGINT")
 
 
-STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed, _checked_verdicts)
+def _counts(db: Connection) -> None:
+    """From 7 to 8: how many rows a study has; those that are there are not counted."""
+    key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
+    db.execute(
+        f"CREATE TABLE study_count (study_id {key} NOT NULL REFERENCES study (id), runs BIGINT NOT NULL, "
+        "settings INTEGER NOT NULL, noticed INTEGER NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study_id))"
+    )
+
+
+STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed, _checked_verdicts, _counts)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.nouns.run import COLUMNS, Averages, Run
+from becalm.store import counts
 from becalm.store.checksum import checksums, fits, of_text
 from becalm.store.database import Connection
 from becalm.store.schema import OUTCOMES
@@ -56,12 +57,13 @@ def runs(db: Connection, number: int, created_ns: int, lost: Callable[[int], Non
     """The runs of a study in the order they were made, a few thousand in memory at a time.
 
     One whose checksum does not fit is left out; `lost` is told of how many, once for each chunk. Runs are numbered
-    without a gap: one tells of those that a damaged page no longer holds.
+    without a gap: one tells of those that a damaged page no longer holds. All of a study that is counted have one.
     """
     read = damaged = told = following = 0
+    counted = counts.of(db, number) is not None
     query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
-        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows])
+        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=counted)
         kept = list(itertools.compress(rows, good))
         read, damaged = read + len(kept), damaged + len(rows) - len(kept)
         # In order, and of what has no checksum the number may be a changed one.

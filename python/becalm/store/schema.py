@@ -101,6 +101,19 @@ NOTICED = Table(
 )
 """What settings showed while they were on, which no run tells: kind and numbers of a Finding, as JSON."""
 
+COUNT = Table(
+    "study_count",
+    (
+        _OF_STUDY,
+        Column("runs", "wide"),
+        Column("settings", "integer"),
+        Column("noticed", "integer"),
+        Column("checksum", "wide"),
+    ),
+    key=("study_id",),
+)
+"""How many rows a study has in other tables (`becalm.store.counts`); studies of older versions have no row."""
+
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
 
@@ -160,7 +173,7 @@ VERDICT = Table(
     indexed="study_id",
 )
 
-TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
+TABLES = (META, HOST, STUDY, WORKLOAD, SETTINGS, NOTICED, COUNT, RUN, TEXT, LOAD, SERIES, REGION_PART, VERDICT)
 
 OUTCOMES = tuple(str(each) for each in (Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.ABORTED, Outcome.REFUSED))
 """The order is part of the schema: a run's outcome is stored as its position here."""

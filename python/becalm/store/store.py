@@ -23,9 +23,9 @@ from becalm.nouns.run import Averages, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
+from becalm.store import counts, runs, studies
 from becalm.store import loads as recorded
 from becalm.store import region_parts as regions
-from becalm.store import runs, studies
 from becalm.store.database import Connection
 from becalm.store.failure import worded
 from becalm.store.location import Location, locate
@@ -111,6 +111,7 @@ class Store:
         with self._writing() as db:
             if rows:
                 runs.insert(db, number, self._created_ns(db, number), rows)
+                counts.add(db, number, runs=len(rows))
             runs.insert_texts(db, number, texts or {})
 
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:

@@ -19,6 +19,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
+from becalm.store import counts
 from becalm.store.checksum import of_text
 from becalm.store.database import Connection
 from becalm.store.runs import clean
@@ -31,11 +32,13 @@ _CHUNK = 100
 _COLUMNS = ("id", *(each.name for each in STUDY.columns))
 _JOINED = f"""
     SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.facts,
-        (SELECT count(*) FROM run WHERE run.study_id = study.id)
-        + coalesce((SELECT sum(records) FROM region_part WHERE region_part.study_id = study.id), 0)
-    FROM study LEFT JOIN host ON host.id = study.host_id
+        (SELECT coalesce(sum(records), 0) FROM region_part WHERE region_part.study_id = study.id),
+        (SELECT count(*) FROM run WHERE run.study_id = study.id),
+        (SELECT max(seq) FROM run WHERE run.study_id = study.id),
+        {", ".join(f"study_count.{name}" for name in (*counts.COLUMNS, "checksum"))}
+    FROM study LEFT JOIN host ON host.id = study.host_id LEFT JOIN study_count ON study_count.study_id = study.id
 """
-"""An outer join: a study whose machine is lost is a damaged study, not none."""
+"""Outer joins: a study whose machine is lost is a damaged study, not none."""
 
 
 def insert(
@@ -60,6 +63,7 @@ def insert(
         options=json.dumps(dict(study.options)),
         environment=clean(environment),
     )
+    counts.begin(db, number)
     for position, workload in enumerate(study.workloads):
         db.insert("study_workload", study_id=number, position=position, description=json.dumps(workload.to_json()))
     for position, settings in enumerate(study.settings):
@@ -70,18 +74,27 @@ def insert(
 def add_settings(db: Connection, number: int, position: int, settings: Settings) -> None:
     """Add settings of a study."""
     db.insert("study_settings", study_id=number, position=position, knobs=json.dumps(settings.to_json()))
+    counts.add(db, number, settings=1)
 
 
 def add_noticed(db: Connection, number: int, finding: Finding) -> None:
     """Add what settings of a study showed."""
     position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
     db.insert("study_noticed", study_id=number, position=position, finding=clean(json.dumps(finding.kept())))
+    counts.add(db, number, noticed=1)
 
 
 def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
-    """What settings of a study showed, in order: kind, numbers and program of each finding."""
+    """What settings of a study showed, in order: kind, numbers and program of each finding.
+
+    Raises TypeError, ValueError or RecursionError: they are damaged.
+    """
     query = "SELECT finding FROM study_noticed WHERE study_id = :number ORDER BY position"
-    return [json_object(text) for (text,) in db.execute(query, number=number)]
+    found = [json_object(text) for (text,) in db.execute(query, number=number)]
+    known = counts.of(db, number)
+    if known is not None and len(found) < known.noticed:
+        raise ValueError(f"{known.noticed - len(found)} of them are missing")
+    return found
 
 
 def created_ns(db: Connection, number: int) -> int | None:
@@ -163,7 +176,8 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> int:
 
 def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
     """The study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
-    *values, facts, runs = row
+    columns = len(_COLUMNS)
+    values, (facts, regions, runs, last), known = row[:columns], row[columns : columns + 4], row[columns + 4 :]
     of = dict(zip(_COLUMNS, values, strict=True))
     lost: list[str] = []
 
@@ -174,9 +188,14 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
             lost.append(what)
             return without
 
-    def parts(table: str, column: str) -> list[Any]:
+    counted = counts.counts(of["id"], known)
+
+    def parts(table: str, column: str, least: int = 0) -> list[Any]:
         query = f"SELECT {column} FROM {table} WHERE study_id = :number ORDER BY position"
-        return [json.loads(_text(text)) for (text,) in db.execute(query, number=of["id"])]
+        found = [json.loads(_text(text)) for (text,) in db.execute(query, number=of["id"])]
+        if len(found) < least:
+            raise ValueError(f"{least - len(found)} of them are missing")
+        return found
 
     nothing: dict[str, Any] = {}
     study = Study(
@@ -187,24 +206,37 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
             (),
         ),
         settings=part(
-            "its settings", lambda: tuple(Settings.of(each) for each in parts("study_settings", "knobs")), ()
+            "its settings",
+            lambda: tuple(
+                Settings.of(each)
+                for each in parts("study_settings", "knobs", 0 if counted is None else counted.settings)
+            ),
+            (),
         ),
         options=part("its options", lambda: json_object(of["options"]), nothing),
         seed=part("its seed", lambda: int(of["seed"]), 0),
         host=part("its host", lambda: _text(of["host_name"]), "?"),
         title=part("its title", lambda: _text(of["title"]), "?"),
     )
-    known = part("what is known of its machine", lambda: json_object(facts), nothing)
+    machine = part("what is known of its machine", lambda: json_object(facts), nothing)
     return StoredStudy(
         number=of["id"],
         study=study,
         created_ns=part("when it began", lambda: int(of["created_ns"]), 0),
         becalm=part("which becalm made it", lambda: _text(of["becalm"]), "?"),
         environment=part("where it comes from", lambda: _text(of["environment"]), "?"),
-        facts=known if with_facts else nothing,
-        runs=int(runs),
+        facts=machine if with_facts else nothing,
+        runs=int(runs) + int(regions),
+        rows=int(runs),
+        missing=0 if counted is None else max(0, counted.runs - int(runs)),
+        missing_at_end=0 if counted is None or not isinstance(last, int | None) else _after(last, runs, counted.runs),
         damaged=f"{listed(lost)} cannot be read" if lost else "",
     )
+
+
+def _after(last: int | None, runs: int, counted: int) -> int:
+    """How many runs are missing after the last one; runs are numbered without a gap."""
+    return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
 def _text(value: object) -> str:

@@ -19,7 +19,7 @@ from becalm.stats.arrays import Floats
 from becalm.store import Store, elsewhere, recover
 from becalm.values import dataclass
 from becalm.wording.findings import reworded
-from becalm.wording.measurement import damaged_runs, left_elsewhere, recovered
+from becalm.wording.measurement import damaged_runs, left_elsewhere, missing_runs, recovered
 
 Warned = Callable[[str], None]
 """Told in a sentence what was recovered from killed becalms meanwhile."""
@@ -103,20 +103,23 @@ def stored(
             if warned is not None and left.study_id == number:
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if later:
-            found = _described(opened, number, RunsInStore(number, store, warned))
+            found = _described(opened, number, RunsInStore(number, store, warned), warned)
             return replace(found, regions=RegionsInStore(number, len(found.regions), store))
-        found = document_of(opened, number)
-        _tell_damaged(opened, number, len(found.runs), warned)
+        found = document_of(opened, number, warned)
         return replace(found, regions=RegionsInStore(number, len(found.regions), store)) if found.regions else found
 
 
-def document_of(opened: Store, number: int) -> Document:
+def document_of(opened: Store, number: int, warned: Warned | None = None) -> Document:
     """One study of an open store."""
-    return _described(opened, number, list(opened.runs(number)))
+    found = _described(opened, number, runs := list(opened.runs(number)), warned)
+    _tell_damaged(opened, number, len(runs), warned)
+    return found
 
 
-def _described(opened: Store, number: int, runs: Sequence[Run]) -> Document:
+def _described(opened: Store, number: int, runs: Sequence[Run], warned: Warned | None) -> Document:
     found = opened.study(number)
+    if warned is not None and found.missing_at_end:
+        warned(missing_runs(found))
     return Document(
         study=found.study,
         runs=runs,

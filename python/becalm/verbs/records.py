@@ -62,7 +62,8 @@ def show_together(
     if not group or not pool:
         raise UsageError(f"Study {document.number} is a {study.kind} by itself: nothing was measured together with it.")
     with Store.open(store) as opened:
-        documents = [document_of(opened, number) for number in opened.in_group(group)]
+        others = opened.in_group(group)
+        documents = [document if each == document.number else document_of(opened, each, warned) for each in others]
     found = function(pool)(documents, conclude)
     assert isinstance(found, (MultiHostVerdict, SurveyResult))
     return found

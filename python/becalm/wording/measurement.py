@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.nouns.metric import Metric
+from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Gate, Interval, Ranking, Stopped, Summary, Verdict
 from becalm.units import listed
 from becalm.wording import metric as metrics
@@ -306,6 +307,23 @@ def damaged_runs(study: int, damaged: int, whole: int) -> str:
         f"{damaged:,} of {counted(damaged + whole, 'run')} of study {study} are damaged: they are not as they were "
         "stored, and are left out. Check the disk, and move the store aside; `becalm export` saves the other runs."
     )
+
+
+def missing_runs(study: StoredStudy) -> str:
+    """Runs that a store had, and of which no trace is left behind the last one that is there."""
+    pronoun = "it" if study.missing_at_end == 1 else "them"
+    return (
+        f"Of study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
+        "move the store aside; `becalm export` saves the other runs."
+    )
+
+
+def last_missing(study: StoredStudy) -> str:
+    """How many are missing, and whether they are the last ones: a part of a sentence."""
+    count, of = study.missing_at_end or study.missing, study.rows + study.missing
+    last = "the last " if study.missing_at_end else ""
+    many = "run" if last and count == 1 else f"{count:,}"
+    return f"{last}{many} of its {counted(of, 'run')} {are(count)} missing"
 
 
 def kept(study: int | None, rounds: int) -> str:

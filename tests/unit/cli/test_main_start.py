@@ -104,8 +104,8 @@ def beyond(found: Sequence[str], never: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["compare", "true", "false"], 143),
-        (["run", "--", "true"], 137),
+        (["compare", "true", "false"], 144),
+        (["run", "--", "true"], 138),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )

@@ -130,6 +130,43 @@ def test_runs_that_a_page_no_longer_holds_are_told(copy):
     ]
 
 
+def test_runs_that_are_lost_at_the_end_are_told(copy):
+    """They leave no gap; the count that was stored with them tells."""
+    with sqlite3.connect(copy) as db:
+        db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
+        db.execute("DELETE FROM run WHERE study_id = 3 AND seq = 59")
+        db.execute("DELETE FROM verdict WHERE study_id = 1")
+    said = []
+    for number in (1, 2, 3):
+        stored(number, str(copy), warned=said.append)
+        stored(number, str(copy), warned=said.append, later=True)
+    assert [each.partition(": ")[0] for each in said] == [
+        *["Of study 2 the last 5 of its 60 runs are missing"] * 2,
+        *["Of study 3 the last run of its 60 runs is missing"] * 2,
+    ]
+    shown = io.StringIO()
+    Console(file=shown, width=100).print(listing(list_studies(str(copy)).studies))
+    assert "damaged: the last 5 of its 60 runs are missing" in shown.getvalue()
+    assert shown.getvalue().count("damaged") == 2
+
+
+def test_rows_that_are_lost_beside_runs_are_told(copy):
+    with Store.open(str(copy)) as store:
+        store.notice(1, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
+    with sqlite3.connect(copy) as db:
+        db.execute("DELETE FROM study_settings WHERE study_id = 2")
+        db.execute("DELETE FROM study_noticed")
+        db.execute("UPDATE study_count SET runs = 70 WHERE study_id = 3")
+    with Store.open(str(copy)) as store:
+        assert {each.number: (each.damaged, each.missing) for each in store.studies()} == {
+            1: ("", 0),
+            2: ("its settings cannot be read", 0),
+            3: ("", 0),
+        }
+        with pytest.raises(StoreError, match=r"What was noticed of study 1 in the store .* is damaged"):
+            store.noticed(1, reworded)
+
+
 def test_another_digit_in_a_verdict_is_seen(copy):
     with Store.open(str(copy)) as store, store._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'yyy', 'yxy') WHERE study_id = 2")
@@ -144,7 +181,10 @@ def test_another_digit_in_a_verdict_is_seen(copy):
 def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE run SET checksum = NULL")
-    assert len(stored(2, str(copy)).runs) == 60
+        db.execute("DELETE FROM study_count WHERE study_id = 2")
+        db.execute("UPDATE run SET outcome = 'x' WHERE seq = 5")
+    assert len(stored(2, str(copy)).runs) == 59, "what cannot be a run is none"
+    assert len(stored(3, str(copy)).runs) == 0, "runs of this version have one"
 
 
 def test_every_single_change_of_a_row_is_seen():
