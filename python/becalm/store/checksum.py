@@ -11,6 +11,7 @@ Public: checksums, fits, of_text.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -43,20 +44,18 @@ def fits(rows: Sequence[Row], stored: Sequence[int | None], *, all_checked: bool
 
     One of integers without a checksum, of an older becalm, is taken as it is; with `all_checked` there are no such.
     """
-    try:
-        found = checksums(rows)
-    except (OverflowError, TypeError, ValueError):
-        # Something in them is no integer; SQLite keeps what it is given.
-        found = [_one(row) for row in rows]
+    # SQLite keeps what it is given, and an array takes an empty text or "5" for an integer.
+    found = checksums(rows) if _integers(rows) else [_one(row) for row in rows]
     unchecked = (None,) if not all_checked else ()
     return [now == kept or (kept in unchecked and now >= 0) for now, kept in zip(found, stored, strict=True)]
 
 
 def _one(row: Row) -> int:
-    try:
-        return checksums([row])[0]
-    except (OverflowError, TypeError, ValueError):
-        return -1
+    return checksums([row])[0] if _integers([row]) else -1
+
+
+def _integers(rows: Sequence[Row]) -> bool:
+    return set(map(type, itertools.chain.from_iterable(rows))) <= {int, type(None)}
 
 
 def _mixed(values: npt.NDArray[np.uint64], present: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:

@@ -112,6 +112,16 @@ def test_a_changed_run_is_left_out_and_told(copy):
     assert said[0].startswith("3 of 60 runs of study 2 are damaged")
 
 
+@pytest.mark.parametrize("damage", ["x''", "''", "'0'", "0.0"])
+def test_a_zero_of_another_type_is_no_zero(copy, damage):
+    with sqlite3.connect(copy) as db:
+        db.execute(f"UPDATE run SET outcome = cast({damage} AS BLOB) WHERE study_id = 2 AND seq = 7")
+        db.execute(f"UPDATE run SET left_behind = {damage} WHERE study_id = 2 AND seq = 8")
+    rows = {each.seq: each for each in stored(2, str(copy)).runs}
+    assert 7 not in rows
+    assert 8 not in rows or type(rows[8].left_behind) is int, "SQLite itself makes 0 of '0' and 0.0"
+
+
 def test_runs_that_a_page_no_longer_holds_are_told(copy):
     """SQLite does not notice that cells are gone from a page; their numbers tell."""
     with sqlite3.connect(copy) as db:
