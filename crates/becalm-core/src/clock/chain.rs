@@ -135,27 +135,43 @@ const SHORT: u64 = 100;
 const LONG: u64 = 200;
 
 /// Check the chain with a clock in ns: the slope between two lengths, both thousands of steps of the clock long, taken in
-/// turns with that of multiplications, since the core's clock moves within minutes; the median of so many rounds.
+/// turns with that of multiplications, since the core's clock moves within minutes; the median of so many rounds. Where
+/// other load spoilt most of them, by the shortest of each work: what else runs only adds time.
 pub fn check(clock_ns: impl Fn() -> u64, rounds: usize) -> Check {
     let time = |work: &dyn Fn()| {
         let before = clock_ns();
         work();
         (clock_ns() - before) as f64
     };
-    let step = (LONG - SHORT) as f64 * TURN as f64;
     let mut additions_ns = Vec::with_capacity(rounds);
     let mut ratios = Vec::with_capacity(rounds);
+    let mut least = [f64::INFINITY; 4];
     for _ in 0..rounds {
-        let short = time(&|| additions(SHORT * TURN));
-        let long = time(&|| additions(LONG * TURN));
-        let short_product = time(&|| multiplications(SHORT));
-        let long_product = time(&|| multiplications(LONG));
-        let addition = (long - short) / step;
-        additions_ns.push(addition);
-        ratios.push((long_product - short_product) / step / addition);
+        let round = [
+            time(&|| additions(SHORT * TURN)),
+            time(&|| additions(LONG * TURN)),
+            time(&|| multiplications(SHORT)),
+            time(&|| multiplications(LONG)),
+        ];
+        least = std::array::from_fn(|work| least[work].min(round[work]));
+        let found = slopes(round);
+        additions_ns.push(found.addition_ns);
+        ratios.push(found.ratio);
     }
     use super::statistics::median;
-    Check { addition_ns: median(&additions_ns), ratio: median(&ratios) }
+    let usual = Check { addition_ns: median(&additions_ns), ratio: median(&ratios) };
+    let undisturbed = slopes(least);
+    if !usual.passed() && undisturbed.passed() {
+        return undisturbed;
+    }
+    usual
+}
+
+/// Of short and long additions, and of short and long multiplications, in ns.
+fn slopes([short, long, short_product, long_product]: [f64; 4]) -> Check {
+    let step = (LONG - SHORT) as f64 * TURN as f64;
+    let addition_ns = (long - short) / step;
+    Check { addition_ns, ratio: (long_product - short_product) / step / addition_ns }
 }
 
 #[cfg(test)]
@@ -172,21 +188,23 @@ mod tests {
         multiplications(1);
     }
 
-    /// A clock that only the number of reads moves: additions of 1 ns, multiplications of so many.
-    fn played(ratio: f64) -> Check {
+    /// A clock that only the number of reads moves: additions of 1 ns, multiplications of so many, and a millisecond of
+    /// other load at every so manieth read.
+    fn played(ratio: f64, disturbed: u64) -> Check {
         let (time, read) = (Cell::new(0.0), Cell::new(0_u64));
         let clock = || {
             let turn = read.get();
             read.set(turn + 1);
-            // Each piece of work lies between an even and an odd read; an interruption hits one of seven rounds.
+            // Each piece of work lies between an even and an odd read.
             let passed = match turn % 8 {
                 1 => 1.0 * (SHORT * TURN) as f64,
                 3 => 1.0 * (LONG * TURN) as f64,
                 5 => ratio * (SHORT * TURN) as f64,
-                7 => ratio * (LONG * TURN) as f64 + if turn % 56 == 7 { 1e6 } else { 0.0 },
+                7 => ratio * (LONG * TURN) as f64,
                 _ => 20.0,
             };
-            time.set(time.get() + passed);
+            let load = if turn % disturbed == 7 { 1e6 } else { 0.0 };
+            time.set(time.get() + passed + load);
             time.get() as u64
         };
         check(clock, 21)
@@ -194,11 +212,22 @@ mod tests {
 
     #[test]
     fn the_slope_is_found_and_a_wrong_one_refused() {
-        let good = played(3.0);
+        let good = played(3.0, 56);
         assert!((good.addition_ns - 1.0).abs() < 1e-3 && (good.ratio - 3.0).abs() < 1e-3, "{good:?}");
         assert!(good.passed());
         // Additions that are eliminated, in part or as on Golden Cove.
-        assert_eq!(played(3.2).passed(), !cfg!(target_arch = "x86_64"));
-        assert_eq!(played(11.0).passed(), !cfg!(target_arch = "x86_64"));
+        assert_eq!(played(3.2, 56).passed(), !cfg!(target_arch = "x86_64"));
+        assert_eq!(played(11.0, 56).passed(), !cfg!(target_arch = "x86_64"));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn load_in_most_rounds_does_not_hide_a_chain_and_makes_none() {
+        // Of 21 rounds of eight reads, eleven and more are disturbed, and each work of some is not.
+        let good = played(3.0, 10);
+        assert!((good.addition_ns - 1.0).abs() < 1e-3 && (good.ratio - 3.0).abs() < 1e-3, "{good:?}");
+        assert!(!played(3.2, 10).passed());
+        // Where no round is spared, it is refused.
+        assert!(!played(3.0, 8).passed());
     }
 }
