@@ -3,6 +3,7 @@ that were moved to such a CPU get back exactly what they had."""
 
 import pytest
 from tests.guest.booted import VERSIONS, needed, said, shell
+from tests.measuring import ran_and_said
 from tests.needs import missing
 
 from becalm import hosts
@@ -164,6 +165,25 @@ def test_what_somebody_chose_while_its_cpu_was_offline_stays_until_reset_by_forc
     assert not guest.restore().unsettled
     assert not guest.status().places
     assert cpus(guest, program) == "1-2"
+
+
+TAKES = {"online_cpus": "0,2", "isolation": "1"}
+"""Settings that take CPU 1 from everybody else."""
+
+
+@pytest.mark.parametrize("knob", TAKES)
+@pytest.mark.parametrize("had", ["1", "1-2"])
+def test_somebody_elses_program_gets_back_the_cpus_that_a_setting_took(guest, program, knob, had):
+    """Up to 6.1 the kernel gives it others and forgets what it had: at once, or when it next wakes."""
+    said(guest, (shell(f"taskset -acp {had} {program}"), 0))
+    guest.define([shell(MASK.format(program))], [Settings(), Settings.of({knob: TAKES[knob]})], dangerous=True)
+    rows, texts = ran_and_said(guest, (0, 1))
+    assert [run.outcome for run in rows] == ["ok"], texts
+    if knob == "isolation":
+        assert "".join(texts[0]).split()[1] in ("0,2", "2"), "it was taken"
+    guest.settle()
+    assert cpus(guest, program) == had
+    assert not guest.status().places
 
 
 def test_a_program_is_not_moved_to_a_cpu_that_is_offline(guest, program):
