@@ -107,7 +107,7 @@ def judge(
     for index, program in enumerate(programs):
         here = {name: samples[index] for name, samples in arms.items()}
         for name, sample in here.items():
-            if sample.failed:
+            if sample.failed and not sample.refused:
                 findings.append(_failure(name, program, sample))
             if name == BASELINE or not _common(here[BASELINE], sample)[0]:
                 continue

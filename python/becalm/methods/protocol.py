@@ -83,7 +83,8 @@ class Sample:
     With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
     `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
     `ended_ns`: how long those of them took that were ended early because they were slow, wall time in ns: at least so
-    long, and no value.
+    long, and no value. `refused`: the machine did not take the settings (any more): it counts as failed for that, and
+    no run need have.
     """
 
     settings: Settings
@@ -91,6 +92,7 @@ class Sample:
     failed: int = 0
     wall_ns: tuple[Floats, ...] = ()
     ended_ns: tuple[int, ...] = ()
+    refused: bool = False
 
     @property
     def slow(self) -> bool:

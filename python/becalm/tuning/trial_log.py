@@ -186,13 +186,15 @@ class TrialLog:
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             cells = [self.cell(loop, settings, program) for loop in asked.loops]
             wall = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
-            failed = max(int(settings in self.refused), sum(cell.failed for cell in cells))
+            ran_badly = sum(cell.failed for cell in cells)
+            refused = settings in self.refused and not ran_badly
+            failed = max(int(refused), ran_badly)
             ended = tuple(each for cell in cells for each in cell.ended_ns)
             if program in self.metrics:
                 printed = tuple(np.array(cell.printed, dtype=np.float64) for cell in cells if cell.wall)
-                found.append(Sample(arm, printed, failed, wall, ended))
+                found.append(Sample(arm, printed, failed, wall, ended, refused))
             else:
-                found.append(Sample(arm, wall, failed, ended_ns=ended))
+                found.append(Sample(arm, wall, failed, ended_ns=ended, refused=refused))
         return found
 
     def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:

@@ -219,7 +219,9 @@ def verdict(found: TuneVerdict) -> str:
         if found.chosen:
             failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
             bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in found.programs)
+            refused = [each.numbers["settings"] for each in found.findings if each.kind == "refused"]
             why = "a program fails with them" if bad else "fresh runs did not confirm it"
+            why = "they were not taken each time, as is said below" if dict(found.chosen) in refused else why
             settings = settings_text(found.chosen)
             how = f"{settings} was tried" if found.method == "try" else f"The search had chosen {settings}"
             end = f" {how}; {why}."

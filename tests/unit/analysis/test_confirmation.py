@@ -17,6 +17,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict, from_json, settings_of
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
 from becalm.wording import tune as sentences
+from becalm.wording.findings import finding
 
 
 def test_leave_one_out_takes_along_what_has_no_meaning_by_itself() -> None:
@@ -134,6 +135,19 @@ def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
     nothing = next(arm for arm in found.arms if arm.name == "pyperf")
     assert (nothing.runs, nothing.failed, nothing.spread.value) == (0, 90, math.inf)
     assert from_json(json.loads(json.dumps(verdict(found).to_json()))).arms == found.arms
+
+
+def test_settings_that_the_machine_did_not_take_at_last_are_no_fault_of_the_program() -> None:
+    arms = confirmation({name: TRUTH[name] for name in (BASELINE, TUNED)}, loops=6)
+    arms[TUNED] = [replace(arms[TUNED][0], failed=1, refused=True)]
+    found = judge(arms, (PROGRAM,))
+    assert found.findings == ()
+    assert found.settings == Settings()
+    chosen = verdict(found)
+    refused = finding("refused", {"settings": dict(chosen.chosen), "error": "bench did not come up."})
+    said = sentences.verdict(replace(chosen, findings=(refused,)))
+    assert "they were not taken each time, as is said below" in said
+    assert "a program fails" not in said
 
 
 def test_arms_that_are_missing_or_do_not_fit_are_refused() -> None:

@@ -49,7 +49,7 @@ def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
     rows = carry_on(trials, wanted)
     assert {each.settings for each in rows} == {0, 2}
     refused = trials.samples(wanted, 0)[1]
-    assert (refused.loops, refused.failed) == ((), 1)
+    assert (refused.loops, refused.failed, refused.refused) == ((), 1, True)
     assert refused.value() == float("inf")
 
 

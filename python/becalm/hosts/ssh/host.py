@@ -60,6 +60,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self._boot_id = inner.boot_id
         self._parameters: Parameters | None = ()
         self._stays = False
+        self._started: set[Parameters] = set()
         if self._reboots:
             self._look_around()
 
@@ -113,7 +114,25 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self.inner.close()
 
     def reboot(self, parameters: Parameters) -> None:
-        """Restart the machine with these words by an entry for one start; without any, as it was before."""
+        """Restart the machine with these words by an entry for one start; without any, as it was before.
+
+        A power cut while it starts cannot be told from words with which it does not start. Where it has started with
+        them before, it is tried once more.
+        """
+        try:
+            self._restart(parameters)
+        except BootError:
+            if parameters not in self._started:
+                raise
+            words = " ".join(parameters)
+            self._access.say(
+                f"{self.name} did not come up with {words} this time, as it has before: its power may have been cut. "
+                "It is tried once more."
+            )
+            self._restart(parameters)
+        self._started.add(parameters)
+
+    def _restart(self, parameters: Parameters) -> None:
         if not self._reboots:
             raise RefusedError(f"The machine was not restarted: {self._reboots.reason}.")
         words = " ".join(parameters)

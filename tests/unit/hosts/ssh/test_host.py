@@ -2,8 +2,10 @@
 
 import pytest
 
+from becalm.errors import BootError
 from becalm.hosts import Ability, Access
 from becalm.hosts.abilities import YES
+from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh.host import SshMachine
 from becalm.nouns.settings_change import BootEntry, Status
 
@@ -41,3 +43,57 @@ def test_what_a_machine_that_is_met_runs_with(entry, parameters):
     found = None if entry is None else BootEntry(**{"entry": "becalm-1", "parameters": ("nosmt",), **entry})
     machine = SshMachine(Met(found), Access(sudo=True, reboot=True))
     assert machine.parameters == parameters
+
+
+class Restarting(Met):
+    """The same, restarted: `ours` says of each start whether it was by becalm's entry."""
+
+    def __init__(self, ours):
+        super().__init__(None)
+        self.ours, self.said = iter(ours), []
+
+    @property
+    def inner(self):
+        return self
+
+    def ask(self, call):
+        return call(self)
+
+    def boot(self, parameters, **options):
+        self.said.append("boot")
+
+    def restart(self):
+        self.said.append("restart")
+
+    def previous(self):
+        return None
+
+    def come_back(self, *where, **options):
+        return []
+
+
+def restarted(ours, monkeypatch):
+    met, said = Restarting(ours), []
+    healthy = {"ours": None, "sentence": "No boot entry."}
+    monkeypatch.setattr(AgentHost, "healthy", lambda agent: {**healthy, "ours": next(agent.ours)})
+    return SshMachine(met, Access(sudo=True, reboot=True, say=said.append)), met, said
+
+
+def test_a_start_that_went_well_before_is_tried_once_more(monkeypatch):
+    machine, met, said = restarted([True, False, True, False, False], monkeypatch)
+    machine.reboot(("nosmt",))
+    machine.reboot(("nosmt",))
+    assert machine.parameters == ("nosmt",)
+    assert met.said == ["boot", "restart"] * 3
+    (told,) = [each for each in said if "once more" in each]
+    assert told.startswith("bench did not come up with nosmt this time, as it has before: its power may have been cut.")
+    with pytest.raises(BootError, match="did not come up with nosmt"):
+        machine.reboot(("nosmt",))
+
+
+def test_a_start_that_never_went_well_is_not_tried_again(monkeypatch):
+    machine, met, said = restarted([False], monkeypatch)
+    with pytest.raises(BootError, match="did not come up with nosmt"):
+        machine.reboot(("nosmt",))
+    assert met.said == ["boot", "restart"]
+    assert said == ["bench is restarted with nosmt."]
