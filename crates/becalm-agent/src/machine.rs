@@ -3,6 +3,7 @@
 //! `session` asks for what a request wants. Nothing is opened before the first setting that touches the machine; from
 //! then on there is a hold (lock, journal) and a guard. `told` says what can be set and what is set, changing nothing.
 
+mod seat;
 mod told;
 
 use std::fs::File;
@@ -24,6 +25,7 @@ use serde_json::{json, Map, Value};
 use crate::groups::Groups;
 use crate::guard::{keeper, wait_for_interrupts, Guard};
 use crate::protocol::Failure;
+use seat::Seat;
 
 /// How long the person waits for interrupts to be back: those of a busy device are.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -39,7 +41,11 @@ pub struct Machine {
     patience: Duration,
     hold: Option<(Hold, Guard)>,
     on: Changes,
-    join: Option<File>,
+    /// The task file of the group that programs join, by name and open.
+    join: Option<(String, File)>,
+    /// The process that starts programs, while all that it starts belongs in that group; and it there.
+    starter: Option<libc::pid_t>,
+    seat: Option<Seat>,
     /// What a person should know about the settings that were put on.
     pub remarks: Vec<String>,
 }
@@ -56,6 +62,8 @@ impl Machine {
             hold: None,
             on: Changes::default(),
             join: None,
+            starter: None,
+            seat: None,
             remarks: Vec::new(),
         }
     }
@@ -63,11 +71,23 @@ impl Machine {
     /// Have these changes on the machine, and no others.
     pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if *wanted == self.on && self.guarded() {
+            self.sit();
             return Ok(());
         }
         self.open(wanted)?;
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        hold.hasten(wanted);
+        let switched = self.switch_held(wanted);
+        if let Some((hold, _)) = &mut self.hold {
+            hold.calm();
+        }
+        switched
+    }
+
+    fn switch_held(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        self.stand_up();
         self.join = None;
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
         let switched = hold.switch(wanted);
         self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };
         for remark in switched.map_err(|error| failure(&error))? {
@@ -77,7 +97,7 @@ impl Machine {
         }
         if let Some(tasks) = wanted.join.as_ref().filter(|_| self.tree.live) {
             match self.tree.open(tasks, libc::O_WRONLY, 0) {
-                Ok(file) => self.join = Some(file),
+                Ok(file) => self.join = Some((tasks.clone(), file)),
                 Err(error) => {
                     // A program that did not join would be measured among all the others.
                     self.switch(&Changes::default())?;
@@ -85,7 +105,30 @@ impl Machine {
                 }
             }
         }
+        self.sit();
         Ok(())
+    }
+
+    /// Have all that this process starts begin in the group that settings make for programs; without one, programs join it
+    /// by themselves. Holds from the next switch on.
+    pub fn seats(&mut self, starter: Option<libc::pid_t>) {
+        self.starter = starter;
+    }
+
+    fn sit(&mut self) {
+        if self.seat.as_ref().is_some_and(|seat| !self.starter.is_some_and(|pid| seat.is_of(pid))) {
+            self.stand_up();
+        }
+        if let (Some((tasks, _)), Some(pid), None) = (&self.join, self.starter, &self.seat) {
+            // Where it may not, programs join by themselves, and say why they cannot.
+            self.seat = Seat::take(&self.tree, pid, tasks).ok();
+        }
+    }
+
+    fn stand_up(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            seat.leave(&self.tree);
+        }
     }
 
     /// What an earlier becalm has put on until it is reset; None when nothing is on since this boot.
@@ -106,12 +149,19 @@ impl Machine {
             _ => None,
         };
         let tasks = self.kept().and_then(|found| found.entries.iter().find_map(ours));
-        self.join = tasks.and_then(|tasks| self.tree.open(&tasks, libc::O_WRONLY, 0).ok());
+        self.stand_up();
+        self.join =
+            tasks.and_then(|tasks| Some((tasks.clone(), self.tree.open(&tasks, libc::O_WRONLY, 0).ok()?)));
     }
 
-    /// The task file of the group that programs join, where there is one.
+    /// Whether programs run in a group that settings made for them.
+    pub fn places(&self) -> bool {
+        self.join.is_some()
+    }
+
+    /// The task file of the group that programs join by themselves, where there is one.
     pub fn join(&self) -> Option<RawFd> {
-        self.join.as_ref().map(AsRawFd::as_raw_fd)
+        self.join.as_ref().filter(|_| self.seat.is_none()).map(|(_, file)| file.as_raw_fd())
     }
 
     /// Whether putting these changes on may start a guard, for which this process must have one thread.
@@ -189,6 +239,7 @@ impl Machine {
     }
 
     fn put_back(&mut self, force: bool) -> Vec<Restored> {
+        self.stand_up();
         self.join = None;
         self.on = Changes::default();
         let Some((hold, guard)) = self.hold.take() else { return Vec::new() };

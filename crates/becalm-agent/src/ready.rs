@@ -113,6 +113,11 @@ impl Ready {
         "a built-in kernel".to_owned()
     }
 
+    /// Whether commands of its own run before or after it.
+    pub fn has_commands(&self) -> bool {
+        self.setup.is_some() || self.prepare.is_some() || self.cleanup.is_some()
+    }
+
     /// What it is, once its setup command has ended well: a search makes known again and again what it runs, with
     /// other settings, and it need not be set up again.
     pub fn was_set_up(&self) -> Option<&Workload> {

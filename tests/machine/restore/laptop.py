@@ -188,6 +188,7 @@ def swap(root: Path, areas: dict[str, int]) -> None:
 def cgroups(root: Path, cpus: int, version: int) -> None:
     """The cpuset controller on v2 (not handed to children yet), or on v1 with two sets of other people."""
     base = "sys/fs/cgroup"
+    put(root, "sys/kernel/rcu_expedited", "0")
     if version == 2:
         put(root, f"{base}/cgroup.controllers", "cpuset cpu io memory pids")
         put(root, f"{base}/cgroup.subtree_control", "cpu io memory pids")

@@ -25,6 +25,7 @@ FILES = [
     "/proc/sys/vm/stat_interval",
     "/proc/sys/vm/swappiness",
     "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/rcu_expedited",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/mm/transparent_hugepage/defrag",
     "/sys/devices/virtual/workqueue/cpumask",

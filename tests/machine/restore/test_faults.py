@@ -273,6 +273,31 @@ def test_what_somebody_else_changed_is_reported_and_left_alone(root):
     assert strays(root) == []
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_groups_that_come_at_once_take_nothing_of_somebody_elses(root, kept):
+    """Grace periods are expedited while groups are switched, and only then is that becalm's."""
+    hurry = root / "sys/kernel/rcu_expedited"
+    isolated = {"isolation": "last-core"}
+    with Agent(root) as agent:
+        agent.done("hold", settings=isolated, keep=kept)
+        assert hurry.read_text() == "0\n"
+        hurry.write_text("1\n")
+        if not kept:
+            (told,) = agent.done("release")["unsettled"]
+    if kept:
+        with Agent(root) as agent:
+            (told,) = agent.done("restore")["unsettled"]
+    assert "/sys/kernel/rcu_expedited" in told
+    assert "somebody else changed it" in told
+    assert hurry.read_text() == "1\n"
+    with Agent(root) as agent:
+        if kept:
+            agent.done("restore")
+        agent.done("hold", settings=isolated)
+        assert agent.done("release")["unsettled"] == []
+    assert hurry.read_text() == "1\n"
+
+
 def test_drift_that_a_switch_overwrites_is_still_reported(root):
     before = snapshot(root)
     with Agent(root) as agent:

@@ -249,6 +249,42 @@ def test_what_a_killed_study_leaves_running_is_let_out_of_its_group(before, supp
                 end(pid)
 
 
+def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not(before, supported, tmp_path):
+    """Whoever starts them waits there for them, unless it starts commands too; the kernel hurries for none of them."""
+    if "isolation" not in supported[1]:
+        pytest.skip("no CPUs can be isolated here")
+    seen = tmp_path / "seen"
+    with Agent() as agent:
+        (starter,) = spawners(agent.pid)
+        look = (
+            f"cat /proc/self/cgroup /sys/kernel/rcu_expedited > {seen}-$0; cat /proc/{starter}/cgroup > {seen}-starter"
+        )
+        program = {"argv": ["/bin/sh", "-c", look, "program"]}
+        beside = {**program, "prepare": ["/bin/sh", "-c", look, "command"]}
+        agent.done("define", workloads=[program, beside], settings=[supported[1], {}], dangerous=True)
+
+        def inside(workload, settings):
+            agent.done("measure", first=0, steps=[[workload, settings, 0, 0]])
+            return ["becalm-isolated" in Path(f"{seen}-{who}").read_text() for who in ("program", "starter")]
+
+        assert inside(0, 0) == [True, True]
+        assert Path(f"{seen}-program").read_text().endswith("\n0\n")
+        assert inside(0, 1) == [False, False]
+        for _ in range(2):
+            assert inside(1, 0) == [True, False]
+            assert "becalm-isolated" not in Path(f"{seen}-command").read_text()
+            assert inside(0, 0) == [True, True]
+        agent.done("release")
+        assert "becalm-isolated" not in Path(f"/proc/{starter}/cgroup").read_text()
+    check(before)
+
+
+def spawners(agent):
+    """Processes that start programs for an agent."""
+    children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
+    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "becalm-spawner"]
+
+
 def sleepers():
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -78,6 +78,8 @@ impl Session {
             if self.machine.forks_for(&settings.changes) {
                 self.observer.alone();
             }
+            // Commands before and after a program run among all the others.
+            self.machine.seats((!workload.has_commands()).then(|| self.runner.starter()));
             if let Err(failure) = self.machine.switch(&settings.changes) {
                 self.observer.end(&mut self.talk.output);
                 self.talk.output.flush()?;
@@ -85,7 +87,7 @@ impl Session {
             }
             switching_ns += now_ns() - started;
             settings.process.child.join = self.machine.join();
-            self.observer.placed(settings.process.child.join.is_some());
+            self.observer.placed(self.machine.places());
             let result = self.runner.step(
                 workload,
                 settings,

@@ -5,6 +5,9 @@ use std::io;
 
 use super::tree::Tree;
 
+/// Whether grace periods, which moving tasks between groups waits for, are expedited: 0 or 1 (kernel/ksysfs.c).
+pub const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+
 /// The hierarchy of version 2.
 pub const V2: &str = "/sys/fs/cgroup";
 

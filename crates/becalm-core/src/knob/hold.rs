@@ -4,6 +4,7 @@
 //! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
 //! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
 
+mod haste;
 mod record;
 
 use std::collections::HashMap;
@@ -74,6 +75,8 @@ pub struct Hold {
     clamped: Vec<Clamped>,
     /// Values were announced that are not read back yet.
     announced: bool,
+    /// Grace periods are expedited now.
+    hasty: bool,
     latency: Option<File>,
 }
 
@@ -100,6 +103,7 @@ impl Hold {
             drifted: Vec::new(),
             clamped: Vec::new(),
             announced: false,
+            hasty: false,
             latency: None,
         };
         Ok((hold, recovered))
@@ -359,6 +363,7 @@ impl Hold {
     ///
     /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
+        self.hasten(&Changes::default());
         let outcomes = self.put_back_all(force);
         if let Ok(Some(found)) = journal::load(&self.tree) {
             // A journal that says too much does no harm: the next becalm finds all as it was.
@@ -387,6 +392,8 @@ impl Hold {
             self.watched.push(false);
             line.write_all(b"stay")?;
         }
+        self.calm();
+        self.disown_haste()?;
         self.journaled(|journal| journal.keep(settings))
     }
 

@@ -1,7 +1,7 @@
 //! CPUs of the program's own, by cpusets.
 
 use super::super::changes::Draft;
-use super::super::controller::CONTROL;
+use super::super::controller::{CONTROL, EXPEDITED};
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset::{self, Cpuset};
 use super::super::place::Place;
@@ -18,7 +18,8 @@ impl Act for Isolation {
             Place::Cpuset(set) => set.is_ours(),
             Place::Controller { path, name } => path == CONTROL && name == cpuset::NAME,
             Place::File { path } => {
-                *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
+                *path == EXPEDITED
+                    || *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
                     || cpuset::is_cpus_file(path)
             }
             Place::Affinity { .. } => true,
