@@ -9,6 +9,7 @@ from tests.unit.store.test_loads import LOADS, SERIES, begin
 from tests.unit.store.test_store import FACTS, STUDY, run
 
 from becalm.errors import StoreError, UsageError
+from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.store import Store
@@ -78,6 +79,17 @@ def test_runs_that_are_lost_at_the_end_are_known(store):
     with store._writing() as db:
         db.execute("DELETE FROM run WHERE study_id = :number", number=number)
     assert (store.study(number).missing, store.study(number).missing_at_end) == (60, 60)
+
+
+def test_a_whole_study_is_as_it_was_stored(store):
+    """Whatever a database makes of texts and numbers, the checksums are of what it gives back."""
+    study = Study("run", (Workload.of("caf\udce9 ✗"), Workload.of("b")), options={"x": [1.5, None, "\0"]}, title="\0✗")
+    number = store.begin(study, {"host": {"cpu": "µ"}}, created_ns=2**60)
+    store.add_settings(number, 1, Settings({"aslr": "off"}))
+    assert store.study(number).wrong == ""
+    with store._writing() as db:
+        db.execute("UPDATE study SET title = 'another' WHERE id = :number", number=number)
+    assert "something in its title" in store.studies()[0].changed
 
 
 def test_averages_are_those_of_the_columns(store):
@@ -271,6 +283,8 @@ OLDER = (
     "DROP TABLE region_part",
     "DROP TABLE study_noticed",
     "DROP TABLE study_count",
+    "ALTER TABLE study DROP COLUMN checksum",
+    "ALTER TABLE study_settings DROP COLUMN checksum",
     "ALTER TABLE verdict DROP COLUMN checksum",
     "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
 )
@@ -284,10 +298,11 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
         for statement in OLDER:
             db.execute(statement)
         migrate(db, store.shown)
-        assert version(db) == current() == 8
+        assert version(db) == current() == 9
     assert list(store.runs(number)) == before != []
     store.append(number, [run(len(before))])
-    assert store.study(number).missing == 0, "nobody counted them"
+    found = store.study(number)
+    assert (found.missing, found.wrong) == (0, ""), "nobody counted them, nor made checksums"
     before = list(store.runs(number))
     assert (list(store.regions(number)), store.region_pieces(number)) == ([], 0)
     pieces = [(0, b"header"), (3, b"\x00\xff" * 40)]

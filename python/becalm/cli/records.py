@@ -67,7 +67,7 @@ def _listing(found: Any) -> dict[str, Any]:
                 "host": each.study.host,
                 "environment": each.environment,
                 "programs": [workload.name for workload in each.study.workloads],
-                "damaged": each.damaged or (last_missing(each) if each.missing else ""),
+                "damaged": each.wrong or (last_missing(each) if each.missing else ""),
             }
             for each in found.studies
         ],

@@ -36,6 +36,7 @@ class StoredStudy:
     `runs`: of a file of timed regions, how many these are; `rows`: runs alone. `missing`: runs that were stored and are
     not there, of these `missing_at_end` behind the last one that is.
     `damaged`: what of it cannot be read, as a sentence; then only what can be read is here. Empty for a whole one.
+    `changed`: what of it can be read, and is not as it was stored, as a sentence. Empty for a whole one.
     """
 
     number: int
@@ -49,3 +50,9 @@ class StoredStudy:
     missing: int = 0
     missing_at_end: int = 0
     damaged: str = ""
+    changed: str = ""
+
+    @property
+    def wrong(self) -> str:
+        """What is damaged in its description, as a part of a sentence; empty for a whole one."""
+        return self.damaged or self.changed

@@ -90,7 +90,22 @@ def _counts(db: Connection) -> None:
     )
 
 
-STEPS: Sequence[Step] = (_loads, _checksums, _metrics, _regions, _noticed, _checked_verdicts, _counts)
+def _checked_descriptions(db: Connection) -> None:
+    """From 8 to 9: what describes studies has checksums; what is there has none."""
+    for table in ("study", "study_settings", "study_noticed"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT")
+
+
+STEPS: Sequence[Step] = (
+    _loads,
+    _checksums,
+    _metrics,
+    _regions,
+    _noticed,
+    _checked_verdicts,
+    _counts,
+    _checked_descriptions,
+)
 
 _LOCK = 0x6265_6361_6C6D
 """Any number that nobody else uses as a key of pg_advisory_xact_lock ("becalm" in ASCII)."""

@@ -61,6 +61,8 @@ class Table:
 
 
 _OF_STUDY = Column("study_id", "key", refers="study")
+_CHECKSUM = Column("checksum", "wide", always=False)
+"""Of a text; NULL in rows of older versions."""
 
 META = Table("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
 
@@ -78,9 +80,11 @@ STUDY = Table(
         Column("seed", "wide"),
         Column("options", "text"),
         Column("environment", "text"),
+        _CHECKSUM,
     ),
     forever=True,
 )
+"""`checksum` is of what describes the study (`becalm.store.studies`), its programs and its machine's fingerprint."""
 
 WORKLOAD = Table(
     "study_workload",
@@ -90,13 +94,13 @@ WORKLOAD = Table(
 
 SETTINGS = Table(
     "study_settings",
-    (_OF_STUDY, Column("position", "integer"), Column("knobs", "text")),
+    (_OF_STUDY, Column("position", "integer"), Column("knobs", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
 
 NOTICED = Table(
     "study_noticed",
-    (_OF_STUDY, Column("position", "integer"), Column("finding", "text")),
+    (_OF_STUDY, Column("position", "integer"), Column("finding", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
 """What settings showed while they were on, which no run tells: kind and numbers of a Finding, as JSON."""
@@ -168,7 +172,7 @@ VERDICT = Table(
         _OF_STUDY,
         Column("created_ns", "wide"),
         Column("json", "text"),
-        Column("checksum", "wide", always=False),
+        _CHECKSUM,
     ),
     indexed="study_id",
 )

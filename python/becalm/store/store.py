@@ -143,17 +143,33 @@ class Store:
 
     # --- studies ----------------------------------------------------------------------------------------------------
 
-    def study(self, number: int) -> StoredStudy:
-        """One study. Raises UsageError when there is none of that number, StoreError when it is damaged."""
+    def study(
+        self,
+        number: int,
+        *,
+        changed: Callable[[str], None] | None = None,
+        unreadable: Callable[[str], None] | None = None,
+    ) -> StoredStudy:
+        """One study. Raises UsageError when there is none of that number, StoreError when it is damaged.
+
+        `changed` is told in a sentence of what is not as it was stored, `unreadable` of what cannot be read, instead.
+        """
         with self._reading() as db:
             found = studies.studies(db, number=number)
         if not found:
             raise UsageError(self._no_study(number))
+        said = f"Study {number} in the store {self.shown} is damaged"
         if found[0].damaged:
-            raise StoreError(
-                f"Study {number} in the store {self.shown} is damaged: {found[0].damaged}. "
-                "The others can be read (`becalm list`)."
-            )
+            if unreadable is None:
+                raise StoreError(
+                    f"{said}: {found[0].damaged}. Its runs can be read (`becalm export {number} --format csv`), and so "
+                    "can the others (`becalm list`)."
+                )
+            unreadable(f"{said}: {found[0].damaged}. Its runs have checksums of their own.")
+        elif found[0].changed:
+            if changed is None:
+                raise StoreError(f"{said}: {found[0].changed}. See it, with its runs: becalm show {number}")
+            changed(f"{said}: {found[0].changed}. Its runs have checksums of their own.")
         return found[0]
 
     def began_ns(self, number: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from becalm._version import VERSION
@@ -29,9 +29,16 @@ from becalm.units import listed
 T = TypeVar("T")
 
 _CHUNK = 100
+
+DESCRIPTION = "its title, options, programs or date"
+"""What the checksum of a study is of, as people call it."""
+
 _COLUMNS = ("id", *(each.name for each in STUDY.columns))
+_DESCRIBED = ("kind", "title", "created_ns", "becalm", "host_name", "seed", "options", "environment")
+"""In the order of the checksum, which is of these columns, not of the numbers by which rows refer to each other."""
+
 _JOINED = f"""
-    SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.facts,
+    SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.fingerprint, host.facts,
         (SELECT coalesce(sum(records), 0) FROM region_part WHERE region_part.study_id = study.id),
         (SELECT count(*) FROM run WHERE run.study_id = study.id),
         (SELECT max(seq) FROM run WHERE run.study_id = study.id),
@@ -51,21 +58,23 @@ def insert(
     becalm: str = VERSION,
 ) -> int:
     """Add a study that begins; returns its number."""
-    number = db.insert_numbered(
-        "study",
-        kind=clean(study.kind),
-        title=clean(study.title),
-        created_ns=time.time_ns() if created_ns is None else created_ns,
-        becalm=clean(becalm),
-        host_id=_host(db, facts),
-        host_name=clean(study.host),
-        seed=study.seed,
-        options=json.dumps(dict(study.options)),
-        environment=clean(environment),
-    )
+    host, fingerprint = _host(db, facts)
+    described = {
+        "kind": clean(study.kind),
+        "title": clean(study.title),
+        "created_ns": time.time_ns() if created_ns is None else created_ns,
+        "becalm": clean(becalm),
+        "host_name": clean(study.host),
+        "seed": study.seed,
+        "options": json.dumps(dict(study.options)),
+        "environment": clean(environment),
+    }
+    programs = [json.dumps(workload.to_json()) for workload in study.workloads]
+    checksum = _description(described, fingerprint, programs)
+    number = db.insert_numbered("study", host_id=host, **described, checksum=checksum)
     counts.begin(db, number)
-    for position, workload in enumerate(study.workloads):
-        db.insert("study_workload", study_id=number, position=position, description=json.dumps(workload.to_json()))
+    for position, program in enumerate(programs):
+        db.insert("study_workload", study_id=number, position=position, description=program)
     for position, settings in enumerate(study.settings):
         add_settings(db, number, position, settings)
     return number
@@ -73,14 +82,18 @@ def insert(
 
 def add_settings(db: Connection, number: int, position: int, settings: Settings) -> None:
     """Add settings of a study."""
-    db.insert("study_settings", study_id=number, position=position, knobs=json.dumps(settings.to_json()))
+    text = json.dumps(settings.to_json())
+    checksum = _of_row(number, position, text)
+    db.insert("study_settings", study_id=number, position=position, knobs=text, checksum=checksum)
     counts.add(db, number, settings=1)
 
 
 def add_noticed(db: Connection, number: int, finding: Finding) -> None:
     """Add what settings of a study showed."""
     position = int(db.value("SELECT count(*) FROM study_noticed WHERE study_id = :number", number=number))
-    db.insert("study_noticed", study_id=number, position=position, finding=clean(json.dumps(finding.kept())))
+    text = clean(json.dumps(finding.kept()))
+    checksum = _of_row(number, position, text)
+    db.insert("study_noticed", study_id=number, position=position, finding=text, checksum=checksum)
     counts.add(db, number, noticed=1)
 
 
@@ -89,8 +102,11 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
 
     Raises TypeError, ValueError or RecursionError: they are damaged.
     """
-    query = "SELECT finding FROM study_noticed WHERE study_id = :number ORDER BY position"
-    found = [json_object(text) for (text,) in db.execute(query, number=number)]
+    query = "SELECT position, finding, checksum FROM study_noticed WHERE study_id = :number ORDER BY position"
+    rows = list(db.execute(query, number=number))
+    found = [json_object(text) for _, text, _ in rows]
+    if not _as_stored(number, rows):
+        raise ValueError("they are not as they were stored")
     known = counts.of(db, number)
     if known is not None and len(found) < known.noticed:
         raise ValueError(f"{known.noticed - len(found)} of them are missing")
@@ -157,10 +173,31 @@ def json_object(text: str) -> dict[str, Any]:
     return found
 
 
-def _host(db: Connection, facts: Mapping[str, Any]) -> int:
-    """The row of a machine as it was: equal facts are kept once, and no study is given the facts of another time."""
+def _description(described: Mapping[str, Any], fingerprint: str, programs: Sequence[str]) -> int:
+    """The checksum of what describes a study: its columns, its machine's fingerprint, its programs in order."""
+    return of_text(json.dumps([*(described[name] for name in _DESCRIBED), fingerprint, *programs]))
+
+
+def _of_row(number: int, position: int, text: str) -> int:
+    return of_text(f"{number} {position} {text}")
+
+
+def _as_stored(number: int, rows: Iterable[tuple[int, str, int | None]]) -> bool:
+    """Whether rows (position, text, checksum) are as they were stored; those of older versions have no checksum."""
+    return all(checksum is None or _of_row(number, position, text) == checksum for position, text, checksum in rows)
+
+
+def _fingerprint(facts: str) -> str:
+    return hashlib.sha256(facts.encode()).hexdigest()[:32]
+
+
+def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
+    """The row of a machine as it was, and its fingerprint.
+
+    Equal facts are kept once, and no study is given the facts of another time.
+    """
     text = json.dumps(dict(facts), sort_keys=True)
-    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:32]
+    fingerprint = _fingerprint(text)
     known = "SELECT id FROM host WHERE fingerprint = :fingerprint"
     found = db.value(known, fingerprint=fingerprint)
     if found is None:
@@ -171,13 +208,13 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> int:
             facts=text,
         )
         found = db.value(known, fingerprint=fingerprint)
-    return int(found)
+    return int(found), fingerprint
 
 
 def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
     """The study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
     columns = len(_COLUMNS)
-    values, (facts, regions, runs, last), known = row[:columns], row[columns : columns + 4], row[columns + 4 :]
+    values, (fingerprint, facts, regions, runs, last, *known) = row[:columns], row[columns:]
     of = dict(zip(_COLUMNS, values, strict=True))
     lost: list[str] = []
 
@@ -190,34 +227,42 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
 
     counted = counts.counts(of["id"], known)
 
-    def parts(table: str, column: str, least: int = 0) -> list[Any]:
-        query = f"SELECT {column} FROM {table} WHERE study_id = :number ORDER BY position"
-        found = [json.loads(_text(text)) for (text,) in db.execute(query, number=of["id"])]
-        if len(found) < least:
-            raise ValueError(f"{least - len(found)} of them are missing")
-        return found
+    def texts(query: str) -> list[tuple[Any, ...]]:
+        return list(db.execute(f"{query} WHERE study_id = :number ORDER BY position", number=of["id"]))
+
+    programs = texts("SELECT description FROM study_workload")
+    under = texts("SELECT position, knobs, checksum FROM study_settings")
+
+    def settings() -> tuple[Settings, ...]:
+        if counted is not None and len(under) < counted.settings:
+            raise ValueError(f"{counted.settings - len(under)} of them are missing")
+        return tuple(Settings.of(json.loads(_text(knobs))) for _, knobs, _ in under)
 
     nothing: dict[str, Any] = {}
     study = Study(
         kind=part("its kind", lambda: _text(of["kind"]), "?"),
         workloads=part(
             "its programs",
-            lambda: tuple(Workload.from_json(each) for each in parts("study_workload", "description")),
+            lambda: tuple(Workload.from_json(json.loads(_text(text))) for (text,) in programs),
             (),
         ),
-        settings=part(
-            "its settings",
-            lambda: tuple(
-                Settings.of(each)
-                for each in parts("study_settings", "knobs", 0 if counted is None else counted.settings)
-            ),
-            (),
-        ),
+        settings=part("its settings", settings, ()),
         options=part("its options", lambda: json_object(of["options"]), nothing),
         seed=part("its seed", lambda: int(of["seed"]), 0),
         host=part("its host", lambda: _text(of["host_name"]), "?"),
         title=part("its title", lambda: _text(of["title"]), "?"),
     )
+    changed = [
+        what
+        for what, whole in (
+            (DESCRIPTION, lambda: _description(of, fingerprint, [text for (text,) in programs]) == of["checksum"]),
+            # Of a study with a checksum the rows are counted, too.
+            ("its counts of runs and settings", lambda: counted is not None),
+            ("its settings", lambda: _as_stored(of["id"], under)),
+            ("the facts of its machine", lambda: facts is None or _fingerprint(facts) == fingerprint),
+        )
+        if of["checksum"] is not None and not _holds(whole)
+    ]
     machine = part("what is known of its machine", lambda: json_object(facts), nothing)
     return StoredStudy(
         number=of["id"],
@@ -231,12 +276,21 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         missing=0 if counted is None else max(0, counted.runs - int(runs)),
         missing_at_end=0 if counted is None or not isinstance(last, int | None) else _after(last, runs, counted.runs),
         damaged=f"{listed(lost)} cannot be read" if lost else "",
+        changed=f"something in {' and in '.join(changed)} is not as it was stored" if changed else "",
     )
 
 
 def _after(last: int | None, runs: int, counted: int) -> int:
     """How many runs are missing after the last one; runs are numbered without a gap."""
     return max(0, counted - max(runs, 0 if last is None else last + 1))
+
+
+def _holds(whole: Callable[[], bool]) -> bool:
+    """Whether something is whole; what is of another type than it was is not."""
+    try:
+        return whole()
+    except (AttributeError, TypeError, ValueError):
+        return False
 
 
 def _text(value: object) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 
-from becalm.errors import UsageError
+from becalm.errors import StoreError, UsageError
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
+from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.report.formats import read
@@ -20,6 +22,8 @@ from becalm.store import Store, elsewhere, recover
 from becalm.values import dataclass
 from becalm.wording.findings import reworded
 from becalm.wording.measurement import damaged_runs, left_elsewhere, missing_runs, recovered
+
+T = TypeVar("T")
 
 Warned = Callable[[str], None]
 """Told in a sentence what was recovered from killed becalms meanwhile."""
@@ -88,11 +92,17 @@ def _tell_damaged(opened: Store, number: int, good: int, warned: Warned | None) 
 
 
 def stored(
-    reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None, later: bool = False
+    reference: str | int = "last",
+    store: str | None = None,
+    *,
+    warned: Warned | None = None,
+    later: bool = False,
+    salvage: bool = False,
 ) -> Document:
     """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
 
     `later`: its runs are read, and looked through for damaged ones, when somebody first asks for one of them.
+    `salvage`: what cannot be read is left out, and told.
     """
     with Store.open(store) as opened:
         for late in recover(opened, heard=warned is not None):
@@ -103,30 +113,33 @@ def stored(
             if warned is not None and left.study_id == number:
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if later:
-            found = _described(opened, number, RunsInStore(number, store, warned), warned)
+            found = _described(opened, number, RunsInStore(number, store, warned), warned, salvage)
             return replace(found, regions=RegionsInStore(number, len(found.regions), store))
-        found = document_of(opened, number, warned)
+        found = document_of(opened, number, warned, salvage)
         return replace(found, regions=RegionsInStore(number, len(found.regions), store)) if found.regions else found
 
 
-def document_of(opened: Store, number: int, warned: Warned | None = None) -> Document:
+def document_of(opened: Store, number: int, warned: Warned | None = None, salvage: bool = False) -> Document:
     """One study of an open store."""
-    found = _described(opened, number, runs := list(opened.runs(number)), warned)
+    found = _described(opened, number, runs := list(opened.runs(number)), warned, salvage)
     _tell_damaged(opened, number, len(runs), warned)
     return found
 
 
-def _described(opened: Store, number: int, runs: Sequence[Run], warned: Warned | None) -> Document:
-    found = opened.study(number)
+def _described(
+    opened: Store, number: int, runs: Sequence[Run], warned: Warned | None, salvage: bool = False
+) -> Document:
+    left_out = warned if salvage else None
+    found = opened.study(number, changed=warned, unreadable=left_out)
     if warned is not None and found.missing_at_end:
         warned(missing_runs(found))
     return Document(
-        study=found.study,
+        study=_named(found.study, runs) if found.wrong else found.study,
         runs=runs,
         texts=opened.texts(number),
         facts=found.facts,
-        noticed=tuple(opened.noticed(number, reworded)),
-        verdict=opened.verdict(number),
+        noticed=_readable(lambda: tuple(opened.noticed(number, reworded)), (), left_out),
+        verdict=_readable(lambda: opened.verdict(number), None, left_out),
         created_ns=found.created_ns,
         becalm=found.becalm,
         environment=found.environment,
@@ -135,6 +148,29 @@ def _described(opened: Store, number: int, runs: Sequence[Run], warned: Warned |
         series=opened.all_series(number),
         regions=RegionsInStore(number, many, None, opened) if (many := opened.region_pieces(number)) else (),
     )
+
+
+def _named(study: Study, runs: Sequence[Run]) -> Study:
+    """The same with a name for each program, and settings for each number, that runs have and that was lost."""
+    programs, settings = len(study.workloads), len(study.settings)
+    lost = range(programs, max((run.workload + 1 for run in runs), default=0))
+    under = range(settings, max((run.settings + 1 for run in runs), default=0))
+    return replace(
+        study,
+        workloads=(*study.workloads, *(Workload.of(f"program {position + 1}") for position in lost)),
+        settings=(*study.settings, *(Settings() for _ in under)),
+    )
+
+
+def _readable(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
+    """Something of a study, or where it is damaged, and `left_out` is told of that, what is there `without` it."""
+    try:
+        return read()
+    except StoreError as error:
+        if left_out is None:
+            raise
+        left_out(str(error))
+        return without
 
 
 def stored_or_file(reference: str | int, store: str | None = None, *, warned: Warned | None = None) -> Document:

@@ -67,9 +67,9 @@ def history(
     here = _repository(repository)
     with Store.open(store) as opened:
         recover(opened)
-        studies = [(each, RecordOptions.from_json(each.study.options)) for each in opened.studies(None, "record")]
+        studies = [(each, _options(each)) for each in opened.studies(None, "record")]
         tell = warned or (lambda _: None)
-        if unknown := [each.number for each, options in studies if each.damaged and not options.project]:
+        if unknown := [each.number for each, options in studies if each.wrong and not options.project]:
             tell(words.left_out(sorted(unknown), ""))
         project = _project(project, here, sorted({options.project for _, options in studies} - {""}))
         lost: list[int] = []
@@ -90,6 +90,16 @@ def history(
     order = {} if here is None else here.order(each.sitting.commit for each in sittings)
     found = timeline(project, sittings, order=order, renamed=renamed, rate=rate, baseline=baseline or "", links=links)
     return words.alarmed(found) if fail_on_change else found
+
+
+def _options(stored: StoredStudy) -> RecordOptions:
+    """What a sitting was recorded with, as far as it can be read of a damaged one."""
+    try:
+        return RecordOptions.from_json(stored.study.options)
+    except UsageError:
+        if not stored.wrong:
+            raise
+        return RecordOptions.from_json({})
 
 
 def _repository(given: str | None) -> Repository | None:
@@ -132,9 +142,9 @@ def _refuse(known: Sequence[RecordOptions], project: str, branch: str | None, ta
 
 def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions, lost: list[int]) -> Recorded | None:
     """A sitting as the analysis takes it; None for one without a finished run, or a damaged one: it is `lost`."""
-    if stored.damaged:
+    if stored.wrong:
         lost.append(stored.number)
-    if stored.damaged or not stored.runs:
+    if stored.wrong or not stored.runs:
         return None
     kept: dict[str, Any] | None = {}
     try:

@@ -127,7 +127,7 @@ def export(
     """One study as the text of a file; `warned` as in `show`. Raises UsageError for an unknown study or format,
     StoreError."""
     row = format_row(format)
-    return written(stored(reference, store, warned=warned), row)
+    return written(stored(reference, store, warned=warned, salvage=bool(row.module)), row)
 
 
 def written(document: Document, row: Row) -> str:

@@ -4,6 +4,7 @@ import io
 import random
 import shutil
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -17,6 +18,7 @@ from becalm.store import Store
 from becalm.store.checksum import checksums, fits
 from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
+from becalm.verbs.records import export, show
 from becalm.wording.findings import finding, reworded
 
 COPIES = 200
@@ -71,6 +73,7 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
     data = path.read_bytes()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     refused = []
+    described = {each.number: each for each in list_studies(str(path), limit=None).studies}
     for number in range(first, first + 50):
         copy = tmp_path / f"{number}.db"
         copy.write_bytes(damaged(data, number))
@@ -82,12 +85,25 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
         Console(file=io.StringIO(), width=80).print(listing(found.studies))
         for each in found.studies:
             warnings = []
+            if not each.wrong and not each.missing:
+                # There may be more rows than were stored; they are looked at when they are read.
+                assert replace(each, runs=60, rows=60) == described[each.number], f"copy {number}"
+                assert each.rows >= 60, f"copy {number}"
             try:
                 document = stored(each.number, str(copy), warned=warnings.append)
             except BecalmError:
                 continue
             for row in document.runs:
-                assert expected[each.number][row.seq] == row, f"copy {number}"
+                # Its moment is counted from that of its study.
+                began_ns = document.created_ns - described[each.number].created_ns
+                now = row._replace(started_ns=row.started_ns - began_ns)
+                assert expected[each.number][row.seq] == now, f"copy {number}"
+            if not warnings:
+                assert len(document.runs) == 60, f"copy {number}"
+                assert (document.study, document.created_ns) == (
+                    described[each.number].study,
+                    described[each.number].created_ns,
+                ), f"copy {number}"
     assert all(said.startswith("The ") and "Nothing in it was changed." in said for said in refused)
 
 
@@ -173,8 +189,84 @@ def test_rows_that_are_lost_beside_runs_are_told(copy):
             2: ("its settings cannot be read", 0),
             3: ("", 0),
         }
+        assert store.studies()[0].changed.startswith("something in its counts")
         with pytest.raises(StoreError, match=r"What was noticed of study 1 in the store .* is damaged"):
             store.noticed(1, reworded)
+
+
+DESCRIPTION = "something in its title, options, programs or date is not as it was stored"
+CHANGES = {
+    "kind": ("study", "kind = 'tune'", DESCRIPTION),
+    "title": ("study", "title = title || 'x'", DESCRIPTION),
+    "date": ("study", "created_ns = created_ns + 1", DESCRIPTION),
+    "version": ("study", "becalm = '9'", DESCRIPTION),
+    "machine": ("study", "host_id = 3 - host_id", DESCRIPTION),
+    "host": ("study", "host_name = 'other'", DESCRIPTION),
+    "seed": ("study", "seed = seed + 1", DESCRIPTION),
+    "options": ("study", """options = '{"budget_ns": 5}'""", DESCRIPTION),
+    "environment": ("study", "environment = 'unknown'", DESCRIPTION),
+    "program": ("study_workload", """description = replace(description, '"a"', '"x"')""", DESCRIPTION),
+    "order": ("study_workload", "position = -position", DESCRIPTION),
+    "settings": (
+        "study_settings",
+        """knobs = '{"aslr": "off"}'""",
+        "something in its settings is not as it was stored",
+    ),
+    "facts": (
+        "host",
+        "facts = replace(facts, 'xx', 'xy')",
+        "something in the facts of its machine is not as it was stored",
+    ),
+    "count": ("study_count", "runs = runs - 1", "something in its counts of runs and settings is not as it was stored"),
+}
+"""What of a study is changed by a statement, and still can be read."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_description_is_told_and_the_runs_are_shown(copy, change):
+    table, to, said = CHANGES[change]
+    before = {each.number: each for each in list_studies(str(copy)).studies}
+    row = {"study": "id = 2", "host": "id = 2"}.get(table, "study_id = 2")
+    with sqlite3.connect(copy) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute(f"UPDATE {table} SET {to} WHERE {row}")
+    after = {each.number: each for each in list_studies(str(copy)).studies}
+    assert after[2].changed == said
+    assert [after[number] for number in (1, 3)] == [before[number] for number in (1, 3)]
+    warned = []
+    document = stored(2, str(copy), warned=warned.append)
+    assert warned[0].endswith(f"is damaged: {said}. Its runs have checksums of their own.")
+    assert [each.wall_ns for each in document.runs] == [10**6 + 977 * seq for seq in range(60)]
+    with pytest.raises(StoreError, match=r"Study 2 in the store .* is damaged: .* becalm show 2"):
+        stored(2, str(copy))
+    if change != "kind":
+        shown = show(2, str(copy), warned=warned.append)
+        assert (len(shown.document.runs), warned[1]) == (60, warned[0])
+        assert shown.sentence
+
+
+def test_what_cannot_be_read_costs_an_export_no_run(copy):
+    """A sentence that refuses to show a study names this way to its runs."""
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE verdict SET json = '[' WHERE study_id = 1")
+        db.execute("DELETE FROM study_workload WHERE study_id = 2")
+        db.execute("UPDATE study_workload SET description = '[' WHERE study_id = 3")
+    for number, said in ((1, "The verdict of study 1"), (2, "something in its title"), (3, "its programs cannot")):
+        warned = []
+        text = export(number, format="csv", store=str(copy), warned=warned.append)
+        assert said in warned[0]
+        assert len(text.splitlines()) == 61
+    with pytest.raises(StoreError, match="becalm export 3 --format csv"):
+        show(3, str(copy))
+
+
+def test_another_digit_in_what_was_noticed_is_seen(copy):
+    with Store.open(str(copy)) as store:
+        store.notice(2, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
+        with store._writing() as db:
+            db.execute("UPDATE study_noticed SET finding = replace(finding, '2', '3')")
+        with pytest.raises(StoreError, match=r"What was noticed of study 2 in the store .* is damaged"):
+            store.noticed(2, reworded)
 
 
 def test_another_digit_in_a_verdict_is_seen(copy):
@@ -192,6 +284,7 @@ def test_runs_of_older_versions_have_no_checksum_and_are_taken_as_they_are(copy)
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE run SET checksum = NULL")
         db.execute("DELETE FROM study_count WHERE study_id = 2")
+        db.execute("UPDATE study SET checksum = NULL WHERE id = 2")
         db.execute("UPDATE run SET outcome = 'x' WHERE seq = 5")
     assert len(stored(2, str(copy)).runs) == 59, "what cannot be a run is none"
     assert len(stored(3, str(copy)).runs) == 0, "runs of this version have one"
