@@ -49,13 +49,13 @@ streams = [int(each) for each in sys.argv[1:]]
 for stream in streams:
     fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, 1 << 20)
 os.fork()
-end = time.monotonic() + 20
+end = time.monotonic() + 120
 while time.monotonic() < end:
     for stream in streams:
         os.write(stream, b"x" * (1 << 20))
 """
 """Two processes that write without a pause into pipes larger than what the agent takes at once, so that it hardly
-finds one of them empty. They give up after 20 s, for an agent that does not end them."""
+finds one of them empty. They give up after 120 s, for an agent that does not end them."""
 
 
 @pytest.mark.parametrize(("output", "streams"), [("discard", "2"), ("keep", "12"), ("inherit", "12")])

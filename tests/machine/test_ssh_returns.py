@@ -95,7 +95,7 @@ def test_a_connection_that_is_lost_in_the_greeting_is_an_error(far, monkeypatch)
 
 def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_ends(far, tmp_path, monkeypatch):
     """The network is cut: the agent goes on, its runs do not arrive, and it does not know that nobody is there."""
-    monkeypatch.setattr(connection, "ALIVE_SECONDS", 1)
+    monkeypatch.setattr(connection, "ALIVE_SECONDS", 3)
     monkeypatch.setattr(connection, "ALIVE_COUNT", 1)
     made, said, seen = tmp_path / "made", [], []
     program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {made}"])
@@ -106,16 +106,18 @@ def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_end
             if not isinstance(event, Runs):
                 continue
             if not seen:
-                enough = made.stat().st_size + 5
+                enough = min(made.stat().st_size + 5, 100)
                 far.stall()
                 # Some more, of which nothing will be heard but by way of the spool.
                 until(partial(longer, made, enough))
             seen += event.rows
     assert set(Path("/dev/shm").glob("becalm-spool-*")) <= spools, "it goes with the conversation"
     assert [run.seq for run in seen] == list(range(100))
-    assert "finished runs were still there" in said[-1]
-    # The one that was running when the former agent was ended may have come so far.
-    assert 100 <= made.stat().st_size <= 101
+    # A busy machine may lose the connection once more, by itself.
+    lost = sum("was lost" in each for each in said)
+    assert any("finished runs were still there" in each for each in said)
+    # The one that was running when a former agent was ended may have come so far.
+    assert 100 <= made.stat().st_size <= 100 + lost
 
 
 def test_an_agent_that_has_gone_meanwhile_is_copied_again(far):

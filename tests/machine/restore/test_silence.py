@@ -29,7 +29,8 @@ def test_long_silence_restores_and_empty_lines_are_signs_of_life(tmp_path):
 
 def test_long_silence_ends_a_running_program():
     marker = "86421.7"
-    agent = Agent("--silence", "1")
+    # A busy machine takes a second or two to start it.
+    agent = Agent("--silence", "5")
     agent.define("sleep", marker)
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
     assert agent.process.wait(timeout=120) == 0

@@ -20,14 +20,16 @@ BEFORE = {
     "fish": "set -g fish_autosuggestion_enabled 0; function fish_prompt; end; source {script}",
 }
 
-SECONDS = 60
+SECONDS = 180
 """Until a shell counts as hung; nothing is measured."""
 
 
 def completed(shell, line, script, directory):
     """What a line is after TAB. `script`: path of the completion script; `directory`: with a `becalm` for the PATH."""
     command = directory / "becalm"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m becalm "$@"\n')
+    answered = directory / "answered"
+    answered.unlink(missing_ok=True)
+    command.write_text(f'#!/bin/sh\n"{sys.executable}" -m becalm "$@"\ncode=$?\n: > "{answered}"\nexit $code\n')
     command.chmod(0o755)
     environment = {
         **os.environ,
@@ -47,7 +49,7 @@ def completed(shell, line, script, directory):
         assert said == b"ready"
         # The cursor goes to the beginning and the end of the line, around which it is quoted and printed.
         os.write(terminal, line.encode() + b"\t")
-        _idle(terminal)
+        _idle(terminal, answered)
         return _typed(terminal, "\x01echo '<<\x05>>'\n", rb"\n[^\n]*<<([^\r\n']*)>>\r").decode()
     finally:
         os.kill(child, signal.SIGKILL)
@@ -67,11 +69,13 @@ def _typed(terminal, text, awaited):
     raise AssertionError(f"the shell said only {seen!r}")
 
 
-def _idle(terminal):
-    """Until the shell has written something after TAB, and then nothing for a while."""
+def _idle(terminal, answered):
+    """Until becalm has answered after TAB, and the shell has then written nothing for a while."""
     end, seen = time.monotonic() + SECONDS, b""
     while time.monotonic() < end:
+        was_answered = answered.exists()
         if select.select([terminal], [], [], 2.0)[0]:
             seen += os.read(terminal, 65536)
-        elif seen:
+        elif seen and was_answered:
             return
+    raise AssertionError(f"nothing was completed; the shell said only {seen!r}")
