@@ -104,15 +104,18 @@ def test_settings_are_held_and_released_and_every_place_comes_back(guest):
 def test_an_isolated_cpu_is_isolated_for_the_kernel_too(guest):
     look = shell(
         "cat /sys/fs/cgroup/becalm*/cpuset.cpus.partition; grep Cpus_allowed_list /proc/self/status;"
-        "cat /sys/fs/cgroup/cpuset.cpus.effective"
+        "cat /sys/fs/cgroup/cpuset.cpus.effective;"
+        "for each in $(grep -ls becalm-spawner /proc/[0-9]*/comm); do cat ${each%comm}cgroup; done;"
+        "cat /sys/kernel/rcu_expedited"
     )
     (found,) = said(guest, (look, 0), settings=({"isolation": "1"},))
     assert found.splitlines()[0] == "isolated"
     assert found.splitlines()[1].split() == ["Cpus_allowed_list:", "1"]
     assert found.splitlines()[2] == "0", "the others have what is left"
-    (after,) = said(
-        guest, (shell("cat /sys/fs/cgroup/cpuset.cpus.effective; ls /sys/fs/cgroup | grep becalm || true"), 0)
-    )
+    assert found.splitlines()[3] == "0::/becalm-isolated", "programs begin there"
+    assert found.splitlines()[4] == "0", "nothing is hurried while they run"
+    left = "ls /sys/fs/cgroup | grep becalm-isolated || true; grep -s becalm-isolated /proc/[0-9]*/cgroup || true"
+    (after,) = said(guest, (shell(f"cat /sys/fs/cgroup/cpuset.cpus.effective; {left}"), 0))
     assert after.split() == ["0-1"]
 
 
