@@ -87,21 +87,22 @@ class Watch:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._moved = clock()
+        self.moved = clock()
+        """When the last run ended."""
         self._patience_s = math.inf
 
     def started(self, goal: StoppingRule) -> None:
         """Measuring begins."""
-        self._moved = self._clock()
+        self.moved = self._clock()
         self._patience_s = max(LONG_RUN_S, 60.0 if goal.budget_ns is None else goal.budget_ns / 1e9)
 
     def running(self) -> None:
         """A run has finished."""
-        self._moved = self._clock()
+        self.moved = self._clock()
 
     def hint(self) -> str:
         """What to do about a run that takes longer than the whole budget; empty as long as none does."""
-        waited = self._clock() - self._moved
+        waited = self._clock() - self.moved
         if waited <= self._patience_s:
             return ""
         return (
@@ -219,7 +220,8 @@ class Display(Warnings):
         planned = max(1, (state.planned or self._done) - state.runs)
         made = max(0, self._done - state.runs)
         done = min(1.0, made / planned)
-        left = (self._clock() - self._asked) * (planned - made) / made if made else math.nan
+        # While a machine restarts or is lost no run ends, and the rest takes no longer for that.
+        left = (self._watch.moved - self._asked) * (planned - made) / made if made else math.nan
         times = [spent(state.elapsed_ns)]
         times += [f"about {spent(left * 1e9)} left of this step"] if math.isfinite(left) and left >= 1 else []
         times += [f"{spent(state.left_ns)} of the budget"] if state.left_ns else []

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.live import Live
 
 from becalm.nouns.progress import SearchProgress
+from becalm.nouns.stopping_rule import StoppingRule
 from becalm.report.progress import Display, Lines
 
 LOOK = SearchProgress("look", "a first look at the machine as it is", 0, 0, 25, 1, {}, None, None)
@@ -61,3 +62,23 @@ def test_runs_that_nobody_planned_are_no_division_by_zero():
         display.searching(replace(RACE, planned=planned))
         display.running(25)
         assert "25 runs" in shown(display.draw())
+
+
+def test_the_time_that_is_left_does_not_grow_while_no_run_ends():
+    """A machine that restarts, or is lost, is waited for: what is left takes as long as before."""
+    now = [0.0]
+    shown = Console(file=io.StringIO(), width=100)
+    display = Display(Live(console=shown), clock=lambda: now[0])
+    display.started(1, ["p"], StoppingRule())
+    display.searching(replace(RACE, runs=0, planned=30))
+    now[0] = 20.0
+    display.running(10)
+
+    def left():
+        with shown.capture() as text:
+            shown.print(display.draw())
+        return text.get()
+
+    assert "about 40.0 s left of this step" in left()
+    now[0] = 300.0
+    assert "about 40.0 s left of this step" in left()

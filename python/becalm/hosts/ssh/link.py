@@ -64,6 +64,6 @@ class SshLink(ProcessLink):
             )
         return LostError(
             f"The connection to {host} was lost. The agent there ends the program that ran and puts every setting "
-            f"back: at once, or after {self._silence_s} s when only the network is gone; `becalm status --host {host}` "
-            "tells. All runs that had arrived are kept."
+            f"back: at once, or after {self._silence_s} s when only the network is gone; where the machine itself went "
+            f"down they ended with it. `becalm status --host {host}` tells. All runs that had arrived are kept."
         )
