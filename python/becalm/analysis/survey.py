@@ -46,9 +46,18 @@ NOISIER_LEAST = 1.2
 
 
 def conclude(
-    machines: Sequence[Machine], lost: Mapping[str, str], *, group: str, rate: float = 0.05, at_least: float = 0.01
+    machines: Sequence[Machine],
+    lost: Mapping[str, str],
+    *,
+    group: str,
+    rate: float = 0.05,
+    at_least: float = 0.01,
+    loops: int = 0,
+    interrupted: bool = False,
 ) -> SurveyResult:
     """Compare machines with their peers, at every piece of work that all of them did.
+
+    `loops`: that each was to give; one that gave fewer was interrupted. `interrupted`: one of the lost was.
 
     Each needs two loops of two runs at least. Raises ValueError otherwise, or for times that are not positive.
     """
@@ -77,9 +86,11 @@ def conclude(
         kinds=tuple(cell.kind_row() for cell in cells),
         studies={each.host: each.study for each in machines if each.study is not None},
         lost=dict(lost),
+        interrupted=interrupted,
         findings=(*_emulated(machines), *_busy(machines), *_few(cells), *_unlike(cells)),
     )
-    return replace(found, sentence=words.surveyed(found))
+    short = [each.host for each in machines if any(len(times) < loops for times in each.times_ns.values())]
+    return replace(found, sentence=words.surveyed(found, short))
 
 
 @dataclass(frozen=True, slots=True)

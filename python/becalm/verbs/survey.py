@@ -84,8 +84,8 @@ def survey(
         measured = on_hosts(named, one, session)
     found = [each.verdict for each in measured if isinstance(each.verdict, Machine)]
     lost = {each.host: each.lost for each in measured if each.lost}
-    result = conclude(found, lost, group=group, rate=options.rate, at_least=options.at_least)
-    return replace(result, interrupted=any(each.exit_code == Interrupted.exit_code for each in measured))
+    interrupted = any(each.exit_code == Interrupted.exit_code for each in measured)
+    return _together(found, lost, grouped, interrupted)
 
 
 def _older(given: SurveyKeywords) -> SurveyKeywords:
@@ -123,6 +123,7 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
     """
     found: list[Machine] = []
     lost: dict[str, str] = {}
+    interrupted = False
     for document in documents:
         history = History(len(document.study.workloads))
         history.extend(document.runs)
@@ -131,10 +132,24 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
             found.append(machine_of(document.study, history, kept, document.facts, document.number))
         except (MachineError, WorkloadError) as error:
             lost[document.study.host] = str(error)
+            interrupted |= isinstance(error, Interrupted)
     if not found:
         raise MachineError("None of these machines was measured long enough to say something.")
     options = SurveyOptions.from_json(documents[-1].study.options)
-    return conclude(found, lost, group=options.group, rate=options.rate, at_least=options.at_least)
+    return _together(found, lost, options, interrupted)
+
+
+def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions, interrupted: bool) -> SurveyResult:
+    """What machines say together. `interrupted`: one of the lost was."""
+    return conclude(
+        found,
+        lost,
+        group=options.group,
+        rate=options.rate,
+        at_least=options.at_least,
+        loops=options.loops,
+        interrupted=interrupted,
+    )
 
 
 def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, Any], number: int | None) -> Machine:

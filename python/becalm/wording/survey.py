@@ -8,6 +8,8 @@ from becalm.units import listed
 from becalm.wording.measurement import counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from becalm.nouns.survey import Outlier, SurveyResult
 
 
@@ -41,8 +43,8 @@ def few(kind: str, count: int, least: int) -> str:
     )
 
 
-def surveyed(found: SurveyResult) -> str:
-    """The whole in words, one line a statement."""
+def surveyed(found: SurveyResult, short: Sequence[str] = ()) -> str:
+    """The whole in words, one line a statement. `short`: machines that were interrupted after a part of their loops."""
     judged = {row.host for row in found.rows if row.slower_q is not None}
     lines = [each.sentence for each in found.named]
     share = percent(found.rate, 0.1)
@@ -54,6 +56,9 @@ def surveyed(found: SurveyResult) -> str:
         )
     if found.lost:
         lines.append(f"{counted(len(found.lost), 'machine')} returned no result: {listed(found.lost)}.")
+    if found.interrupted or short:
+        fewer = f"; {listed(short)} gave fewer loops than asked for" if short else ""
+        lines.append(f"Interrupted; the result rests on what was measured until then{fewer}.")
     if not judged:
         hosts = {row.host for row in found.rows}
         lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to flag an outlier.")

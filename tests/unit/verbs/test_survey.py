@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.unit.store.test_store import run
 
 from becalm import hosts
 from becalm.analysis.survey import UNKNOWN, conclude
 from becalm.cli.main import becalm
 from becalm.errors import Interrupted, UsageError, WorkloadError
+from becalm.nouns.study import Study
 from becalm.nouns.survey import Machine
+from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.verbs.records import show_together
 from becalm.verbs.survey import survey
@@ -101,6 +104,20 @@ def test_an_interrupted_survey_ends_as_one_and_not_as_if_a_machine_were_lost(sto
     assert set(found.lost) == {NAMES[1]}
     assert (found.interrupted, found.exit_code) == (True, 130)
     assert found.to_json()["interrupted"] is True
+    assert "Interrupted; the result rests on what was measured until then." in found.sentence
+
+
+def test_the_store_says_that_a_survey_was_interrupted(store):
+    """After a part of the loops of one machine, and before another had given enough of them."""
+    options = {"group": "g", "loops": 10, "runs_of_loop": 2}
+    for name, loops in zip(NAMES, (10, 7, 1), strict=False):
+        study = Study("survey", (Workload.of("spin 20ms"),), options=options, host=name)
+        with Store.open(store) as opened:
+            number = opened.begin(study, {})
+            opened.append(number, [run(seq, wall_ns=10**7 + seq, workload=0, round=seq) for seq in range(2 * loops)])
+    found = show_together("last")
+    assert (found.interrupted, found.exit_code, set(found.lost)) == (True, 130, {NAMES[2]})
+    assert f"until then; {NAMES[1]} gave fewer loops than asked for." in found.sentence
 
 
 @pytest.mark.parametrize(
