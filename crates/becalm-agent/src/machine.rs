@@ -76,7 +76,10 @@ impl Machine {
         }
         self.open(wanted)?;
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
-        hold.hasten(wanted);
+        let regroups = hold.hasten(wanted);
+        if regroups {
+            self.stand_up();
+        }
         let switched = self.switch_held(wanted);
         if let Some((hold, _)) = &mut self.hold {
             hold.calm();
@@ -85,10 +88,13 @@ impl Machine {
     }
 
     fn switch_held(&mut self, wanted: &Changes) -> Result<(), Failure> {
-        self.stand_up();
         self.join = None;
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
         let switched = hold.switch(wanted);
+        if switched.is_err() {
+            // Everything was put back.
+            self.stand_up();
+        }
         self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };
         for remark in switched.map_err(|error| failure(&error))? {
             if !self.remarks.contains(&remark) {

@@ -363,7 +363,7 @@ impl Hold {
     ///
     /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
-        self.hasten(&Changes::default());
+        let _ = self.hasten(&Changes::default());
         let outcomes = self.put_back_all(force);
         if let Ok(Some(found)) = journal::load(&self.tree) {
             // A journal that says too much does no harm: the next becalm finds all as it was.

@@ -5,6 +5,8 @@
 //! CPUs are asked by an interrupt instead, and it takes 0.1 ms. That would disturb programs, so it is on while groups are
 //! switched and never while something is measured.
 
+use std::collections::{HashMap, HashSet};
+
 use super::super::changes::Changes;
 use super::super::controller::EXPEDITED;
 use super::super::hold_error::HoldError;
@@ -20,21 +22,24 @@ fn is_group(place: &Place) -> bool {
 }
 
 impl Hold {
-    /// Have tasks move without waiting until `calm`, if groups differ between what is on and what is wanted. A kernel that
-    /// cannot, or does so anyway, is left as it is.
-    pub fn hasten(&mut self, wanted: &Changes) {
+    /// Whether a switch ends or makes groups; if so, have tasks move without waiting until `calm`. A kernel that cannot, or
+    /// does so anyway, is left as it is.
+    pub fn hasten(&mut self, wanted: &Changes) -> bool {
         let held = self.entries.iter().zip(&self.left).filter(|(_, left)| left.is_some());
-        let mut on: Vec<&Place> =
+        let on: HashSet<&Place> =
             held.map(|(entry, _)| &entry.place).filter(|place| is_group(place)).collect();
-        for change in wanted.writes.iter().filter(|change| is_group(&change.place)) {
-            match on.iter().position(|place| **place == change.place) {
-                Some(index) => drop(on.swap_remove(index)),
-                None => return self.hasten_for(change.knob),
-            }
+        let coming = wanted.writes.iter().filter(|change| is_group(&change.place));
+        let knobs: HashMap<&Place, &'static str> =
+            coming.map(|change| (&change.place, change.knob)).collect();
+        let stay = on.len() == knobs.len() && on.iter().all(|place| knobs.contains_key(place));
+        // All that is on is taken off when others are taken (`take_off`).
+        let anew = !on.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline);
+        if stay && !anew {
+            return false;
         }
-        if !on.is_empty() {
-            self.hasten_for("control groups");
-        }
+        let knob = knobs.into_values().next().unwrap_or("control groups");
+        self.hasten_for(knob);
+        true
     }
 
     fn hasten_for(&mut self, knob: &str) {
