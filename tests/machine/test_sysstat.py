@@ -60,7 +60,7 @@ def bracketed(command, begun):
 
     The end of the inner interval must come before the tool's last reading; on a machine too busy for that, again.
     """
-    for _ in range(5):
+    for _ in range(30):
         wide, narrow = Agent(), Agent()
         try:
             wide.ask("read", sources=SOURCES)

@@ -149,7 +149,7 @@ def test_options_beside_resume_are_refused(plan, given):
         (["--method", "bayes", "--sampler", "gauss"], "--sampler is one of tpe, gp|Invalid value for '--sampler'"),
     ],
 )
-def test_options_of_one_method_are_read_from_the_command_line(given, said):
+def test_options_of_one_method_are_read_from_the_command_line(store, given, said):
     ran = CliRunner().invoke(
         becalm,
         ["tune", "--minimize", "time", "--factor", "sched_latency_ns", "--host", "sim:scheduler", *given, "--", "p"],
