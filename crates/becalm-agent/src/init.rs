@@ -1,9 +1,9 @@
 //! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/how-to/guest.md).
 //!
 //! It makes the directory tree that programs expect, loads the kernel modules asked for, mounts a disk and switches swap
-//! on (`storage`), brings up the interfaces (`interface`), starts the agent proper on the second serial port and reaps whatever is orphaned; when the agent
-//! ends, the machine is switched off. The agent is its child and not process 1 itself, because an agent kills every
-//! orphan it is given (`exec::tree::sweep`), and its guard has to be nobody's child.
+//! on (`storage`), brings up the interfaces (`interface`), starts the agent proper on the second serial port and reaps
+//! whatever is orphaned; when the agent ends, the machine is switched off. The agent is its child and not process 1
+//! itself, because an agent kills every orphan it is given (`exec::tree::sweep`), and its guard has to be nobody's child.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File, OpenOptions};

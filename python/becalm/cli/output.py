@@ -125,8 +125,15 @@ class Output:
         """Shows how it goes, where that spoils nothing: no moving lines beside a program's own output (`live`)."""
         from becalm.report.progress import listener
 
-        lines = not (self.as_json or self.markdown)
-        with listener(quiet=self.quiet or quiet, live=live and not self.plain, lines=lines, plain=self.plain) as heard:
+        context = click.get_current_context(silent=True)
+        shown = listener(
+            quiet=self.quiet or quiet,
+            live=live and not self.plain,
+            lines=not (self.as_json or self.markdown),
+            plain=self.plain,
+            limits=context is not None and any(each.name == "timeout" for each in context.command.params),
+        )
+        with shown as heard:
             yield heard
 
     def show(self, found: Any, store: str | bool | None = None, **more: Any) -> None:

@@ -40,7 +40,7 @@ MOST_INTERVALS = 12
 
 @contextmanager
 def listener(
-    *, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False
+    *, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False, limits: bool = True
 ) -> Iterator[ProgressListener]:
     """The progress display for where standard error goes.
 
@@ -49,6 +49,7 @@ def listener(
         live: a display that redraws itself, if standard error is a terminal.
         lines: else a line every ten seconds.
         plain: ASCII only, without colours.
+        limits: whether `--timeout` is an option of what is done.
     """
     out = console(plain=plain, stderr=True)
     if not quiet and live and out.is_terminal:
@@ -60,9 +61,9 @@ def listener(
             redirect_stdout=False,
             redirect_stderr=False,
         ) as shown:
-            yield Display(shown)
+            yield Display(shown, limits=limits)
     elif not quiet and lines:
-        heard = Lines(out)
+        heard = Lines(out, limits=limits)
         try:
             yield heard
         finally:
@@ -83,10 +84,13 @@ class Warnings(PassOn):
 
 
 class Watch:
-    """Knows how long the present run has lasted and whether that is worth a hint. `clock` counts seconds."""
+    """Knows how long the present run has lasted and whether that is worth a hint.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    `clock` counts seconds; `limits`: `--timeout` is there to be named.
+    """
+
+    def __init__(self, clock: Callable[[], float], limits: bool) -> None:
+        self._clock, self._limits = clock, limits
         self.moved = clock()
         """When the last run ended."""
         self._patience_s = math.inf
@@ -107,18 +111,18 @@ class Watch:
             return ""
         return (
             f"A single run has taken {waited:.0f} s now, longer than the whole budget. Ctrl-C stops it and keeps what "
-            "is finished; --timeout limits such runs."
+            f"is finished{'; --timeout limits such runs' if self._limits else ''}."
         )
 
 
 class Lines(Warnings):
     """A line every ten seconds, for logs; and one when a run outlasts the budget."""
 
-    def __init__(self, out: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, out: Console, clock: Callable[[], float] = time.monotonic, *, limits: bool = True) -> None:
         super().__init__(out)
         self._clock = clock
         self._last = clock()
-        self._watch = Watch(clock)
+        self._watch = Watch(clock, limits)
         self._best: Mapping[str, object] = {}
         self._ended = threading.Event()
 
@@ -161,7 +165,7 @@ class Lines(Warnings):
 class Display(Warnings):
     """Lines at the bottom of a terminal."""
 
-    def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic, *, limits: bool = True) -> None:
         super().__init__(live.console)
         self._goal = StoppingRule()
         self._names: Sequence[str] = ()
@@ -169,7 +173,7 @@ class Display(Warnings):
         self._search: SearchProgress | None = None
         self._clock, self._asked = clock, 0.0
         self._done = 0
-        self._watch = Watch(clock)
+        self._watch = Watch(clock, limits)
         live.get_renderable = self.draw  # type: ignore[method-assign]
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:

@@ -1,14 +1,19 @@
 """What is shown while a study of settings runs: a line for each question in a log, a few lines on a terminal."""
 
+import contextlib
+import importlib
 import io
 from dataclasses import replace
 
+import click
 import pytest
 from rich.console import Console
 from rich.live import Live
 
+from becalm.cli.output import Output
 from becalm.nouns.progress import SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
+from becalm.report import progress
 from becalm.report.progress import Display, Lines
 
 LOOK = SearchProgress("look", "a first look at the machine as it is", 0, 0, 25, 1, {}, None, None)
@@ -82,3 +87,22 @@ def test_the_time_that_is_left_does_not_grow_while_no_run_ends():
     assert "about 40.0 s left of this step" in left()
     now[0] = 300.0
     assert "about 40.0 s left of this step" in left()
+
+
+@pytest.mark.parametrize("verb", ["run", "clock", "load"])
+def test_a_long_run_is_limited_by_an_option_that_the_command_has(verb):
+    """The hint names --timeout where there is one."""
+    command = importlib.import_module(f"becalm.cli.{verb}").__dict__[f"command_{verb}"]
+    has = any(each.name == "timeout" for each in command.params)
+    assert has == (verb == "run")
+    seen = []
+    with click.Context(command), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "listener", lambda **how: contextlib.nullcontext(seen.append(how)))
+        with Output.of({}).listener():
+            pass
+    assert seen[0]["limits"] == has
+    now = [0.0]
+    watch = progress.Watch(lambda: now[0], has)
+    watch.started(StoppingRule(budget_ns=10**9))
+    now[0] = 100.0
+    assert watch.hint().endswith("what is finished; --timeout limits such runs." if has else "what is finished.")

@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// A clock that only the number of reads moves: additions of 1 ns, multiplications of so many, and a millisecond of
-    /// other load at every so manieth read.
+    /// other load each time so many reads have passed.
     fn played(ratio: f64, disturbed: u64) -> Check {
         let (time, read) = (Cell::new(0.0), Cell::new(0_u64));
         let clock = || {
