@@ -78,16 +78,28 @@ def probe_factors(
 
 
 def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
-    """Candidates that the machine itself does not take, and what it says: each is put on once, for one short run."""
+    """Candidates that the machine itself does not take, and what it says.
+
+    All at once first, since a machine that takes them together takes each; else each is put on once, for one short run.
+    """
+    tried = [each for each in found.candidates if each.knob not in found.boot]
+    if len(tried) > 1 and _taken(opened, kernel, found, tried):
+        return {}
     refused: dict[str, str] = {}
-    for candidate in found.candidates:
-        if candidate.knob in found.boot:
-            continue
+    for candidate in tried:
         try:
             _put_on(opened, kernel, found, {candidate.knob, *candidate.requires})
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
+
+
+def _taken(opened: StudySession, kernel: Workload, found: Space, tried: Sequence[Candidate]) -> bool:
+    try:
+        _put_on(opened, kernel, found, {name for each in tried for name in (each.knob, *each.requires)})
+    except RefusedError:
+        return False
+    return True
 
 
 def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:

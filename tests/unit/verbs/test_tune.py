@@ -272,6 +272,27 @@ def test_settings_that_are_refused_are_a_finding_and_the_study_goes_on(trouble, 
         assert all(name not in trial.settings for trial in found.trials)
 
 
+@pytest.mark.parametrize("refused", [{}, {"swap": "off"}])
+def test_before_a_study_settings_are_put_on_together_and_singly_only_where_some_are_refused(
+    trouble, monkeypatch, refused
+):
+    from tests.unit.small_machine import Repeatable
+
+    trouble.refuses.update(refused)
+    put_on = []
+    define = Repeatable.define
+
+    def seen(self, workloads, settings, **how):
+        put_on.extend(len(each.values) for each in settings if each and each.values and workloads[0].kernel)
+        return define(self, workloads, settings, **how)
+
+    monkeypatch.setattr(Repeatable, "define", seen)
+    found = small()
+    assert {each.knob for each in found.excluded} >= set(refused)
+    assert put_on[0] == max(put_on)
+    assert (1 in put_on) == bool(refused)
+
+
 @pytest.mark.parametrize("method", ["race", "greedy", "anneal"])
 def test_settings_that_do_not_go_together_are_never_tried_together(trouble, store, method):
     trouble.pairs = (("governor", "turbo"), ("turbo", "swap"))
