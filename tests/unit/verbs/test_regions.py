@@ -125,7 +125,7 @@ def test_a_piece_that_is_damaged_in_the_store_is_left_out_and_said(file, store):
 def test_a_study_whose_options_are_damaged_is_said(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened, opened._writing() as db:
-        db.execute("""UPDATE study SET options = '{"t_diff": 7}'""")
+        db.execute("""UPDATE study SET options = '{"t_diff": 7}', checksum = NULL""")
     with pytest.raises(UsageError, match="options of this study of regions cannot be read"):
         becalm.show(number)
     with Store.open() as opened, opened._writing() as db:
