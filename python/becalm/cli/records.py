@@ -53,7 +53,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
 
 
 def _listing(found: Any) -> dict[str, Any]:
-    from becalm.wording.measurement import last_missing
+    from becalm.wording.measurement import damage
 
     return {
         "store": found.store,
@@ -67,7 +67,7 @@ def _listing(found: Any) -> dict[str, Any]:
                 "host": each.study.host,
                 "environment": each.environment,
                 "programs": [workload.name for workload in each.study.workloads],
-                "damaged": each.wrong or (last_missing(each) if each.missing else ""),
+                "damaged": damage(each),
             }
             for each in found.studies
         ],

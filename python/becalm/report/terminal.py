@@ -331,7 +331,7 @@ def listing(studies: Sequence[StoredStudy]) -> RenderableType:
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     for each in studies:
         what = (each.study.title,) if each.study.title else [workload.name for workload in each.study.workloads]
-        wrong = each.wrong or (measurement.last_missing(each) if each.missing else "")
+        wrong = measurement.damage(each)
         shown = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in what])
         table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
     return Fitted(table, (4,), (1,))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -83,8 +84,10 @@ def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
     All at once first, since a machine that takes them together takes each; else each is put on once, for one short run.
     """
     tried = [each for each in found.candidates if each.knob not in found.boot]
-    if len(tried) > 1 and _taken(opened, kernel, found, tried):
-        return {}
+    if len(tried) > 1:
+        with contextlib.suppress(RefusedError):
+            _put_on(opened, kernel, found, {name for each in tried for name in (each.knob, *each.requires)})
+            return {}
     refused: dict[str, str] = {}
     for candidate in tried:
         try:
@@ -92,14 +95,6 @@ def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
         except RefusedError as error:
             refused[candidate.knob] = str(error)
     return refused
-
-
-def _taken(opened: StudySession, kernel: Workload, found: Space, tried: Sequence[Candidate]) -> bool:
-    try:
-        _put_on(opened, kernel, found, {name for each in tried for name in (each.knob, *each.requires)})
-    except RefusedError:
-        return False
-    return True
 
 
 def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:

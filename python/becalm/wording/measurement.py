@@ -318,6 +318,11 @@ def missing_runs(study: StoredStudy) -> str:
     )
 
 
+def damage(study: StoredStudy) -> str:
+    """What of a study is damaged or missing, as a part of a sentence; empty for a whole one."""
+    return study.wrong or (last_missing(study) if study.missing else "")
+
+
 def last_missing(study: StoredStudy) -> str:
     """How many are missing, and whether they are the last ones: a part of a sentence."""
     count, of = study.missing_at_end or study.missing, study.rows + study.missing

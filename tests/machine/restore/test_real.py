@@ -11,6 +11,7 @@ import pytest
 from tests.machine.restore.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
 from tests.machine.restore.stepping import Stepped
 from tests.machine.restore.talk import Agent, end, guards, holders, wait_for
+from tests.machine.test_spawner import spawner
 
 from becalm.hosts.agent import agent_path
 
@@ -255,7 +256,7 @@ def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not
         pytest.skip("no CPUs can be isolated here")
     seen = tmp_path / "seen"
     with Agent() as agent:
-        (starter,) = spawners(agent.pid)
+        starter = spawner(agent)
         look = (
             f"cat /proc/self/cgroup /sys/kernel/rcu_expedited > {seen}-$0; cat /proc/{starter}/cgroup > {seen}-starter"
         )
@@ -277,12 +278,6 @@ def test_programs_begin_in_the_group_of_their_settings_and_their_commands_do_not
         agent.done("release")
         assert "becalm-isolated" not in Path(f"/proc/{starter}/cgroup").read_text()
     check(before)
-
-
-def spawners(agent):
-    """Processes that start programs for an agent."""
-    children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
-    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "becalm-spawner"]
 
 
 def sleepers():

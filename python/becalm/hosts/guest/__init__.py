@@ -2,8 +2,7 @@
 
 Nothing is installed in it: the initramfs holds the agent, the programs of the workloads with what they load, and the
 kernel modules asked for. So it is booted when it is first needed, with the programs that are defined then, and booted
-again when others are. It may have a `network`, a disk and
-swap (`storage`).
+again when others are. It may have a `network`, a disk and swap (`storage`).
 """
 
 from __future__ import annotations

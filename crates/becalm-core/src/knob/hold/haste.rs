@@ -16,6 +16,10 @@ use super::Hold;
 
 const ON: &str = "1";
 
+fn expedited() -> Place {
+    Place::File { path: EXPEDITED.to_owned() }
+}
+
 /// Whether this is a group that comes and goes with settings.
 fn is_group(place: &Place) -> bool {
     matches!(place, Place::Cpuset(_) | Place::Weighted(_))
@@ -43,11 +47,11 @@ impl Hold {
     }
 
     fn hasten_for(&mut self, knob: &str) {
-        let place = Place::File { path: EXPEDITED.to_owned() };
-        let Ok(now) = place.read(&self.tree) else { return };
         if self.hasty {
             return;
         }
+        let place = expedited();
+        let Ok(now) = place.read(&self.tree) else { return };
         let known = self.numbers.get(&place).copied();
         if now == ON {
             if known.is_some_and(|number| !self.entries[number].ours.is_empty()) {
@@ -81,7 +85,7 @@ impl Hold {
         if !std::mem::take(&mut self.hasty) {
             return;
         }
-        let place = Place::File { path: EXPEDITED.to_owned() };
+        let place = expedited();
         if let Some(number) = self.numbers.get(&place) {
             // Whether that was taken is seen, and told, when everything is put back.
             drop(place.write(&self.tree, &self.entries[*number].original));
@@ -91,8 +95,7 @@ impl Hold {
     /// Have the journal say that no value it may hold is ours: while it is calm, and settings stay on or somebody else has
     /// changed it.
     pub(super) fn disown_haste(&mut self) -> Result<(), HoldError> {
-        let place = Place::File { path: EXPEDITED.to_owned() };
-        let Some(number) = self.numbers.get(&place).copied() else { return Ok(()) };
+        let Some(number) = self.numbers.get(&expedited()).copied() else { return Ok(()) };
         self.entries[number].ours.clear();
         let entry = self.entries[number].clone();
         self.journaled(|journal| journal.places([(number, &entry)]))
