@@ -110,6 +110,18 @@ def test_on_until_reset(root):
     assert reset(root=str(root)) == Reset()
 
 
+def test_what_is_put_back_is_what_was_put_on(becalm, root):
+    """The kernel hurries while groups come and go (rcu_expedited): no place that stays changed, and none to count."""
+    hurry = "/sys/kernel/rcu_expedited"
+    on = becalm("apply", "--set", "isolation=last-core", root=root)
+    places = len(json.loads((becalm("status", "--json", root=root)).stdout)["places"])
+    assert hurry not in on.stdout
+    assert hurry not in becalm("status", "--json", root=root).stdout
+    off = becalm("reset", root=root)
+    assert f"{places} of {places} places had to be." in off.stdout
+    assert hurry not in off.stdout
+
+
 def test_what_is_set_already_is_no_change(root):
     done = apply(profile(swappiness=60), root=str(root), dry_run=True)
     assert [each.changes for each in done.changes] == [False]

@@ -51,6 +51,7 @@ impl Machine {
             if change.place.irq().is_some() {
                 if let Some(entry) = entries.iter().find(|entry| entry.place == change.place) {
                     step["from"] = entry.original.clone().into();
+                    step["changes"] = (!change.place.agree(&now, &entry.original)).into();
                 }
             }
         }
@@ -94,7 +95,7 @@ impl Machine {
                 "this_boot": found.begin.boot == journal::boot_id(&self.tree),
                 "kept": found.kept,
                 "damaged": found.damaged,
-                "places": found.entries.iter().map(place).collect::<Vec<_>>(),
+                "places": found.entries.iter().filter(|entry| entry.may_be_on()).map(place).collect::<Vec<_>>(),
             },
             "busy": busy,
             "note": note,

@@ -23,7 +23,7 @@ use super::journal::{self, Begin, Entry, Journal};
 use super::lock::{Lock, LockError};
 use super::member::wait_for_emptied;
 use super::place::{Place, LATENCY};
-use super::recover::{close, recover, Recovered};
+use super::recover::{close, of_settings, recover, Recovered};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::task::{GONE, RUNNING};
 use super::tree::Tree;
@@ -369,7 +369,7 @@ impl Hold {
             // A journal that says too much does no harm: the next becalm finds all as it was.
             drop(close(&self.tree, &found, &outcomes));
         }
-        (outcomes, self.lock)
+        (of_settings(&self.entries, outcomes), self.lock)
     }
 
     /// Leave the settings on: the journal says so, and a keeper holds what only an open file holds.

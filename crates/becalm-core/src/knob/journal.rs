@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::catalogue::owns;
 use super::checksum;
+use super::controller::EXPEDITED;
 use super::place::Place;
 use super::title;
 use super::tree::Tree;
@@ -107,6 +108,18 @@ impl Entry {
             newest: 0,
             doubtful: false,
         }
+    }
+
+    /// Whether this is a place of settings, or changes with them: not the kernel's haste while groups come and go, which
+    /// is over before anybody looks.
+    pub fn of_settings(&self) -> bool {
+        let haste = matches!(&self.place, Place::File { path } if path == EXPEDITED);
+        !haste && self.may_be_on()
+    }
+
+    /// Whether what the place holds may come from becalm: no value is ours of what was disowned.
+    pub fn may_be_on(&self) -> bool {
+        self.side_effect || !self.ours.is_empty()
     }
 
     /// Whether a value is the original or one of ours, and not somebody else's.

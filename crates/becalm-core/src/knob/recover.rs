@@ -2,8 +2,9 @@
 
 use std::io;
 
+use super::controller::EXPEDITED;
 use super::hold_error::HoldError;
-use super::journal::{self, Recorded};
+use super::journal::{self, Entry, Recorded};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
 
@@ -64,17 +65,31 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
     if !found.damaged.is_empty() {
         return Err(damaged(tree, who, now, &found.damaged, &places));
     }
-    let count = places.iter().filter(|place| place.fate == Fate::Restored).count();
-    let sentence = match (open.is_empty(), places.is_empty()) {
-        (true, true) => format!("{who} was ended before it had changed anything."),
-        (true, false) => {
-            format!("What {who} had left on was put back: {count} of {} places had to be.", places.len())
-        }
-        (false, _) if open.len() == 1 => format!("Of what {who} had left on, one place is not as it was."),
-        (false, _) => format!("Of what {who} had left on, {} places are not as they were.", open.len()),
-    };
     close(tree, found, &places)?;
-    Ok(Recovered { sentence, places })
+    let haste = |(entry, place): (&Entry, &Restored)| place.fate == Fate::Restored && !entry.of_settings();
+    let hasty = found.entries.iter().zip(&places).any(haste);
+    let places = of_settings(&found.entries, places);
+    let count = places.iter().filter(|place| place.fate == Fate::Restored).count();
+    let mut sentences = match (open.len(), places.len()) {
+        (0, 0) if hasty => Vec::new(),
+        (0, 0) => vec![format!("{who} was ended before it had changed anything.")],
+        (0, all) => vec![format!("What {who} had left on was put back: {count} of {all} places had to be.")],
+        (1, _) => vec![format!("Of what {who} had left on, one place is not as it was.")],
+        (open, _) => vec![format!("Of what {who} had left on, {open} places are not as they were.")],
+    };
+    if hasty {
+        sentences.push(format!(
+            "{who} was ended while it moved programs between groups: the kernel, which was in haste for that, is not any \
+             more ({EXPEDITED})."
+        ));
+    }
+    Ok(Recovered { sentence: sentences.join(" "), places })
+}
+
+/// What became of the places of settings, and of others that are not as they were.
+pub fn of_settings(entries: &[Entry], places: Vec<Restored>) -> Vec<Restored> {
+    let told = |(entry, place): &(&Entry, Restored)| entry.of_settings() || !place.settled();
+    entries.iter().zip(places).filter(told).map(|(_, place)| place).collect()
 }
 
 /// After restoring: remove the journal, or have in it only what is still to be put back.
@@ -113,5 +128,84 @@ fn damaged(tree: &Tree, who: &str, now: u64, lines: &[usize], places: &[Restored
             HoldError::Unsettled(sentences)
         }
         Err(error) => HoldError::System(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::super::journal::{Begin, Journal};
+    use super::super::place::Place;
+    use super::*;
+
+    const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+
+    /// A machine that was left with these values of ours, whichever it holds now: (path, original, ours, now).
+    fn left(name: &str, places: &[(&str, &str, &[&str], &str)]) -> (PathBuf, Tree) {
+        let root = std::env::temp_dir().join(format!("becalm-recover-{name}-{}", std::process::id()));
+        let tree = Tree::new(&root);
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        fs::create_dir_all(&root).unwrap();
+        let mut journal = Journal::create(&tree, &begin).unwrap();
+        for (index, (path, original, ours, now)) in places.iter().enumerate() {
+            let file = root.join(&path[1..]);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, now).unwrap();
+            let ours = ours.iter().map(|value| (*value).to_owned()).collect();
+            let place = Place::File { path: (*path).to_owned() };
+            let entry = Entry { ours, ..Entry::new("isolation", place, (*original).to_owned()) };
+            journal.places([(index, &entry)]).unwrap();
+        }
+        journal.settled().unwrap();
+        (root, tree)
+    }
+
+    /// What is said, of which places, and what the hurry holds afterwards.
+    fn cleared(
+        name: &str,
+        places: &[(&str, &str, &[&str], &str)],
+        force: bool,
+    ) -> (String, Vec<String>, String) {
+        let (root, tree) = left(name, places);
+        let done = clear(&tree, 0, force).unwrap();
+        let hurry = fs::read_to_string(root.join(&EXPEDITED[1..])).unwrap().trim().to_owned();
+        assert_eq!(journal::path(&tree).exists(), !unsettled(&done.places).is_empty());
+        fs::remove_dir_all(root).unwrap();
+        (done.sentence, done.places.into_iter().map(|place| place.place).collect(), hurry)
+    }
+
+    #[test]
+    fn haste_that_is_over_is_none_of_the_places_that_were_put_back() {
+        for (name, ours) in [("disowned", &[][..]), ("calm", &["1"][..])] {
+            let (said, places, _) =
+                cleared(name, &[(EXPEDITED, "0", ours, "0"), (SWAPPINESS, "60", &["10"], "10")], false);
+            assert_eq!(said, "What becalm had left on was put back: 1 of 1 places had to be.", "{name}");
+            assert_eq!(places, [SWAPPINESS]);
+        }
+    }
+
+    #[test]
+    fn haste_that_a_killed_one_left_is_ended_and_said() {
+        let hasty = (EXPEDITED, "0", &["1"][..], "1");
+        let (said, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
+        assert!(
+            said.starts_with("What becalm had left on was put back: 1 of 1 places had to be. becalm was"),
+            "{said}"
+        );
+        assert!(said.contains(EXPEDITED), "{said}");
+        assert_eq!((places, hurry.as_str()), (vec![SWAPPINESS.to_owned()], "0"));
+        let (said, places, hurry) = cleared("hasty-alone", &[hasty], false);
+        assert!(said.starts_with("becalm was ended while it moved programs between groups"), "{said}");
+        assert_eq!((places.len(), hurry.as_str()), (0, "0"));
+    }
+
+    #[test]
+    fn haste_of_somebody_else_is_told_and_left() {
+        let (said, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
+        assert_eq!(said, "Of what becalm had left on, one place is not as it was.");
+        assert_eq!((places, hurry.as_str()), (vec![EXPEDITED.to_owned()], "1"));
     }
 }
