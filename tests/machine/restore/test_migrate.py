@@ -217,7 +217,11 @@ def test_killed_at_any_moment_every_thread_has_its_own_again(program: Program, w
     bound = 0
     for cut in range(max(1, KILLS // len(WAYS))):
         child = start(program.pid)
-        time.sleep(length * moments.uniform(0.0, 1.2))
+        if cut % 2:
+            # At any moment, also while it begins; the others once all is moved, however slow the machine is.
+            time.sleep(length * moments.uniform(0.0, 1.2))
+        else:
+            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)})
         bound += set(program.masks().values()) == {(CPUS[0],)}
         WAYS[way](child)
         os.waitpid(child, 0)
@@ -226,4 +230,4 @@ def test_killed_at_any_moment_every_thread_has_its_own_again(program: Program, w
             subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
         assert program.masks() == before, cut
         assert not JOURNAL.exists()
-    assert KILLS < 100 or bound > 0, "it was moved at least once when it was killed"
+    assert bound > 0, "it was moved at least once when it was killed"
