@@ -1,5 +1,6 @@
 """What every store promises, over the table of stores: one more row is one more run of these tests."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -15,6 +16,8 @@ from becalm.nouns.workload import Workload
 from becalm.store import Store
 from becalm.store.location import TABLE
 from becalm.store.migrations import STEPS, current, migrate, version
+from becalm.store.schema import LOAD, TEXT
+from becalm.store.schema import SERIES as SERIES_TABLE
 
 MARKS = {"postgresql": pytest.mark.postgresql}
 """Kinds that need somebody else's program."""
@@ -271,6 +274,80 @@ def test_loads_are_read_back(store):
     assert (store.all_series(number), store.loads(other)) == ([SERIES], [])
 
 
+TABLES = {LOAD: ("load", '"first" = 5'), SERIES_TABLE: ("series", '"first" = 5'), TEXT: ("text", "seq = 4")}
+"""What a table holds, and which row of it is changed."""
+
+
+def changes(column):
+    """What a value is changed to: another number, another text, unknown, or something in place of unknown."""
+    yield f"coalesce(\"{column.name}\" || 'x', '')" if column.kind == "text" else f'coalesce("{column.name}" + 1, 0)'
+    if not column.always:
+        yield "NULL"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+def test_each_column_that_is_changed_is_seen_and_the_rest_is_read(store, table):
+    number, other = begin(store), begin(store)
+    texts = {3: ("wrong", "said"), 4: ("", "7")}
+    for each in (number, other):
+        store.append(each, [], texts)
+        store.append_loads(each, LOADS, [SERIES])
+    (what, row), whole = TABLES[table], {"load": LOADS, "series": [SERIES], "text": texts}
+    left = {**whole, what: {"load": LOADS[:1], "series": [], "text": {3: texts[3]}}[what]}
+
+    def read(study):
+        found = {"load": store.loads(study), "series": store.all_series(study), "text": store.texts(study)}
+        return found, store.damaged(study)
+
+    for column, value in ((each, value) for each in table.columns for value in changes(each)):
+        # What is raised takes back what was changed.
+        with contextlib.suppress(KeyError), store.together(), store._writing() as db:
+            if column.name == "study_id":
+                db.execute(f"DELETE FROM {table.name} WHERE study_id = {other}")
+            at = f"WHERE study_id = {number} AND {row}"
+            before = db.value(f'SELECT "{column.name}" FROM {table.name} {at}')
+            db.execute(f'UPDATE {table.name} SET "{column.name}" = {value} {at}')
+            changed = value != "NULL" or before is not None
+            assert read(number) == ((left, {what: (1, len(whole[what]))}) if changed else (whole, {})), column.name
+            assert (what in read(other)[1]) == (column.name == "study_id")
+            raise KeyError
+    assert read(number) == (whole, {})
+
+
+def test_rows_that_are_gone_are_counted(store):
+    number = begin(store)
+    store.append(number, [], {3: ("wrong", "said"), 4: ("", "7")})
+    store.append_loads(number, LOADS, [SERIES])
+    with store._writing() as db:
+        db.execute('DELETE FROM run_load WHERE "first" = 5')
+        db.execute("DELETE FROM run_text WHERE seq = 3")
+        db.execute("DELETE FROM run_series")
+    assert (store.loads(number), store.all_series(number), store.texts(number)) == (LOADS[:1], [], {4: ("", "7")})
+    assert store.damaged(number) == {"load": (1, 2), "series": (1, 1), "text": (1, 2)}
+
+
+def test_loads_and_texts_of_older_versions_are_taken_as_they_are(store):
+    number = begin(store)
+    store.append(number, [], {3: ("wrong", "said"), 4: ("", "7")})
+    store.append_loads(number, LOADS, [SERIES])
+    with store._writing() as db:
+        for table in ("run_load", "run_series", "run_text"):
+            db.execute(f"UPDATE {table} SET checksum = NULL")
+        db.execute('UPDATE run_load SET busy_ns = 8 WHERE "first" = 0')
+    assert (store.loads(number), store.all_series(number), store.texts(number)) == ([], [], {}), "new ones have one"
+    with store._writing() as db:
+        db.execute("DELETE FROM study_count")
+    assert store.loads(number) == [LOADS[0]._replace(busy_ns=8), LOADS[1]]
+    assert (store.all_series(number), len(store.texts(number))) == ([SERIES], 2)
+    assert store.damaged(number) == {}
+    store.append_loads(number, [LOADS[1]._replace(first=6, last=6)])
+    assert len(store.loads(number)) == 3
+    with store._writing() as db:
+        db.execute('UPDATE run_load SET last = 7 WHERE "first" = 6')
+    assert len(store.loads(number)) == 2
+    assert store.damaged(number) == {"load": (1, 3)}
+
+
 def test_a_record_is_stored_once_and_a_failure_changes_nothing(store):
     number = begin(store)
     store.append_loads(number, LOADS[:1])
@@ -286,6 +363,9 @@ OLDER = (
     "ALTER TABLE study DROP COLUMN checksum",
     "ALTER TABLE study_settings DROP COLUMN checksum",
     "ALTER TABLE verdict DROP COLUMN checksum",
+    "ALTER TABLE run_load DROP COLUMN checksum",
+    "ALTER TABLE run_series DROP COLUMN checksum",
+    "ALTER TABLE run_text DROP COLUMN checksum",
     "UPDATE meta SET value = '4' WHERE name = 'schema_version'",
 )
 """What makes a store of version 4 of a new one."""
@@ -298,7 +378,7 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
         for statement in OLDER:
             db.execute(statement)
         migrate(db, store.shown)
-        assert version(db) == current() == 9
+        assert version(db) == current() == 10
     assert list(store.runs(number)) == before != []
     store.append(number, [run(len(before))])
     found = store.study(number)

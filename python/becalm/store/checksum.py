@@ -6,7 +6,7 @@ MurmurHash3 (Appleby 2011): a single changed value always changes the sum, whose
 
 A text counts as the CRC-32 of its UTF-8 (`of_text`).
 
-Public: checksums, fits, of_text.
+Public: checksums, fits, of_text, as_text.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ def checksums(rows: Iterable[Row]) -> list[int]:
 def of_text(text: str) -> int:
     """What stands for a text in the row of its checksum."""
     return zlib.crc32(text.encode())
+
+
+def as_text(value: object) -> str:
+    """A text as becalm stores it. Raises TypeError, or ValueError for a byte that is no UTF-8, for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"not a text: {type(value).__name__}")
+    value.encode()
+    return value
 
 
 def fits(rows: Sequence[Row], stored: Sequence[int | None], *, all_checked: bool = False) -> list[bool]:

@@ -1,44 +1,64 @@
 """How many rows of each kind a study has: what is lost at the end of a table leaves no gap there.
 
 The row is changed in the transaction that adds what it counts, so that a study that was ended at any moment has a true
-one. A study of an older becalm has none.
+one. A study of an older becalm has none, or one without the later kinds. Every counted row has a checksum: one that has
+none is damaged.
 
-Public: Counts, COLUMNS, begin, add, of, counts.
+Public: Counts, COLUMNS, Told, begin, add, of, counts, tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from becalm.store.checksum import of_text
 from becalm.store.database import Connection
 from becalm.values import dataclass
 
-COLUMNS = ("runs", "settings", "noticed")
-"""In the order of the checksum."""
+COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions")
+"""In the order of the checksum. One more is one at the end, which is NULL in the rows of older versions."""
+
+Told = Callable[[int, int], None]
+"""Told, as rows are read, how many of a study are damaged or missing till now, and how many there are with these."""
+
+_FIRST = 3
+"""So many were counted from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a study in `run`, `study_settings` and `study_noticed`."""
+    """Rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`, `region_part`.
 
-    runs: int = 0
-    settings: int = 0
-    noticed: int = 0
+    `regions`: how many regions are in the last ones. None: they were not counted yet when the study began.
+    """
+
+    runs: int
+    settings: int
+    noticed: int
+    loads: int | None = None
+    series: int | None = None
+    texts: int | None = None
+    pieces: int | None = None
+    regions: int | None = None
 
 
 def begin(db: Connection, number: int) -> None:
     """Count the rows of a study that has none yet."""
-    db.insert("study_count", study_id=number, **dict.fromkeys(COLUMNS, 0), checksum=_checksum(number, (0, 0, 0)))
+    nothing = dict.fromkeys(COLUMNS, 0)
+    db.insert("study_count", study_id=number, **nothing, checksum=_checksum(number, list(nothing.values())))
 
 
-def add(db: Connection, number: int, *, runs: int = 0, settings: int = 0, noticed: int = 0) -> None:
-    """Count rows that are added to a study. Where the former count is unknown or damaged, so is the new one."""
+def add(db: Connection, number: int, **more: int) -> None:
+    """Count rows of these COLUMNS that are added to a study.
+
+    Where the former count is unknown or damaged, so is the new one.
+    """
     former = of(db, number)
-    if former is None:
+    if former is None or not any(more.values()):
         return
-    now = (former.runs + runs, former.settings + settings, former.noticed + noticed)
+    before = [(name, getattr(former, name)) for name in COLUMNS]
+    now = [None if count is None else count + more.get(name, 0) for name, count in before]
     db.execute(
         f"UPDATE study_count SET {', '.join(f'{name} = :{name}' for name in COLUMNS)}, checksum = :checksum "
         "WHERE study_id = :number",
@@ -58,10 +78,18 @@ def of(db: Connection, number: int) -> Counts | None:
 def counts(number: int, row: Sequence[Any]) -> Counts | None:
     """The counts of a study of a row (`COLUMNS`, checksum); None where there is none, or it is damaged."""
     *found, checksum = row
-    if not all(type(each) is int for each in found) or _checksum(number, found) != checksum:
+    known = all(type(each) in (int, type(None)) for each in found) and None not in found[:_FIRST]
+    if not known or _checksum(number, found) != checksum:
         return None
     return Counts(*found)
 
 
-def _checksum(number: int, found: Sequence[int]) -> int:
-    return of_text(" ".join(map(str, (number, *found))))
+def tell(lost: Told, whole: int, rows: int, counted: int | None) -> None:
+    """Say how many of a study's rows are not `whole` or, where it is known how many there were, not there."""
+    lost(max(rows, counted or 0) - whole, max(rows, counted or 0))
+
+
+def _checksum(number: int, found: Sequence[int | None]) -> int:
+    """What is unknown of an older version adds nothing."""
+    counted = max(_FIRST, *(place for place, each in enumerate(found, 1) if each is not None), 0)
+    return of_text(" ".join(map(str, (number, *found[:counted]))))

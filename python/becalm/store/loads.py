@@ -1,40 +1,83 @@
-"""The tables of loads and series: what else the machine did around the runs of a study."""
+"""The tables of loads and series: what else the machine did around the runs of a study.
+
+Each row is stored with its checksum, and read only where that fits. That of a load is of the names and values of the
+columns that are known: one more column, which a newer becalm has, leaves it as it is.
+
+Public: insert, loads, own_seqs, series, all_series.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
 
-from becalm.errors import StoreError
-from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.load.record import LOAD_COLUMNS, Load, Series, load_of
+from becalm.nouns.tables import load_columns
+from becalm.store import counts
+from becalm.store.checksum import of_text
 from becalm.store.database import Connection
-from becalm.store.migrations import lacking
 
 _CHUNK = 5_000
+_STARTED = LOAD_COLUMNS.index("started_ns")
+_REAL = tuple(place for place, each in enumerate(load_columns()) if each.form == "real")
 
 
 def insert(db: Connection, number: int, created_ns: int, loads: Sequence[Load], series: Sequence[Series]) -> None:
-    """Add records of a study that began at `created_ns`."""
+    """Add records of a study that began at `created_ns`, each with its checksum."""
     if loads:
-        rows = [(number, *load._replace(started_ns=load.started_ns - created_ns)) for load in loads]
-        db.insert_rows("run_load", ("study_id", *LOAD_COLUMNS), rows)
+        check = _Checksums(number, LOAD_COLUMNS)
+        rows = []
+        for load in loads:
+            row: list[Any] = list(load)
+            row[_STARTED] -= created_ns
+            for place in _REAL:
+                if row[place] is not None:
+                    # As a database gives it back: no integer, and no zero with a sign.
+                    row[place] = float(row[place]) + 0.0
+            rows.append((number, *row, check.of(row)))
+        db.insert_rows("run_load", ("study_id", *LOAD_COLUMNS, "checksum"), rows)
     for each in series:
         text = json.dumps(each.to_json(), separators=(",", ":"), allow_nan=False)
-        db.insert("run_series", study_id=number, first=each.first, last=each.last, series=text)
+        checksum = _of_series(number, each.first, each.last, text)
+        db.insert("run_series", study_id=number, first=each.first, last=each.last, series=text, checksum=checksum)
+    counts.add(db, number, loads=len(loads), series=len(series))
 
 
-def loads(db: Connection, number: int, created_ns: int, firsts: Sequence[int] | None = None) -> Iterator[Load]:
-    """The loads of a study in the order of their runs; with `firsts`, those that begin with one of these."""
+def loads(
+    db: Connection,
+    number: int,
+    created_ns: int,
+    firsts: Sequence[int] | None = None,
+    lost: counts.Told = lambda damaged, of: None,
+) -> Iterator[Load]:
+    """The loads of a study in the order of their runs; with `firsts`, those that begin with one of these.
+
+    One that is not as it was stored is left out; `lost` is told of all of these in the end.
+    """
     if firsts is not None and not len(firsts):
         return
-    later = lacking(db)
-    columns = ", ".join("NULL" if name in later else f'"{name}"' for name in LOAD_COLUMNS)
+    # A newer becalm may have added columns, and an older one lacks some.
+    there = [name for name in db.columns("run_load") if name not in ("study_id", "checksum")]
+    check, known = _Checksums(number, there), counts.of(db, number)
+    counted = None if known is None else known.loads
+    taken = _taken(there)
     chosen = "" if firsts is None else f" AND first IN ({', '.join(str(int(first)) for first in firsts)})"
+    columns = ", ".join(f'"{name}"' for name in (*there, "checksum"))
     query = f"SELECT {columns} FROM run_load WHERE study_id = :number{chosen} ORDER BY first"
-    for rows in db.parts(query, _CHUNK, number=number):
-        for row in rows:
-            found = Load._make(row)
-            yield found._replace(started_ns=found.started_ns + created_ns)
+    rows = whole = 0
+    for part in db.parts(query, _CHUNK, number=number):
+        rows += len(part)
+        for row in part:
+            if row[-1] is not None or counted is not None:
+                found = Load._make(taken(row)) if check.of(row[:-1]) == row[-1] else None
+            else:
+                found = _unchecked(there, row[:-1])
+            if found is not None:
+                whole += 1
+                yield found._replace(started_ns=found.started_ns + created_ns)
+    counts.tell(lost, whole, rows, counted)
 
 
 def own_seqs(db: Connection, number: int) -> Iterator[int]:
@@ -45,22 +88,64 @@ def own_seqs(db: Connection, number: int) -> Iterator[int]:
 
 
 def series(db: Connection, number: int, seq: int) -> Series | None:
-    """The series that holds a run; None when there is none."""
-    query = "SELECT series FROM run_series WHERE study_id = :number AND first <= :seq AND last >= :seq LIMIT 1"
-    text = db.value(query, number=number, seq=seq)
-    return None if text is None else _series(number, text)
+    """The series that holds a run; None when there is none, or it is not as it was stored."""
+    return next((each for each in all_series(db, number) if each.first <= seq <= each.last), None)
 
 
-def all_series(db: Connection, number: int) -> Iterator[Series]:
-    """The series of a study in the order of their runs."""
-    for (text,) in db.execute("SELECT series FROM run_series WHERE study_id = :number ORDER BY first", number=number):
-        yield _series(number, text)
+def all_series(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Series]:
+    """The series of a study in the order of their runs, as in `loads`."""
+    known = counts.of(db, number)
+    counted = None if known is None else known.series
+    rows = whole = 0
+    query = 'SELECT "first", "last", series, checksum FROM run_series WHERE study_id = :number ORDER BY "first"'
+    for *row, checksum in db.execute(query, number=number):
+        rows += 1
+        found = _series(number, row, checksum, checked=counted is not None)
+        if found is not None:
+            whole += 1
+            yield found
+    counts.tell(lost, whole, rows, counted)
 
 
-def _series(number: int, text: str) -> Series:
+class _Checksums:
+    """Of loads of a study, whose values are those of these columns: 0 to 2^31 - 1, in four bytes of SQLite."""
+
+    def __init__(self, number: int, columns: Sequence[str]) -> None:
+        self._number = number
+        self._names = sorted(columns)
+        self._values = itemgetter(*(columns.index(name) for name in self._names))
+
+    def of(self, row: Sequence[Any]) -> int:
+        """That of one row."""
+        values = zip(self._names, self._values(row), strict=True)
+        return (
+            of_text(f"{self._number} " + " ".join([f"{name}={value!r}" for name, value in values if value is not None]))
+            >> 1
+        )
+
+
+def _taken(there: Sequence[str]) -> Any:
+    """What makes the values of a Load of those of a row, which has these columns and one more."""
+    places = [there.index(name) if name in there else -1 for name in LOAD_COLUMNS]
+    return itemgetter(*places) if -1 not in places else lambda row: [None if at < 0 else row[at] for at in places]
+
+
+def _unchecked(columns: Sequence[str], row: Sequence[Any]) -> Load | None:
+    """A load that an older becalm stored; None where it cannot be one."""
     try:
-        return Series.from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(
-            f"A series of the load of study {number} is damaged ({error}). Its runs and their loads can be read."
-        ) from error
+        return load_of(columns, row)
+    except (KeyError, ValueError):
+        return None
+
+
+def _series(number: int, row: Sequence[Any], checksum: int | None, *, checked: bool) -> Series | None:
+    try:
+        if (checksum is not None or checked) and _of_series(number, *row) != checksum:
+            return None
+        return Series.from_json(json.loads(row[2]))
+    except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
+        return None
+
+
+def _of_series(number: int, first: int, last: int, text: str) -> int:
+    return of_text(f"{number} {first} {last} {text}")

@@ -96,6 +96,15 @@ def _checked_descriptions(db: Connection) -> None:
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT")
 
 
+def _checked_records(db: Connection) -> None:
+    """From 9 to 10: loads, series, texts and regions have checksums and are counted; those that are there are not."""
+    db.execute("ALTER TABLE run_load ADD COLUMN checksum INTEGER")
+    for table in ("run_series", "run_text", "region_part"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT")
+    for column in ("loads", "series", "texts", "pieces", "regions"):
+        db.execute(f"ALTER TABLE study_count ADD COLUMN {column} BIGINT")
+
+
 STEPS: Sequence[Step] = (
     _loads,
     _checksums,
@@ -105,6 +114,7 @@ STEPS: Sequence[Step] = (
     _checked_verdicts,
     _counts,
     _checked_descriptions,
+    _checked_records,
 )
 
 _LOCK = 0x6265_6361_6C6D

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from becalm.store import counts
 from becalm.store.database import Connection
 
 _CHUNK = 16
@@ -11,25 +14,47 @@ _CHUNK = 16
 
 
 def count(db: Connection, number: int) -> int:
-    """How many pieces a study's file has; 0 where it has none."""
-    return int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
+    """How many pieces a study's file has, with those that are lost; 0 where it has none."""
+    known = counts.of(db, number)
+    there = int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
+    return max(there, 0 if known is None else known.pieces or 0)
 
 
 def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> None:
     """Add the pieces of a study's file in order: how many regions are in each, and its bytes."""
-    columns = ("study_id", "position", "records", "data")
-    rows: list[tuple[int, int, int, bytes]] = []
+    columns = ("study_id", "position", "records", "data", "checksum")
+    rows: list[tuple[int, int, int, bytes, int]] = []
+    pieces = regions = 0
     for position, (records, data) in enumerate(parts, count(db, number)):
-        rows.append((number, position, records, data))
+        rows.append((number, position, records, data, _checksum(number, position, records, data)))
+        pieces, regions = pieces + 1, regions + records
         if len(rows) == _CHUNK:
             db.insert_rows("region_part", columns, rows)
             rows = []
     if rows:
         db.insert_rows("region_part", columns, rows)
+    counts.add(db, number, pieces=pieces, regions=regions)
 
 
 def parts(db: Connection, number: int) -> Iterator[bytes]:
-    """The pieces of a study's file in order."""
-    query = "SELECT data FROM region_part WHERE study_id = :number ORDER BY position"
+    """The pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
+    known, read = counts.of(db, number), 0
+    counted = None if known is None else known.pieces
+    query = "SELECT position, records, data, checksum FROM region_part WHERE study_id = :number ORDER BY position"
     for rows in db.parts(query, _CHUNK, number=number):
-        yield from (bytes(data) for (data,) in rows)
+        for *row, checksum in rows:
+            yield _piece(number, row, checksum, counted is not None)
+        read += len(rows)
+    yield from [b""] * ((counted or 0) - read)
+
+
+def _piece(number: int, row: list[Any], checksum: int | None, checked: bool) -> bytes:
+    data = row[2]
+    if not isinstance(data, bytes | memoryview):
+        return b""
+    whole = _checksum(number, *row) == checksum if checked or checksum is not None else True
+    return bytes(data) if whole else b""
+
+
+def _checksum(number: int, position: int, records: int, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(f"{number} {position} {records}".encode()))

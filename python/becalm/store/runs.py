@@ -1,14 +1,15 @@
-"""The tables of runs and of what they said. Each run is stored with its checksum, and read only where that fits.
+"""The tables of runs and of what they said. Each row is stored with its checksum, and read only where that fits.
 
 Public: insert, insert_texts, runs, good_columns, good_metrics, averages, missing, texts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from becalm.nouns.run import COLUMNS, Averages, Run
 from becalm.store import counts
-from becalm.store.checksum import checksums, fits, of_text
+from becalm.store.checksum import as_text, checksums, fits, of_text
 from becalm.store.database import Connection
 from becalm.store.schema import OUTCOMES
 
@@ -50,16 +51,18 @@ def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) ->
 def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]]) -> None:
     """Add what some runs said, by `seq`: standard error, standard output."""
     for seq, (stderr, stdout) in said.items():
-        db.insert("run_text", study_id=number, seq=seq, stderr=clean(stderr), stdout=clean(stdout))
+        error, output = clean(stderr), clean(stdout)
+        checksum = _of_texts(number, seq, error, output)
+        db.insert("run_text", study_id=number, seq=seq, stderr=error, stdout=output, checksum=checksum)
 
 
-def runs(db: Connection, number: int, created_ns: int, lost: Callable[[int], None]) -> Iterator[Run]:
+def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Iterator[Run]:
     """The runs of a study in the order they were made, a few thousand in memory at a time.
 
-    One whose checksum does not fit is left out; `lost` is told of how many, once for each chunk. Runs are numbered
+    One whose checksum does not fit is left out; `lost` is told once for each chunk. Runs are numbered
     without a gap: one tells of those that a damaged page no longer holds. All of a study that is counted have one.
     """
-    read = damaged = told = following = 0
+    read = damaged = following = 0
     counted = counts.of(db, number) is not None
     query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
@@ -70,8 +73,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: Callable[[int], Non
         following = next((row[_SEQ] + 1 for row in reversed(kept) if row[-1] is not None), following)
         # What is damaged leaves a gap, too, unless nothing whole comes after it.
         missing = max(damaged, following - read)
-        lost(missing - told)
-        told = missing
+        lost(missing, read + missing)
         for row in kept:
             values = list(row[1:-1])
             values[_STARTED] += created_ns
@@ -120,10 +122,23 @@ def missing(db: Connection, number: int, seqs: Iterable[int]) -> set[int]:
     return wanted - {seq for (seq,) in db.execute(query, number=number, first=min(wanted, default=0))}
 
 
-def texts(db: Connection, number: int) -> dict[int, tuple[str, str]]:
-    """What runs said: standard error and standard output by `seq`."""
-    found = db.execute("SELECT seq, stderr, stdout FROM run_text WHERE study_id = :number", number=number)
-    return {seq: (stderr, stdout) for seq, stderr, stdout in found}
+def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str, str]]:
+    """What runs said: standard error and standard output by `seq`; without those that are damaged."""
+    query = "SELECT seq, stderr, stdout, checksum FROM run_text WHERE study_id = :number"
+    rows = db.execute(query, number=number).fetchall()
+    known = counts.of(db, number)
+    counted = None if known is None else known.texts
+    found: dict[int, tuple[str, str]] = {}
+    for seq, stderr, stdout, checksum in rows:
+        with contextlib.suppress(TypeError, ValueError):
+            if (checksum is None and counted is None) or _of_texts(number, seq, stderr, stdout) == checksum:
+                found[seq] = (as_text(stderr), as_text(stdout))
+    counts.tell(lost, len(found), len(rows), counted)
+    return found
+
+
+def _of_texts(number: int, seq: int, stderr: str, stdout: str) -> int:
+    return of_text(f"{number} {seq} {len(stderr)} {stderr}{stdout}")
 
 
 def clean(text: str) -> str:

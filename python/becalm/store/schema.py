@@ -112,11 +112,13 @@ COUNT = Table(
         Column("runs", "wide"),
         Column("settings", "integer"),
         Column("noticed", "integer"),
+        *(Column(name, "wide", always=False) for name in ("loads", "series", "texts", "pieces", "regions")),
         Column("checksum", "wide"),
     ),
     key=("study_id",),
 )
-"""How many rows a study has in other tables (`becalm.store.counts`); studies of older versions have no row."""
+"""How many rows a study has in other tables (`becalm.store.counts`); studies of older versions have no row, or one
+without the later columns."""
 
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
@@ -136,7 +138,7 @@ study's number and the columns as they are stored here (`becalm.store.checksum`)
 
 TEXT = Table(
     "run_text",
-    (_OF_STUDY, Column("seq", "wide"), Column("stderr", "text"), Column("stdout", "text")),
+    (_OF_STUDY, Column("seq", "wide"), Column("stderr", "text"), Column("stdout", "text"), _CHECKSUM),
     key=("study_id", "seq"),
 )
 
@@ -144,27 +146,32 @@ _FORMS = {"integer": "wide", "real": "real", "word": "text"}
 
 LOAD = Table(
     "run_load",
-    (_OF_STUDY, *(Column(each.name, _FORMS[each.form], each.always) for each in load_columns())),
+    (
+        _OF_STUDY,
+        *(Column(each.name, _FORMS[each.form], each.always) for each in load_columns()),
+        Column("checksum", "integer", always=False),
+    ),
     key=("study_id", "first"),
     packed=True,
 )
 """`started_ns` is relative to the study's `created_ns`. A database that is older than a column lacks it until it is
-opened (`migrations.extend`)."""
+opened (`migrations.extend`). `checksum` is of the study's number, and the names and values of the columns that are
+known (`becalm.store.loads`), NULL in records of older versions."""
 
 SERIES = Table(
     "run_series",
-    (_OF_STUDY, Column("first", "wide"), Column("last", "wide"), Column("series", "text")),
+    (_OF_STUDY, Column("first", "wide"), Column("last", "wide"), Column("series", "text"), _CHECKSUM),
     key=("study_id", "first"),
 )
 """`series` is the JSON of a Series."""
 
 REGION_PART = Table(
     "region_part",
-    (_OF_STUDY, Column("position", "integer"), Column("records", "wide"), Column("data", "bytes")),
+    (_OF_STUDY, Column("position", "integer"), Column("records", "wide"), Column("data", "bytes"), _CHECKSUM),
     key=("study_id", "position"),
 )
-"""A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum. `records`: how
-many regions are in one, before the data so that counting them does not read these."""
+"""A file of regions in its pieces, as they were (docs/reference/regions.md): each has its own checksum, and the row
+has one. `records`: how many regions are in one, before the data so that counting them does not read these."""
 
 VERDICT = Table(
     "verdict",

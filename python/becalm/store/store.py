@@ -39,8 +39,7 @@ class Store:
         self.location = location
         self._together: Connection | None = None
         self._created: dict[int, int] = {}
-        self.damaged: dict[int, int] = {}
-        """Runs of studies that `runs` has left out, since their checksums do not fit."""
+        self._damaged: dict[int, dict[str, tuple[int, int]]] = {}
 
     @classmethod
     def open(cls, given: str | None = None) -> Store:
@@ -111,8 +110,8 @@ class Store:
         with self._writing() as db:
             if rows:
                 runs.insert(db, number, self._created_ns(db, number), rows)
-                counts.add(db, number, runs=len(rows))
             runs.insert_texts(db, number, texts or {})
+            counts.add(db, number, runs=len(rows), texts=len(texts or {}))
 
     def append_loads(self, number: int, loads: Sequence[Load], series: Sequence[Series] = ()) -> None:
         """Add what else the machine did around runs of a study; all of it or, when StoreError is raised, nothing."""
@@ -222,13 +221,24 @@ class Store:
 
         A run whose checksum does not fit is left out; `damaged` has how many.
         """
-
-        def lost(count: int) -> None:
-            self.damaged[number] += count
-
         with self._reading() as db:
-            self.damaged[number] = 0
-            yield from runs.runs(db, number, self._created_ns(db, number), lost)
+            yield from runs.runs(db, number, self._created_ns(db, number), self._lost(number, "run"))
+
+    def damaged(self, number: int) -> dict[str, tuple[int, int]]:
+        """What was left out of what has been read of a study, since it is not as it was stored, or not there any more.
+
+        Of "run", "load", "series" and "text": how many, of how many in all. Nothing of what is whole.
+        """
+        return {what: (lost, of) for what, (lost, of) in self._damaged.get(number, {}).items() if lost}
+
+    def _lost(self, number: int, what: str) -> counts.Told:
+        known = self._damaged.setdefault(number, {})
+        known[what] = 0, 0
+
+        def lost(damaged: int, of: int) -> None:
+            known[what] = damaged, of
+
+        return lost
 
     def columns(self, number: int, names: Sequence[str], program: int) -> dict[str, npt.NDArray[np.float64]]:
         """Columns of one program's counted good runs in order, as floats; NaN where unknown.
@@ -250,9 +260,9 @@ class Store:
             return runs.averages(db, number, program)
 
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
-        """What runs said: standard error and standard output by `seq`."""
+        """What runs said: standard error and standard output by `seq`. `damaged` has how many are left out."""
         with self._reading() as db:
-            return runs.texts(db, number)
+            return runs.texts(db, number, self._lost(number, "text"))
 
     def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
         """Which of these runs the store does not have; empty when it has no such study."""
@@ -262,9 +272,13 @@ class Store:
     # --- what else the machine did, and timed regions -----------------------------------------------------------------
 
     def loads(self, number: int) -> list[Load]:
-        """What else the machine did around the runs of a study, in their order; empty when nothing was recorded."""
+        """What else the machine did around the runs of a study, in their order; empty when nothing was recorded.
+
+        `damaged` has how many are left out.
+        """
         with self._reading() as db:
-            return list(recorded.loads(db, number, self._created_ns(db, number)))
+            lost = self._lost(number, "load")
+            return list(recorded.loads(db, number, self._created_ns(db, number), lost=lost))
 
     def own_loads(self, number: int) -> OwnLoads:
         """Records of load that cover one run alone."""
@@ -283,9 +297,9 @@ class Store:
             return recorded.series(db, number, seq)
 
     def all_series(self, number: int) -> list[Series]:
-        """All loads over time of a study, in the order of their runs."""
+        """All loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
         with self._reading() as db:
-            return list(recorded.all_series(db, number))
+            return list(recorded.all_series(db, number, self._lost(number, "series")))
 
     def regions(self, number: int) -> Iterator[bytes]:
         """The pieces of a study's file of timed regions in order, a few in memory at a time."""

@@ -20,7 +20,7 @@ from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.store import counts
-from becalm.store.checksum import of_text
+from becalm.store.checksum import as_text, of_text
 from becalm.store.database import Connection
 from becalm.store.runs import clean
 from becalm.store.schema import STUDY
@@ -148,26 +148,26 @@ def newest(db: Connection) -> int | None:
 
 def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
     """Add what a study came to."""
-    text = json.dumps(verdict)
-    db.insert("verdict", study_id=number, created_ns=time.time_ns(), json=text, checksum=of_text(text))
+    text, now_ns = json.dumps(verdict), time.time_ns()
+    db.insert("verdict", study_id=number, created_ns=now_ns, json=text, checksum=_of_row(number, now_ns, text))
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
     """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is damaged."""
-    query = "SELECT json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
+    query = "SELECT created_ns, json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
     found = db.execute(query, number=number).fetchone()
     if found is None:
         return None
-    text, checksum = found
-    # Another digit is as good JSON as the one that was stored.
-    if checksum is not None and of_text(_text(text)) != checksum:
+    began_ns, text, checksum = found
+    # Another digit is as good JSON as the one that was stored. That of older versions is of the text alone.
+    if checksum not in (None, _of_row(number, began_ns, text), of_text(as_text(text))):
         raise ValueError("it is not as it was stored")
     return json_object(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
     """The JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
-    found = json.loads(_text(text))
+    found = json.loads(as_text(text))
     if not isinstance(found, dict):
         raise TypeError(f"not an object: {type(found).__name__}")
     return found
@@ -179,6 +179,7 @@ def _description(described: Mapping[str, Any], fingerprint: str, programs: Seque
 
 
 def _of_row(number: int, position: int, text: str) -> int:
+    """The checksum of a text of a study, and of where or when it is there."""
     return of_text(f"{number} {position} {text}")
 
 
@@ -236,21 +237,21 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
     def settings() -> tuple[Settings, ...]:
         if counted is not None and len(under) < counted.settings:
             raise ValueError(f"{counted.settings - len(under)} of them are missing")
-        return tuple(Settings.of(json.loads(_text(knobs))) for _, knobs, _ in under)
+        return tuple(Settings.of(json.loads(as_text(knobs))) for _, knobs, _ in under)
 
     nothing: dict[str, Any] = {}
     study = Study(
-        kind=part("its kind", lambda: _text(of["kind"]), "?"),
+        kind=part("its kind", lambda: as_text(of["kind"]), "?"),
         workloads=part(
             "its programs",
-            lambda: tuple(Workload.from_json(json.loads(_text(text))) for (text,) in programs),
+            lambda: tuple(Workload.from_json(json.loads(as_text(text))) for (text,) in programs),
             (),
         ),
         settings=part("its settings", settings, ()),
         options=part("its options", lambda: json_object(of["options"]), nothing),
         seed=part("its seed", lambda: int(of["seed"]), 0),
-        host=part("its host", lambda: _text(of["host_name"]), "?"),
-        title=part("its title", lambda: _text(of["title"]), "?"),
+        host=part("its host", lambda: as_text(of["host_name"]), "?"),
+        title=part("its title", lambda: as_text(of["title"]), "?"),
     )
     changed = [
         what
@@ -259,6 +260,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
             # Of a study with a checksum the rows are counted, too.
             ("its counts of runs and settings", lambda: counted is not None),
             ("its settings", lambda: _as_stored(of["id"], under)),
+            ("its number of regions", lambda: counted is None or counted.regions in (None, regions)),
             ("the facts of its machine", lambda: facts is None or _fingerprint(facts) == fingerprint),
         )
         if of["checksum"] is not None and not _holds(whole)
@@ -268,8 +270,8 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         number=of["id"],
         study=study,
         created_ns=part("when it began", lambda: int(of["created_ns"]), 0),
-        becalm=part("which becalm made it", lambda: _text(of["becalm"]), "?"),
-        environment=part("where it comes from", lambda: _text(of["environment"]), "?"),
+        becalm=part("which becalm made it", lambda: as_text(of["becalm"]), "?"),
+        environment=part("where it comes from", lambda: as_text(of["environment"]), "?"),
         facts=machine if with_facts else nothing,
         runs=int(runs) + int(regions),
         rows=int(runs),
@@ -291,11 +293,3 @@ def _holds(whole: Callable[[], bool]) -> bool:
         return whole()
     except (AttributeError, TypeError, ValueError):
         return False
-
-
-def _text(value: object) -> str:
-    """A text as becalm stores it. Raises TypeError or ValueError (a byte that is no UTF-8) for anything else."""
-    if not isinstance(value, str):
-        raise TypeError(f"not a text: {type(value).__name__}")
-    value.encode()
-    return value

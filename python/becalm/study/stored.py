@@ -21,7 +21,7 @@ from becalm.stats.arrays import Floats
 from becalm.store import Store, elsewhere, recover
 from becalm.values import dataclass
 from becalm.wording.findings import reworded
-from becalm.wording.measurement import damaged_runs, left_elsewhere, missing_runs, recovered
+from becalm.wording.measurement import damaged_rows, left_elsewhere, missing_runs, recovered
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class RunsInStore(Sequence[Run]):
             number, store, warned = self._of
             with Store.open(store) as opened:
                 self._read = list(opened.runs(number))
-                _tell_damaged(opened, number, len(self._read), warned)
+                tell_damaged(opened, number, warned)
         return self._read
 
     def __len__(self) -> int:
@@ -86,9 +86,10 @@ class RegionsInStore(Sequence[bytes]):
             yield from opened.regions(self._number)
 
 
-def _tell_damaged(opened: Store, number: int, good: int, warned: Warned | None) -> None:
-    if warned is not None and opened.damaged[number]:
-        warned(damaged_runs(number, opened.damaged[number], good))
+def tell_damaged(opened: Store, number: int, warned: Warned | None) -> None:
+    """Say what is left out of what has been read of a study."""
+    if warned is not None and (damaged := opened.damaged(number)):
+        warned(damaged_rows(number, damaged))
 
 
 def stored(
@@ -114,6 +115,7 @@ def stored(
                 warned(left_elsewhere(left.study_id, str(left.place.get("host"))))
         if later:
             found = _described(opened, number, RunsInStore(number, store, warned), warned, salvage)
+            tell_damaged(opened, number, warned)
             return replace(found, regions=RegionsInStore(number, len(found.regions), store))
         found = document_of(opened, number, warned, salvage)
         return replace(found, regions=RegionsInStore(number, len(found.regions), store)) if found.regions else found
@@ -121,8 +123,8 @@ def stored(
 
 def document_of(opened: Store, number: int, warned: Warned | None = None, salvage: bool = False) -> Document:
     """One study of an open store."""
-    found = _described(opened, number, runs := list(opened.runs(number)), warned, salvage)
-    _tell_damaged(opened, number, len(runs), warned)
+    found = _described(opened, number, list(opened.runs(number)), warned, salvage)
+    tell_damaged(opened, number, warned)
     return found
 
 

@@ -26,6 +26,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
+from becalm.study.stored import tell_damaged
 from becalm.wording import explain as sentences
 from becalm.wording.findings import finding, sentence
 from becalm.wording.measurement import recovered
@@ -76,7 +77,7 @@ def explain(
         last: the last study, as "last" does.
         store: file or URL of the store.
         seed: of bootstrap and permutations.
-        warned: told in a sentence what was recovered from killed becalms meanwhile.
+        warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
 
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """
@@ -92,6 +93,7 @@ def explain(
             loads = opened.loads(stored.number)
             if not loads:
                 if len(chosen) == 1:
+                    tell_damaged(opened, stored.number, warned)
                     raise UsageError(sentence("no_load", {"study": stored.number}))
                 findings.append(finding("no_load", {"study": stored.number}))
                 continue
@@ -100,6 +102,8 @@ def explain(
                 findings.append(finding("emulated", {"reason": unreal}))
             around.setdefault(_machine(stored), []).extend(loads)
             _look(stored, list(opened.runs(stored.number)), loads, program, seen)
+        for stored in chosen:
+            tell_damaged(opened, stored.number, warned)
     cases = []
     for (name, machine), each in sorted(seen.items()):
         reference = middle(each.calm) if each.calm else None

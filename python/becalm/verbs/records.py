@@ -220,7 +220,7 @@ def import_load(path: str | Path, reference: str | int, store: str | None = None
         raise UsageError(f"{path} cannot be read: {error}.") from error
     with Store.open(store) as opened:
         number = opened.resolve(reference)
-        if opened.loads(number):
+        if opened.loads(number) or opened.damaged(number):
             raise UsageError(f"Study {number} has its own record of load, made with its runs: becalm explain {number}")
         facts = opened.study(number).facts
         intervals = sadf.read(text, (facts.get("host") or {}).get("hostname"))

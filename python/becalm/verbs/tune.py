@@ -34,6 +34,7 @@ from becalm.study.probe import Tried, probe_factors, probe_space, tried_on
 from becalm.study.profile import described, machine_of, named
 from becalm.study.session import StudySession, open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, asked
+from becalm.study.stored import tell_damaged
 from becalm.study.transfer import transferred
 from becalm.study.tune import measure_tune
 from becalm.tuning.candidates import SearchLimits
@@ -325,6 +326,7 @@ def _resume(reference: int | str, session: SessionOptions) -> TuneVerdict:
                 "are compared with each other."
             )
         runs = list(opened.store.runs(stored.number))
+        tell_damaged(opened.store, stored.number, session.listener.warned)
         opened.resume(stored, runs)
         course = Course(study, options, settings=list(study.settings))
         course.trials.extend(runs)

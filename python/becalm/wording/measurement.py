@@ -301,11 +301,23 @@ def left_elsewhere(study: int, host: str) -> str:
     )
 
 
-def damaged_runs(study: int, damaged: int, whole: int) -> str:
-    """Runs of a store whose checksums do not fit."""
+_ROWS = {
+    "run": ("run", "runs"),
+    "load": ("record of load", "records of load"),
+    "series": ("series of load", "series of load"),
+    "text": ("output", "outputs"),
+}
+"""What a store keeps of a study, as people call one and several."""
+
+
+def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
+    """Runs, loads, series and texts of a store whose checksums do not fit, or that are gone: how many of how many."""
+    lost = [(*damaged[what], words) for what, words in _ROWS.items() if what in damaged]
+    parts = [f"{many:,} of {of:,} {words[of != 1]}" for many, of, words in lost]
+    rest = "the other runs" if "run" in damaged else "the rest"
     return (
-        f"{damaged:,} of {counted(damaged + whole, 'run')} of study {study} are damaged: they are not as they were "
-        "stored, and are left out. Check the disk, and move the store aside; `becalm export` saves the other runs."
+        f"{listed(parts)} of study {study} are damaged: they are not as they were stored, and are left out. Check the "
+        f"disk, and move the store aside; `becalm export` saves {rest}."
     )
 
 

@@ -96,7 +96,7 @@ def test_eight_becalms_write_into_one_at_once(location):
             assert {row.wall_ns for row in rows} == {each.study.seed + 1}
             assert set(store.texts(each.number).values()) == {(f"{each.study.seed}", "")}
             assert store.verdict(each.number)["seed"] == each.study.seed
-            assert store.damaged[each.number] == 0
+            assert store.damaged(each.number) == {}
 
 
 def _open(path, barrier):
@@ -193,7 +193,7 @@ def test_what_programs_printed_is_kept_with_their_runs(store):
     rows = [run(0, metrics=(0.1, 3e9)), run(1), warm, run(3, workload=0, metrics=(5.0, 6.0))]
     store.append(number, rows)
     assert list(store.runs(number)) == rows
-    assert store.damaged[number] == 0
+    assert store.damaged(number) == {}
     seqs, values = store.metrics(number, 0)
     assert seqs.tolist() == [0, 3], "warm-ups and runs without any are no part of it"
     assert values.tolist() == [[0.1, 3e9], [5.0, 6.0]]
@@ -206,4 +206,4 @@ def test_a_changed_metric_is_seen(store):
     with store._writing() as db:
         db.execute("UPDATE run SET metrics = '[4.0]' WHERE seq = 0")
     assert [each.seq for each in store.runs(number)] == [1]
-    assert store.damaged[number] == 1
+    assert store.damaged(number) == {"run": (1, 2)}

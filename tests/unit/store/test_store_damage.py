@@ -11,11 +11,13 @@ from rich.console import Console
 from tests.unit.store.test_store import run
 
 from becalm.errors import BecalmError, StoreError
+from becalm.load.record import Load, Series
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.terminal import listing
 from becalm.store import Store
-from becalm.store.checksum import checksums, fits
+from becalm.store.checksum import checksums, fits, of_text
+from becalm.store.schema import REGION_PART
 from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
 from becalm.verbs.records import export, show
@@ -26,7 +28,7 @@ COPIES = 200
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A store with two machines and four studies, and what is in them."""
+    """A store with two machines and three studies, and what is in them."""
     path = tmp_path_factory.mktemp("whole") / "runs.db"
     expected = {}
     with Store.open(str(path)) as store:
@@ -34,9 +36,13 @@ def whole(tmp_path_factory):
             facts = {"host": {"hostname": f"machine {index % 2}", "filler": "x" * 2000}}
             number = store.begin(Study("run", (Workload.of("a"), Workload.of("b")), seed=index), facts)
             rows = [run(seq, wall_ns=10**6 + 977 * seq) for seq in range(60)]
-            store.append(number, rows, {3: ("said", "")})
+            texts = {seq: (f"said {seq}", "z" * seq) for seq in range(3, 60, 9)}
+            store.append(number, rows, texts)
+            loads = [Load(seq, seq, seq, 1000, busy_ns=seq, queue=seq / 3, scope="tree") for seq in range(40)]
+            series = [Series(seq, seq, ("queue",), ((0, None), (5, seq))) for seq in range(20)]
+            store.append_loads(number, loads, series)
             store.conclude(number, {"kind": "run", "sentence": "y" * 500})
-            expected[number] = {row.seq: row for row in rows}
+            expected[number] = {row.seq: row for row in rows}, loads, series, texts
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.execute("PRAGMA journal_mode=DELETE")
@@ -93,12 +99,17 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
                 document = stored(each.number, str(copy), warned=warnings.append)
             except BecalmError:
                 continue
+            rows, loads, series, texts = expected[each.number]
+            # Their moments are counted from that of their study.
+            began_ns = document.created_ns - described[each.number].created_ns
             for row in document.runs:
-                # Its moment is counted from that of its study.
-                began_ns = document.created_ns - described[each.number].created_ns
-                now = row._replace(started_ns=row.started_ns - began_ns)
-                assert expected[each.number][row.seq] == now, f"copy {number}"
+                assert rows[row.seq] == row._replace(started_ns=row.started_ns - began_ns), f"copy {number}"
+            for load in document.loads:
+                assert loads[load.first] == load._replace(started_ns=load.started_ns - began_ns), f"copy {number}"
+            assert all(part in series for part in document.series), f"copy {number}"
+            assert document.texts.items() <= texts.items(), f"copy {number}"
             if not warnings:
+                assert [*map(len, (document.loads, document.series, document.texts))] == [40, 20, 7], f"copy {number}"
                 assert len(document.runs) == 60, f"copy {number}"
                 assert (document.study, document.created_ns) == (
                     described[each.number].study,
@@ -269,9 +280,51 @@ def test_another_digit_in_what_was_noticed_is_seen(copy):
             store.noticed(2, reworded)
 
 
+def test_a_verdict_of_another_study_is_none_of_this_one(copy):
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE verdict SET study_id = 2 WHERE study_id = 3")
+        db.execute("UPDATE verdict SET created_ns = created_ns + 1 WHERE study_id = 1")
+    with Store.open(str(copy)) as store:
+        for number in (1, 2):
+            with pytest.raises(StoreError, match=rf"The verdict of study {number} in the store .* is damaged"):
+                store.verdict(number)
+
+
+@pytest.mark.parametrize("column", [column.name for column in REGION_PART.columns])
+def test_a_changed_row_of_a_file_of_regions_is_an_empty_piece(copy, column):
+    pieces = [(0, b"head"), (5, b"five"), (7, b"seven")]
+    with Store.open(str(copy)) as store:
+        store.append_regions(2, pieces)
+    with sqlite3.connect(copy) as db:
+        to = "x'00'" if column == "data" else f"{column} + {1 if column == 'study_id' else 10}"
+        db.execute(f"UPDATE region_part SET {column} = {to} WHERE position = 1")
+    with Store.open(str(copy)) as store:
+        whole = [b"head", b"seven"]
+        assert [piece for piece in store.regions(2) if piece] == whole
+        assert store.region_pieces(2) == len(list(store.regions(2))) == 3
+        assert not any(store.regions(3))
+        listed = {each.number: each.changed for each in store.studies()}
+    said = "something in its number of regions is not as it was stored"
+    assert listed[2] == (said if column in ("study_id", "records") else "")
+    assert listed[3] == (said if column == "study_id" else "")
+
+
+def test_pieces_of_regions_of_older_versions_have_no_checksum(copy):
+    with Store.open(str(copy)) as store:
+        with store._writing() as db:
+            db.execute("DELETE FROM study_count WHERE study_id = 2")
+            db.execute("INSERT INTO region_part (study_id, position, records, data) VALUES (2, 0, 3, x'0102')")
+        assert (list(store.regions(2)), store.region_pieces(2)) == ([b"\x01\x02"], 1)
+        store.append_regions(2, [(1, b"new")])
+        assert list(store.regions(2)) == [b"\x01\x02", b"new"]
+
+
 def test_another_digit_in_a_verdict_is_seen(copy):
     with Store.open(str(copy)) as store, store._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'yyy', 'yxy') WHERE study_id = 2")
+        # Of older versions: that of its text alone, and none.
+        text, _ = db.execute("SELECT json, checksum FROM verdict WHERE study_id = 1").fetchone()
+        db.execute("UPDATE verdict SET checksum = :old WHERE study_id = 1", old=of_text(text))
         db.execute("UPDATE verdict SET checksum = NULL WHERE study_id = 3")
     with Store.open(str(copy)) as store:
         assert store.verdict(1) == store.verdict(3) == {"kind": "run", "sentence": "y" * 500}
