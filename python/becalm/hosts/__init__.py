@@ -7,7 +7,7 @@
 from becalm.hosts.abilities import Ability, Can, need
 from becalm.hosts.events import Event, LoadMade, Loads, Noticed, Runs, RunText, Written, runs_of
 from becalm.hosts.opening import emulated, is_local, open, unknown, which_machine
-from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, VirtualClock
+from becalm.hosts.protocol import Access, Host, Left, LoadDetail, MeasureRequest, Resumable
 from becalm.hosts.table import TABLE, Row, forms
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
     "Loads",
     "MeasureRequest",
     "Noticed",
+    "Resumable",
     "Row",
     "RunText",
     "Runs",
-    "VirtualClock",
     "Written",
     "emulated",
     "forms",

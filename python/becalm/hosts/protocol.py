@@ -101,8 +101,9 @@ class MeasureRequest:
 
 
 @runtime_checkable
-class VirtualClock(Protocol):
-    """What a host has beside the rest whose time is its own: it can be where a study has left it that goes on."""
+class Resumable(Protocol):
+    """What a host has beside the rest that a study left off in the middle must find again: time that is the host's own,
+    or what is known of settings that its machine has started with."""
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
         """Be as after these runs of the study, the first ones of it, whose settings are these by position."""

@@ -21,7 +21,7 @@ from becalm.hosts.held import Planned, PutOn
 from becalm.hosts.protocol import Host, MeasureRequest, Parameters
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns.knob import at_boot, known
-from becalm.nouns.run import Outcome, Step
+from becalm.nouns.run import Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
@@ -47,6 +47,10 @@ class Restartable(Host, Protocol):
         """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
         ...
 
+    def started_before(self, parameters: Parameters) -> None:
+        """Know that the machine has started with these words already: one failed start is no proof against them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -70,6 +74,7 @@ class RebootingHost(Wrapper[Restartable]):
         self._checked: set[Settings] = set()
         self._told: set[int] = set()
         self._bad: dict[Parameters, BootError] = {}
+        self._started: frozenset[Settings] = frozenset()
         self._stale = self._stopped = False
 
     @property
@@ -121,6 +126,10 @@ class RebootingHost(Wrapper[Restartable]):
             if done < size or (request.stop_on_failure and not good):
                 return
             request = request.after(done)
+
+    def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
+        """Know what the machine has started with: each of a study's runs was made on a boot with its settings."""
+        self._started |= {at_boot(settings[position]) for position in {run.settings for run in runs}}
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
         """As on every host, after a boot with the parameters that the settings need."""
@@ -178,6 +187,8 @@ class RebootingHost(Wrapper[Restartable]):
         if part.parameters in self._bad:
             raise self._bad[part.parameters]
         if self._stale or part.parameters != self.inner.parameters:
+            if part.parameters and part.boot in self._started:
+                self.inner.started_before(part.parameters)
             self._boot(part.parameters)
         self._meet()
         if part.boot not in self._checked:

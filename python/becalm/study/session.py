@@ -22,9 +22,9 @@ from becalm.hosts import (
     LoadDetail,
     Loads,
     Noticed,
+    Resumable,
     Runs,
     RunText,
-    VirtualClock,
     Written,
 )
 from becalm.nouns.run import Run
@@ -88,7 +88,7 @@ class StudySession:
         self._spool.assign(self.number)
         for known in self.store.noticed(stored.number, reworded):
             self._notice(known, new=False)
-        if isinstance(self.host, VirtualClock):
+        if isinstance(self.host, Resumable):
             self.host.go_on(runs, stored.study.settings)
         return self.number
 

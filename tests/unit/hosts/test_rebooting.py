@@ -11,7 +11,7 @@ from becalm.hosts.agent import PROTOCOL, AgentHost
 from becalm.hosts.rebooting import RebootingHost, RestartedError
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns import tables
-from becalm.nouns.run import COLUMNS, Block, Step
+from becalm.nouns.run import COLUMNS, Block, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Change
 from becalm.nouns.workload import Workload
@@ -104,7 +104,7 @@ class Machine(Wrapper):
         kernel.greet()
         super().__init__(AgentHost("played", kernel, Access()))
         self.kernel, self.broken, self.lost, self.during = kernel, broken, lost, during
-        self.parameters, self.met = (), 1
+        self.parameters, self.met, self.known = (), 1, []
 
     def abilities(self):
         return {**super().abilities(), Ability.REBOOT: YES}
@@ -114,6 +114,9 @@ class Machine(Wrapper):
 
     def effects(self, settings, *, dangerous=False):
         return self.inner.effects(settings, dangerous=dangerous)
+
+    def started_before(self, parameters):
+        self.known.append(parameters)
 
     def reboot(self, parameters):
         self.kernel.log.append(("boot", parameters))
@@ -216,6 +219,14 @@ def test_a_machine_that_does_not_come_up_is_started_again_without():
         run(host, 1)
     assert run(host, 0) == [0]
     assert boots(kernel) == [("isolcpus=1",), ()]
+
+
+def test_what_a_study_has_run_under_is_known_to_start():
+    host, _ = opened(NONE, CORE, IDLE, {**CORE, **LIVE})
+    stored = [Run.of([0, 0, which, 0, 0, 0, 1, *[None] * 8, "ok", 0, 0]) for which in (0, 3, 3)]
+    host.go_on(stored, [Settings.of(each) for each in (NONE, CORE, IDLE, {**CORE, **LIVE})])
+    run(host, 2, 1, 0, 1)
+    assert host.inner.known == [("isolcpus=1",)] * 2
 
 
 def test_a_machine_that_is_lost_is_no_refused_setting():

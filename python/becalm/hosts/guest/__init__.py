@@ -143,6 +143,9 @@ class GuestMachine(Wrapper[AgentHost]):
         """A guest has no boot loader."""
         raise refused(self.name, self.abilities(), Ability.BOOT_ENTRY)
 
+    def started_before(self, parameters: Parameters) -> None:
+        """Each start of a guest is tried twice, whatever is known of it."""
+
     def settle(self) -> None:
         """As on every host; what is off has nothing set."""
         if self._agent is not None:

@@ -113,6 +113,10 @@ class SshMachine(Wrapper[ReconnectingHost]):
                 self._leave()
         self.inner.close()
 
+    def started_before(self, parameters: Parameters) -> None:
+        """A start with these words that fails is tried once more."""
+        self._started.add(parameters)
+
     def reboot(self, parameters: Parameters) -> None:
         """Restart the machine with these words by an entry for one start; without any, as it was before.
 
@@ -130,7 +134,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
                 "It is tried once more."
             )
             self._restart(parameters)
-        self._started.add(parameters)
+        self.started_before(parameters)
 
     def _restart(self, parameters: Parameters) -> None:
         if not self._reboots:

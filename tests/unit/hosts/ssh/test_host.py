@@ -91,6 +91,14 @@ def test_a_start_that_went_well_before_is_tried_once_more(monkeypatch):
         machine.reboot(("nosmt",))
 
 
+def test_what_started_before_an_interruption_is_tried_once_more(monkeypatch):
+    machine, met, _ = restarted([False, True], monkeypatch)
+    machine.started_before(("nosmt",))
+    machine.reboot(("nosmt",))
+    assert machine.parameters == ("nosmt",)
+    assert met.said == ["boot", "restart"] * 2
+
+
 def test_a_start_that_never_went_well_is_not_tried_again(monkeypatch):
     machine, met, said = restarted([False], monkeypatch)
     with pytest.raises(BootError, match="did not come up with nosmt"):
