@@ -14,7 +14,7 @@ from tests.measuring import ran, told
 
 from becalm import hosts
 from becalm.errors import MachineError, WorkloadError
-from becalm.hosts import Access, Noticed
+from becalm.hosts import Access, Noticed, agent
 from becalm.hosts.guest import kernel
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -38,6 +38,8 @@ def test_it_is_another_kernel(guest):
     (version,) = said(guest, (shell("cat /proc/version"), 0))
     assert version.startswith(f"Linux version {guest.version}.")
     facts = guest.facts()
+    without_kvm = facts["virtualisation"]["hypervisor"] == agent.EMULATOR
+    assert bool(hosts.emulated(guest)) is without_kvm
     assert facts["kernel"]["release"] == kernel.find(guest.version).release
     # The classic knobs of CFS and the base slice of EEVDF (sched/debug.c) tell the two schedulers apart.
     assert (facts["scheduler"].get("slice_ns") is not None) == (guest.version == "6.12")

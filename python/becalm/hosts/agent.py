@@ -71,6 +71,15 @@ NO_WAY_BACK = Can(
     False, "a conversation ends with its agent", "finished runs are kept; a search goes on with becalm tune --resume"
 )
 
+EMULATED = Can(
+    False,
+    "its processor is emulated",
+    "a virtual machine that is started with KVM runs on the processor itself",
+)
+EMULATOR = "QEMU (software emulation)"
+"""What the facts call a hypervisor whose signature is that of QEMU's emulation (CPUID leaf 0x40000000, TCGTCGTCGTCG);
+with KVM it is another one. Other kinds of processors have no such signature: there nothing is known."""
+
 ABLE = {
     **dict.fromkeys(Ability, YES),
     Ability.REBOOT: AT_BOOT,
@@ -141,13 +150,16 @@ class AgentHost:
         self.close()
 
     def abilities(self) -> Abilities:
-        """What an agent can do."""
+        """What an agent can do; of an emulated processor this is known when facts were asked for."""
         return self._abilities
 
     def facts(self) -> dict[str, Any]:
         """What the machine is and allows."""
         if self._facts is None:
-            self._facts = with_abilities(self._ask({"do": "facts"})["facts"], self.abilities())
+            found = self._ask({"do": "facts"})["facts"]
+            if found.get("virtualisation", {}).get("hypervisor") == EMULATOR:
+                self._abilities = {**self._abilities, Ability.REAL_TIME: EMULATED}
+            self._facts = with_abilities(found, self.abilities())
         return self._facts
 
     def user(self) -> str:

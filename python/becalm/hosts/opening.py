@@ -67,13 +67,9 @@ def unknown(name: str) -> UsageError:
 def emulated(host: Host) -> str:
     """Why a host's times are not those of a real processor, where a person may not know all of it.
 
-    Of most simulated hosts nobody would think otherwise; a scheduler's model says what it leaves out.
+    Its facts tell, whatever it is called: a guest boots for that. Of hosts without a machine, or a model of its
+    scheduler, nobody would think otherwise.
     """
-    from becalm.hosts.simulated.scheduler import POLICIES
-
-    if host.name.startswith("guest"):
-        # Whether the processor's own virtualisation works is known once it has booted: /dev/kvm may be there in vain.
-        host.facts()
-    real = host.abilities().get(Ability.REAL_TIME)
-    says_why = host.name.startswith(("guest", *(f"sim:{policy}" for policy in POLICIES)))
-    return real.reason if real is not None and not real and says_why else ""
+    found = host.facts()
+    real = host.abilities()[Ability.REAL_TIME]
+    return "" if real or not {"virtualisation", "model"} & found.keys() else real.reason

@@ -1,31 +1,96 @@
-"""Whether a host's times are those of a real processor: known of a guest once it has booted."""
+"""Whether a host's times are those of a real processor: facts of the machine in use tell, and not its name."""
+
+import json
 
 import pytest
 
 from becalm import hosts
-from becalm.hosts.abilities import YES, Ability, Can
+from becalm.hosts import Access
+from becalm.hosts.abilities import Ability
+from becalm.hosts.agent import EMULATOR, PROTOCOL, AgentHost
+from becalm.hosts.guest import GuestMachine, qemu
+from becalm.hosts.rebooting import RebootingHost
+from becalm.hosts.wrapper import Lent, Wrapper
+from becalm.nouns.run import COLUMNS
+
+SAID = "its processor is emulated"
 
 
-class Guest:
-    """Finds out with its boot that /dev/kvm is there in vain."""
+class Agent:
+    """Answers line by line; `hypervisor` is what its facts name, None for none."""
 
-    def __init__(self, name, real):
-        self.name, self._real, self.booted = name, real, False
+    def __init__(self, hypervisor):
+        greeting = {"becalm-agent": "0", "protocol": PROTOCOL, "uid": 0, "user": {}, "columns": list(COLUMNS)}
+        self.hypervisor, self.answers = hypervisor, [greeting]
 
-    def facts(self):
-        self.booted = True
-        return {}
+    def send(self, line, patience=None):
+        request = json.loads(line)
+        facts = {"virtualisation": {"guest": self.hypervisor is not None, "hypervisor": self.hypervisor}}
+        self.answers.append({"id": request["id"], "event": "done", "facts": facts})
 
-    def abilities(self):
-        return {Ability.REAL_TIME: self._real if self.booted else YES}
+    interrupt = send
+
+    def read(self):
+        return json.dumps(self.answers.pop(0)).encode() + b"\n"
+
+    def close(self):
+        pass
 
 
-@pytest.mark.parametrize(("real", "said"), [(Can(False, "no KVM"), "no KVM"), (YES, "")])
-def test_a_guest_is_asked_when_it_has_booted(real, said):
-    guest = Guest("guest:6.1", real)
+def machine(name, hypervisor):
+    return AgentHost(name, Agent(hypervisor), Access())
+
+
+@pytest.mark.parametrize("name", ["local", "ssh://far", "guest-of-mine"])
+@pytest.mark.parametrize(
+    ("hypervisor", "said"), [(EMULATOR, SAID), ("KVM", ""), ("QEMU", ""), ("VMware", ""), (None, "")]
+)
+def test_a_machine_is_asked_whatever_it_is_called(name, hypervisor, said):
+    assert hosts.emulated(machine(name, hypervisor)) == said
+    assert hosts.emulated(Lent(Wrapper(machine(name, hypervisor)))) == said
+
+
+def test_what_is_known_stands_in_the_facts():
+    found = Lent(machine("ssh://far", EMULATOR)).facts()
+    (row,) = (each for each in found["abilities"] if each["name"] == Ability.REAL_TIME)
+    assert (row["have"], row["reason"]) == (False, SAID)
+
+
+class Guest(GuestMachine):
+    """A guest that boots with some accelerator, and names some hypervisor."""
+
+    def __init__(self, name, accels, used, hypervisor):
+        self._name, self._accel, self._used, self._hypervisor = name, accels, used, hypervisor
+        self._agent, self._conversations = None, 0
+
+    def _on(self):
+        self._accel, self._agent = (self._used,), machine(self.name, self._hypervisor)
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "hypervisor", "said"),
+    [
+        ("guest:6.1", "kvm", "KVM", ""),
+        # There, but in vain.
+        ("guest:6.1", qemu.EMULATED, EMULATOR, SAID),
+        ("guest:6.1?accel=tcg", qemu.EMULATED, EMULATOR, SAID),
+        # Its own facts say nothing.
+        ("guest:6.1?accel=tcg", qemu.EMULATED, None, SAID),
+        ("guest:6.1?accel=kvm", "kvm", EMULATOR, SAID),
+    ],
+)
+def test_a_guest_is_asked_when_it_has_booted(name, used, hypervisor, said):
+    guest = RebootingHost(Guest(name, ("kvm", qemu.EMULATED), used, hypervisor))
     assert hosts.emulated(guest) == said
 
 
-def test_no_other_machine_is_asked_for_it():
-    other = Guest("ssh://far", Can(False, "no KVM"))
-    assert (hosts.emulated(other), other.booted) == ("", False)
+@pytest.mark.parametrize("name", ["null", "sim:calm", "sim:drift"])
+def test_of_a_host_without_a_machine_nobody_would_think_otherwise(name):
+    with hosts.open(name) as host:
+        assert hosts.emulated(host) == ""
+
+
+@pytest.mark.parametrize("name", ["sim:cfs", "sim:eevdf?cpus=4"])
+def test_the_model_of_a_scheduler_says_what_it_leaves_out(name):
+    with hosts.open(name) as host:
+        assert hosts.emulated(host).startswith("its scheduler is simulated; not modelled: ")

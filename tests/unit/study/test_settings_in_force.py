@@ -107,11 +107,13 @@ def fields(study):
 
 
 class Emulated(Kept):
-    """A guest without /dev/kvm."""
+    """A machine whose processor is emulated."""
 
     def __init__(self, inner):
         super().__init__(inner, {})
-        self.name = "guest:6.1"
+
+    def facts(self):
+        return {**super().facts(), "virtualisation": {}}
 
     def abilities(self):
         return {**super().abilities(), Ability.REAL_TIME: Can(False, "its processor is emulated")}

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
-from becalm.hosts.agent import ABLE, AgentHost, agent_path
+from becalm.hosts.agent import ABLE, EMULATED, AgentHost, agent_path
 from becalm.hosts.beside import LoadBeside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
@@ -51,11 +51,6 @@ NO_LOADER = Can(
     False,
     "a guest is started without a boot loader",
     "parameters of its kernel stand in its name: guest:…?append=…",
-)
-EMULATED = Can(
-    False,
-    "its processor is emulated",
-    "where /dev/kvm can be used the guest runs on the processor itself",
 )
 PASSWD = "root:x:0:0:root:/root:/bin/sh\n"
 GROUP = "root:x:0:\ntty:x:5:\n"
@@ -111,14 +106,19 @@ class GuestMachine(Wrapper[AgentHost]):
         return self._conversations
 
     def abilities(self) -> Abilities:
-        """The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user."""
-        emulated = self._accel[0] == qemu.EMULATED
+        """The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user.
+
+        Whether its processor is emulated is known when it has booted: /dev/kvm may be there in vain.
+        """
+        real = EMULATED if self._accel[0] == qemu.EMULATED else YES
+        if self._agent is not None and not self._agent.abilities()[Ability.REAL_TIME]:
+            real = EMULATED
         return {
             **ABLE,
             Ability.REBOOT: YES,
             Ability.KEEP: ENDS,
             Ability.BOOT_ENTRY: NO_LOADER,
-            Ability.REAL_TIME: EMULATED if emulated else YES,
+            Ability.REAL_TIME: real,
         }
 
     def define(
