@@ -1,21 +1,28 @@
 //! What the request `define` made known: the workloads and settings that steps name by their numbers.
 
+use std::collections::HashSet;
+
 use becalm_core::exec::program::{BaseEnvironment, LARGEST_PADDING};
 use becalm_core::knob::settings::Settings;
-use becalm_core::knob::tree::Tree;
 use becalm_core::types::{Step, Workload};
 use serde_json::{Map, Value};
 
+use crate::machine::Machine;
 use crate::measure::Runner;
 use crate::neighbours;
 use crate::protocol::Failure;
 use crate::ready::Ready;
+
+/// Settings of the program itself: names and values.
+type Own = Vec<(&'static str, String)>;
 
 /// Workloads and settings by number; None where a number of settings is not used.
 #[derive(Default)]
 pub struct Defined {
     workloads: Vec<Ready>,
     settings: Vec<Option<Settings>>,
+    /// Settings of programs that a child could set, in this conversation.
+    tried: HashSet<Own>,
     /// Workloads that were set up in this conversation before these were made known.
     done: Vec<Workload>,
 }
@@ -28,21 +35,33 @@ impl Defined {
         workloads: Vec<Workload>,
         settings: &[Option<Map<String, Value>>],
         dangerous: bool,
-        (tree, runner, base): (&Tree, &mut Runner, &BaseEnvironment),
+        (machine, runner, base): (&mut Machine, &mut Runner, &BaseEnvironment),
     ) -> Result<Self, Failure> {
+        machine.linger()?;
+        let tree = machine.tree.clone();
         let settings = settings
             .iter()
-            .map(|values| values.as_ref().map(|values| Settings::read(values, tree, dangerous)).transpose())
+            .map(|values| values.as_ref().map(|values| Settings::read(values, &tree, dangerous)).transpose())
             .collect::<Result<Vec<_>, _>>()?;
         // SAFETY: cannot fail.
         if settings.iter().flatten().any(|each| each.process.cold) && unsafe { libc::geteuid() } != 0 {
             return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
         }
-        for each in settings.iter().flatten().filter(|each| !each.empty) {
-            runner.try_settings(&each.process.child, base.user.as_ref())?;
+        let mut tried = before.tried.clone();
+        let alone = |workload: &Workload| workload.beside.is_empty();
+        let known = |each: &Settings| each.own.is_empty() || tried.contains(&each.own);
+        if !workloads.iter().all(alone) || !settings.iter().flatten().all(known) {
+            // A child would try them in the group of the settings that are on.
+            machine.rest()?;
+        }
+        for each in settings.iter().flatten() {
+            if !each.own.is_empty() && !tried.contains(&each.own) {
+                runner.try_settings(&each.process.child, base.user.as_ref())?;
+                tried.insert(each.own.clone());
+            }
         }
         let mut ready = |workload: Workload| -> Result<Ready, Failure> {
-            let neighbours = neighbours::ready(&workload, tree, base)?;
+            let neighbours = neighbours::ready(&workload, &tree, base)?;
             for each in neighbours.iter().filter(|each| !each.settings.empty) {
                 runner.try_settings(&each.settings.process.child, base.user.as_ref())?;
             }
@@ -61,7 +80,7 @@ impl Defined {
         for each in &workloads {
             each.recognise(&done);
         }
-        Ok(Self { workloads, settings, done })
+        Ok(Self { workloads, settings, tried, done })
     }
 
     /// The program of each workload.

@@ -41,6 +41,8 @@ pub struct Machine {
     patience: Duration,
     hold: Option<(Hold, Guard)>,
     on: Changes,
+    /// It is on after the block that needed it, while the next one is made known.
+    lingers: bool,
     /// The task file of the group that programs join, by name and open.
     join: Option<(String, File)>,
     /// The process that starts programs, while all that it starts belongs in that group; and it there.
@@ -61,6 +63,7 @@ impl Machine {
             reboot: false,
             hold: None,
             on: Changes::default(),
+            lingers: false,
             join: None,
             starter: None,
             seat: None,
@@ -68,8 +71,27 @@ impl Machine {
         }
     }
 
+    /// Have settings read that others are to be switched to: what is on stays unless it would be taken for the machine's
+    /// own state.
+    pub fn linger(&mut self) -> Result<(), Failure> {
+        if self.hold.as_ref().is_some_and(|(hold, _)| hold.misleads()) {
+            return self.switch(&Changes::default());
+        }
+        self.lingers = self.hold.is_some();
+        Ok(())
+    }
+
+    /// Take off what `linger` has left.
+    pub fn rest(&mut self) -> Result<(), Failure> {
+        match self.lingers {
+            true => self.switch(&Changes::default()),
+            false => Ok(()),
+        }
+    }
+
     /// Have these changes on the machine, and no others.
     pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        self.lingers = false;
         if *wanted == self.on && self.guarded() {
             self.sit();
             return Ok(());

@@ -169,6 +169,16 @@ impl Session {
             // Settings may be put on, for which processes are forked that outlive this one: only by a single thread.
             self.observer.rest();
         }
+        let between_blocks = matches!(
+            request.action,
+            Action::Define { .. } | Action::Measure { .. } | Action::Stop {} | Action::Alive {}
+        );
+        if !between_blocks {
+            // Everybody else is to see the machine as it is without what the last block needed.
+            if let Err(failure) = self.machine.rest() {
+                return Ok(Err(failure));
+            }
+        }
         Ok(match request.action {
             Action::Open { protocol, environment, directory, title, reboot } => {
                 (self.machine.title, self.machine.reboot) = (title, reboot);
@@ -294,10 +304,8 @@ impl Session {
         settings: &[Option<Map<String, Value>>],
         dangerous: bool,
     ) -> Answer {
-        // What is on now would be taken for the machine's own state.
-        self.machine.switch(&Changes::default())?;
         let base = opened(self.base.as_ref())?;
-        let around = (&self.machine.tree, &mut self.runner, base);
+        let around = (&mut self.machine, &mut self.runner, base);
         self.defined = Defined::read(&self.defined, workloads, settings, dangerous, around)?;
         self.machine.join_kept();
         Ok(json!({"programs": self.defined.programs(), "lasting": self.defined.lasting()}))

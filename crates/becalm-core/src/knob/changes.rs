@@ -1,7 +1,5 @@
 //! Changes: which places get which values, and what else moves with them. `Draft` is where ways of acting add theirs.
 
-use std::collections::HashMap;
-
 use super::affected::affected;
 use super::controller::CONTROL;
 use super::cpus::Cpus;
@@ -50,8 +48,8 @@ pub struct Draft<'a> {
     /// CPUs that are kept free for the program, by these settings or since the boot.
     pub reserved: Cpus,
     pub changes: Changes,
-    /// What places held before becalm changed them, of those that it has changed now.
-    pub originals: HashMap<Place, String>,
+    /// What a place held before becalm changed it, if it has.
+    pub original: &'a dyn Fn(&Place) -> Option<String>,
 }
 
 impl Draft<'_> {

@@ -5,6 +5,7 @@
 //! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
 
 mod haste;
+mod reading;
 mod record;
 
 use std::collections::HashMap;

@@ -2,10 +2,11 @@
 //!
 //! `resolve` is asked when settings are defined or held. It changes nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::changes::{Changes, Draft};
 use super::journal;
+use super::place::Place;
 use super::row::Knob;
 use super::setting_error::SettingError;
 use super::tree::Tree;
@@ -19,11 +20,11 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
     let reserved = values.values().find_map(|(knob, value)| knob.act.reserves(tree, value));
     // Kept free since the boot: what goes away from the program goes away from there.
     let reserved = reserved.unwrap_or_else(|| tree.isolated());
-    let journal = journal::load(tree).ok().flatten();
-    let originals = journal.map_or_else(HashMap::new, |found| {
-        found.entries.into_iter().map(|entry| (entry.place, entry.original)).collect()
-    });
-    let mut draft = Draft { tree, online, reserved, changes: Changes::default(), originals };
+    let original = |place: &Place| {
+        let found = journal::load(tree).ok().flatten()?;
+        found.entries.into_iter().find(|entry| entry.place == *place).map(|entry| entry.original)
+    };
+    let mut draft = Draft { tree, online, reserved, changes: Changes::default(), original: &original };
     let mut ordered: Vec<&(&'static Knob, String)> = values.values().collect();
     ordered.sort_by_key(|(knob, _)| (knob.order, knob.name));
     for (knob, value) in ordered {

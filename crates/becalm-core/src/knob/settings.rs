@@ -15,6 +15,8 @@ use super::tree::Tree;
 #[derive(Default)]
 pub struct Settings {
     pub process: ProcessSettings,
+    /// What `process` was made of, in the order in which a child does it.
+    pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
     pub empty: bool,
 }
@@ -47,6 +49,7 @@ impl Settings {
         sliced(&own)?;
         for (knob, value) in own {
             let taken = knob.act.on_process(&mut settings.process, knob, &value);
+            settings.own.push((knob.name, value.clone()));
             taken.ok_or_else(|| out_of_domain(knob, value))?;
         }
         settings.changes = resolve(tree, &live)?;

@@ -78,7 +78,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     let now =
         || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
     let had =
-        draft.originals.get(place).and_then(|original| Masks::parse(original)).map_or_else(now, Ok)?.all();
+        (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?.all();
     if asked.cpus.is_subset(&had) {
         return Ok(());
     }
