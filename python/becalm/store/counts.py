@@ -4,7 +4,7 @@ The row is changed in the transaction that adds what it counts, so that a study 
 one. A study of an older becalm has none, or one without the later kinds. Every counted row has a checksum: one that has
 none is damaged.
 
-Public: Counts, COLUMNS, Told, begin, add, of, counts, tell.
+Public: Counts, COLUMNS, Told, begin, add, of, counts, after, tell.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ def counts(number: int, row: Sequence[Any]) -> Counts | None:
     if not known or _checksum(number, found) != checksum:
         return None
     return Counts(*found)
+
+
+def after(last: int | None, runs: int, counted: int) -> int:
+    """How many runs are missing after the last one; runs are numbered without a gap."""
+    return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
 def tell(lost: Told, whole: int, rows: int, counted: int | None) -> None:

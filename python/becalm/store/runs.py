@@ -63,10 +63,10 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
     without a gap: one tells of those that a damaged page no longer holds. All of a study that is counted have one.
     """
     read = damaged = following = 0
-    counted = counts.of(db, number) is not None
+    known, missing = counts.of(db, number), 0
     query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
-        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=counted)
+        good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=known is not None)
         kept = list(itertools.compress(rows, good))
         read, damaged = read + len(kept), damaged + len(rows) - len(kept)
         # In order, and of what has no checksum the number may be a changed one.
@@ -81,6 +81,13 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
             if values[_METRICS] is not None:
                 values[_METRICS] = json.loads(values[_METRICS])
             yield Run.of(values)
+    if known is not None and read + missing < known.runs:
+        # Those after the last one are told with the study, unless a damaged page shows that one to some queries only.
+        there = db.value("SELECT count(*) FROM run WHERE study_id = :number", number=number)
+        last = db.value("SELECT max(seq) FROM run WHERE study_id = :number", number=number)
+        at_end = counts.after(last, there, known.runs) if isinstance(last, int | None) else 0
+        missing = max(missing, known.runs - read - at_end)
+        lost(missing, read + missing)
 
 
 def good_columns(db: Connection, number: int, names: Sequence[str], program: int) -> npt.NDArray[np.float64]:

@@ -276,15 +276,12 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         runs=int(runs) + int(regions),
         rows=int(runs),
         missing=0 if counted is None else max(0, counted.runs - int(runs)),
-        missing_at_end=0 if counted is None or not isinstance(last, int | None) else _after(last, runs, counted.runs),
+        missing_at_end=0
+        if counted is None or not isinstance(last, int | None)
+        else counts.after(last, runs, counted.runs),
         damaged=f"{listed(lost)} cannot be read" if lost else "",
         changed=f"something in {' and in '.join(changed)} is not as it was stored" if changed else "",
     )
-
-
-def _after(last: int | None, runs: int, counted: int) -> int:
-    """How many runs are missing after the last one; runs are numbered without a gap."""
-    return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
 def _holds(whole: Callable[[], bool]) -> bool:

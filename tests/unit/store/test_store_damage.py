@@ -187,6 +187,16 @@ def test_runs_that_are_lost_at_the_end_are_told(copy):
     assert shown.getvalue().count("damaged") == 2
 
 
+def test_a_last_run_that_only_some_queries_find_hides_no_others(copy, monkeypatch):
+    """Of a damaged tree SQLite may find the largest number, and no way to the rows before it."""
+    with sqlite3.connect(copy) as db:
+        db.execute("DELETE FROM run WHERE study_id = 2 AND seq >= 55")
+    monkeypatch.setattr("becalm.store.counts.after", lambda *_: 0)
+    said = []
+    assert len(stored(2, str(copy), warned=said.append).runs) == 55
+    assert said[0].startswith("5 of 60 runs of study 2 are damaged")
+
+
 def test_rows_that_are_lost_beside_runs_are_told(copy):
     with Store.open(str(copy)) as store:
         store.notice(1, finding("setting_changed", {"place": "/x", "wanted": "1", "found": "2", "knob": "aslr"}))
