@@ -1,18 +1,22 @@
 """The plan of a search: arms, which are settings by position, each measured in loops of several runs.
 
 What is wanted (`Wanted`) is compared with what is there (`Trials`), so that resuming is asking again: one arm in one
-loop is a block, or what an interruption left of it.
+loop is a block, or what an interruption left of it; arms of short programs share one (`JOINED_NS`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from becalm.nouns.run import Block, Step, Steps
+
+JOINED_NS = 1_000_000_000
+"""Arms of a loop are measured in one block as long as it takes no more than about this: between two blocks the host
+waits for Python, which of short programs would be a noticeable share of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,11 @@ class Trials(Protocol):
         """Loop and arm of the last run."""
         ...
 
+    @property
+    def run_ns(self) -> float | None:
+        """What a run takes, with what comes before it: the mean so far; None while there is none."""
+        ...
+
     def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
         """How many counted runs there are, and how many warm-ups."""
         ...
@@ -62,8 +71,8 @@ class Trials(Protocol):
         ...
 
 
-def next_trial(wanted: Wanted, trials: Trials, seed: int) -> Block | None:
-    """The next block; None when all is there.
+def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True) -> Block | None:
+    """The next block; None when all is there. Of one arm alone where arms are not to be `joined`.
 
     The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need the
     same boot are measured together, and first the boot that the last run had; with boots of their own in random order.
@@ -75,10 +84,27 @@ def next_trial(wanted: Wanted, trials: Trials, seed: int) -> Block | None:
         now = _boot(trials, trials.last[1]) if trials.last is not None else 0
         if now in groups and not wanted.own_boots:
             groups.insert(0, groups.pop(groups.index(now)))
-        for arm in sorted(order, key=lambda each: groups.index(_boot(trials, each))):
-            if steps := _missing(wanted, trials, loop, arm):
-                return Block(steps, fresh_boot=_boots_again(trials, loop, arm))
+        arms = [
+            (arm, steps)
+            for arm in sorted(order, key=lambda each: groups.index(_boot(trials, each)))
+            if (steps := _missing(wanted, trials, loop, arm))
+        ]
+        if arms:
+            first, steps = arms[0]
+            if joined:
+                beside = (more for arm, more in arms[1:] if _boot(trials, arm) == _boot(trials, first))
+                steps = _joined(steps, beside, trials.run_ns)
+            return Block(steps, fresh_boot=_boots_again(trials, loop, first))
     return None
+
+
+def _joined(steps: Steps, others: Iterable[Steps], run_ns: float | None) -> Steps:
+    """The steps of an arm and of as many of the others as take no more than `JOINED_NS` with it."""
+    for more in others:
+        if run_ns is None or (len(steps) + len(more)) * run_ns > JOINED_NS:
+            break
+        steps += more
+    return steps
 
 
 def _boot(trials: Trials, arm: int) -> int:

@@ -15,7 +15,7 @@ from becalm.hosts import Ability
 from becalm.methods.protocol import NO_SETTINGS, Sample
 from becalm.nouns.production import ProductionPlan
 from becalm.nouns.progress import SearchProgress
-from becalm.nouns.run import Block
+from becalm.nouns.run import Block, Steps
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.nouns.verdict import Finding
@@ -62,14 +62,15 @@ class TuneStudy:
 
     def _measure(self, request: PhaseRequest, asked: NumberedAsk) -> None:
         """Measure what is missing, until it is there, an arm is refused, or the person interrupts."""
-        current = asked.settings[0]
+        steps: Steps = ()
+        first = self.course.trials.next_seq
 
-        def plan(_: TrialLog) -> Block | None:
-            nonlocal current
+        def plan(trials: TrialLog) -> Block | None:
+            nonlocal steps, first
             block = self.course.next_block(request, asked)
             if block is not None:
-                current = block.steps[0].settings
-                limits_ns = self.course.limits_ns(request, asked, current)
+                steps, first = block.steps, trials.next_seq
+                limits_ns = self.course.limits_ns(request, asked, steps[0].settings)
                 if limits_ns != self.limits_ns:
                     self.limits_ns = limits_ns
                     self._define(asked)
@@ -81,6 +82,9 @@ class TuneStudy:
             try:
                 measure(self.opened.host, plan, self.course.trials, self.opened.take, detail=self.opened.detail)
             except RefusedError as error:
+                # The machine was to be switched to the settings of the step after the last run.
+                at = min(self.course.trials.next_seq - first, len(steps) - 1)
+                current = steps[at].settings if steps else asked.settings[0]
                 if not self.course.settings[current].values:
                     raise
                 self._refuse(current, error)

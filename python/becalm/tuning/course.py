@@ -113,7 +113,9 @@ class Course:
 
     def next_block(self, request: PhaseRequest, asked: NumberedAsk) -> Block | None:
         """What of a request is to be measured next; None when all is there, or what there is time for."""
-        block = next_trial(asked.wanted, self.trials, self.study.seed)
+        # Where slow runs are ended early, how long each may take is made known before its arm.
+        alone = self.options.abort_above is not None
+        block = next_trial(asked.wanted, self.trials, self.study.seed, joined=not alone)
         if block is None or request.within_ns is None:
             return block
         # Of a warm-up, the loop is what is missing to -1.

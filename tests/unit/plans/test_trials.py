@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.tuning.test_trial_log import asked, carry_on, steps
+from tests.unit.tuning.test_trial_log import MS, asked, carry_on, steps
 
 from becalm.methods.protocol import Ask
 from becalm.nouns.run import Run
@@ -133,3 +133,38 @@ def test_a_confirmation_boots_for_every_loop_in_random_order():
     firsts = {found[index][1] for index in range(0, len(found), 6)}
     assert firsts == {0, 1, 2}
     assert trials.reboots()[0] == sum(anew for *_, anew in found)
+
+
+def blocks_of(trials, wanted, run_ns, joined=True):
+    """All blocks, of runs that take this long each."""
+    found = []
+    while block := next_trial(wanted.wanted, trials, 1, joined=joined):
+        found.append(block.steps)
+        for step in block.steps:
+            seq = trials.next_seq
+            run = Run(
+                seq, step.workload, step.settings, step.round, 0, seq * run_ns, run_ns, run_ns, 0,
+                None, None, None, None, None, None, "ok", 0, 0,
+            )  # fmt: skip
+            trials.extend([run])
+    return found
+
+
+def test_arms_of_short_programs_share_a_block_of_a_second():
+    wanted = asked(arms=6, loops=5, runs=4, warmups=0)
+    found = blocks_of(TrialLog(), wanted, 60_000_000)
+    assert {len({step.round for step in block}) for block in found} == {1}, "none goes on into the next loop"
+    # The first says how long a run takes; then four arms of four runs are 0.96 s.
+    assert [len(block) for block in found[:5]] == [4, 16, 4, 16, 8]
+    assert [step for block in found for step in block] == [
+        step for block in blocks_of(TrialLog(), wanted, 10**9) for step in block
+    ], "in the same order"
+
+
+def test_arms_of_long_programs_of_other_boots_and_with_limits_of_their_own_have_blocks_of_their_own():
+    wanted = asked(arms=6, loops=2, runs=4, warmups=0)
+    assert {len(block) for block in blocks_of(TrialLog(), wanted, 200_000_000)} == {4}
+    assert {len(block) for block in blocks_of(TrialLog(), wanted, MS, joined=False)} == {4}
+    boots = [0, 1, 0, 1, 0, 1]
+    for block in blocks_of(trials_with(boots), wanted, MS):
+        assert len({boots[step.settings] for step in block}) == 1
