@@ -69,7 +69,10 @@ impl Restored {
 pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut outcomes: Vec<Restored> = entries.iter().map(started).collect();
     let mut foreign = vec![false; entries.len()];
-    let away = away::listed(tree);
+    let away = match entries.iter().any(|entry| entry.place.irq().is_some()) {
+        true => away::listed(tree),
+        false => HashMap::new(),
+    };
     wait_for_emptied(tree, sets(entries));
     let judged = |entry: &Entry| !force && !entry.side_effect && !entry.doubtful;
     let seen_twice = seen_twice(tree, entries, judged);

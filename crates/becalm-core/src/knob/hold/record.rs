@@ -1,5 +1,6 @@
 //! Before the first write: what every place held, in the journal.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -56,7 +57,10 @@ impl Hold {
         self.offline.clone_from(&wanted.offline);
         // Theirs is in the journal now.
         let irqs: HashSet<u32> = wanted.places().filter_map(Place::irq).collect();
-        Ok(away::taken_over(&self.tree, |irq| irqs.contains(&irq))?)
+        match irqs.is_empty() {
+            true => Ok(()),
+            false => Ok(away::taken_over(&self.tree, |irq| irqs.contains(&irq))?),
+        }
     }
 
     /// A place that will be written, unless it is known as one.
@@ -136,24 +140,31 @@ impl Fresh {
 /// What places held before becalm: the list of interrupts that are on their way back knows it of those.
 struct Known<'a> {
     tree: &'a Tree,
-    away: HashMap<u32, Away>,
+    away: OnceCell<HashMap<u32, Away>>,
     masks: HashMap<u32, String>,
 }
 
 impl<'a> Known<'a> {
     /// `new`: which places are not known yet.
     fn of(tree: &'a Tree, new: impl Fn(&Place) -> bool, wanted: &Changes) -> Self {
-        let away = away::listed(tree);
+        let mut known = Self { tree, away: OnceCell::new(), masks: HashMap::new() };
         let masks = wanted.places().filter(|place| matches!(place, Place::Mask { .. }) && new(place));
-        let mut irqs: Vec<u32> = masks.filter_map(Place::irq).filter(|irq| !away.contains_key(irq)).collect();
+        let mut irqs: Vec<u32> = masks.filter_map(Place::irq).collect();
+        irqs.retain(|irq| known.away(*irq).is_none());
         irqs.sort_unstable();
         irqs.dedup();
-        Self { tree, away, masks: interrupt::masks(tree, &irqs) }
+        known.masks = interrupt::masks(tree, &irqs);
+        known
+    }
+
+    /// What is known of an interrupt that is on its way back. To read the list takes as long as ten settings.
+    fn away(&self, irq: u32) -> Option<&Away> {
+        self.away.get_or_init(|| away::listed(self.tree)).get(&irq)
     }
 
     fn original(&self, place: &Place) -> io::Result<String> {
         let Some(irq) = place.irq() else { return place.read(self.tree) };
-        match (place, self.away.get(&irq)) {
+        match (place, self.away(irq)) {
             (Place::Arrival { .. }, Some(away)) => Ok(away.was.clone()),
             (Place::Mask { .. }, Some(away)) => Ok(away.mask.clone()),
             (Place::Mask { .. }, None) if self.masks.contains_key(&irq) => Ok(self.masks[&irq].clone()),
