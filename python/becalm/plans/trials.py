@@ -14,7 +14,7 @@ import numpy as np
 
 from becalm.nouns.run import Block, Step, Steps
 
-JOINED_NS = 1_000_000_000
+JOINED_NS = 2_000_000_000
 """Arms of a loop are measured in one block as long as it takes no more than about this: between two blocks the host
 waits for Python, which of short programs would be a noticeable share of the time."""
 

@@ -150,11 +150,11 @@ def blocks_of(trials, wanted, run_ns, joined=True):
     return found
 
 
-def test_arms_of_short_programs_share_a_block_of_a_second():
+def test_arms_of_short_programs_share_a_block_of_two_seconds():
     wanted = asked(arms=6, loops=5, runs=4, warmups=0)
-    found = blocks_of(TrialLog(), wanted, 60_000_000)
+    found = blocks_of(TrialLog(), wanted, 120_000_000)
     assert {len({step.round for step in block}) for block in found} == {1}, "none goes on into the next loop"
-    # The first says how long a run takes; then four arms of four runs are 0.96 s.
+    # The first says how long a run takes; then four arms of four runs are 1.92 s.
     assert [len(block) for block in found[:5]] == [4, 16, 4, 16, 8]
     assert [step for block in found for step in block] == [
         step for block in blocks_of(TrialLog(), wanted, 10**9) for step in block
@@ -163,7 +163,7 @@ def test_arms_of_short_programs_share_a_block_of_a_second():
 
 def test_arms_of_long_programs_of_other_boots_and_with_limits_of_their_own_have_blocks_of_their_own():
     wanted = asked(arms=6, loops=2, runs=4, warmups=0)
-    assert {len(block) for block in blocks_of(TrialLog(), wanted, 200_000_000)} == {4}
+    assert {len(block) for block in blocks_of(TrialLog(), wanted, 400_000_000)} == {4}
     assert {len(block) for block in blocks_of(TrialLog(), wanted, MS, joined=False)} == {4}
     boots = [0, 1, 0, 1, 0, 1]
     for block in blocks_of(trials_with(boots), wanted, MS):
