@@ -12,6 +12,7 @@ arms in random order in each loop. Nothing of the search is in the table.
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -48,18 +49,40 @@ def spreads(record: Record) -> dict[str, Record]:
     return found
 
 
+def shown_worse(ours: Record, other: Record) -> bool:
+    """Whether a spread is shown to be the larger: the 95 % interval of their ratio is above 1.
+
+    The arms' runs are independent, so that squares of the half-widths of both logarithms add.
+    """
+    if None in (ours["low"], other["high"]):
+        return False
+    half = math.hypot(math.log(ours["value"] / ours["low"]), math.log(other["high"] / other["value"]))
+    return math.log(ours["value"] / other["value"]) > half
+
+
 def judged(rows: Sequence[Record]) -> list[str]:
-    """What the project wants, and whether it was seen. "No worse": the value of becalm's spread is not the larger."""
+    """What the project wants, and whether it was seen. "No worse": the value of becalm's spread is not the larger.
+
+    Of arms that do the same, it is mostly chance whose value is that; so it is said, too, of how many becalm's is shown
+    to be the larger.
+    """
     every = [spreads(record) for record in rows]
     steadier = sum(each[UNTOUCHED]["value"] >= WANTED_RATIO * each[OURS]["value"] for each in every)
     least = [min(each[name]["value"] for name in LISTS if name in each) for each in every]
     no_worse = sum(each[OURS]["value"] <= best for each, best in zip(every, least, strict=True))
+    worse = [
+        record["program"]
+        for record, each in zip(rows, every, strict=True)
+        if any(shown_worse(each[OURS], each[name]) for name in LISTS if name in each)
+    ]
     wanted = -(-len(every) * 4 // 5)
     return [
         f"{WANTED_RATIO:g} times as steady as untouched: {steadier} of {len(every)} programs, wanted {wanted}: "
         + ("met" if steadier >= wanted else "not met"),
-        f"no worse than the better of {' and '.join(LISTS)}: {no_worse} of {len(every)}, wanted all: "
+        f"no worse than the better of {' and '.join(LISTS)} by value: {no_worse} of {len(every)}, wanted all: "
         + ("met" if no_worse == len(every) else "not met"),
+        f"shown to be worse than one of them (95 %): {len(worse)} of {len(every)}"
+        + (f" ({', '.join(worse)})" if worse else ""),
     ]
 
 

@@ -68,14 +68,25 @@ def record(ours, first="becalm", untouched=0.08, lists=(0.04, 0.03)):
     values = {"baseline": untouched, "tuned": ours, "llvm-tips": lists[0], "pyperf": lists[1]}
     if first != "becalm":
         values.pop(first), values.update(tuned=lists[0])
-    arms = [{"name": name, "spread": {"value": value}} for name, value in values.items()]
+    arms = [
+        {"name": name, "spread": {"value": value, "low": value / 1.5, "high": 1.5 * value}}
+        for name, value in values.items()
+    ]
     return {"program": "gcc", "first": first, "tried": {"arms": arms}}
 
 
 def test_what_is_wanted_is_met_or_not():
     good = [record(0.02)] * 4 + [record(0.03)]
-    assert [line.rpartition(": ")[2] for line in judged(good)] == ["met", "met"]
-    assert [line.rpartition(": ")[2] for line in judged([*good[1:], record(0.031)])] == ["not met", "not met"]
+    assert [line.rpartition(": ")[2] for line in judged(good)] == ["met", "met", "0 of 5"]
+    short = judged([*good[1:], record(0.031)])
+    assert [line.rpartition(": ")[2] for line in short] == ["not met", "not met", "0 of 5"]
+
+
+def test_of_two_alike_neither_is_shown_to_be_worse():
+    assert judged([record(0.05)])[2].endswith(": 0 of 1")
+    # 1.5 both ways: the ratio is known to 1.77 times.
+    assert judged([record(0.054)])[2].endswith(": 1 of 1 (gcc)")
+    assert judged([record(0.05, first="llvm-tips", untouched=0.01)])[2].endswith(": 0 of 1")
 
 
 def test_where_nothing_was_found_becalm_is_as_untouched():
