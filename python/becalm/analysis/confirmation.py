@@ -152,6 +152,11 @@ def _recommended(
     return arms[RECOMMENDED][0].settings if good else chosen
 
 
+def again(judged: Confirmation) -> Confirmation:
+    """A confirmation whose comparisons are newer than its contributions: which knobs are spare."""
+    return replace(judged, spare=_spare(judged.contributions) if helps(judged.comparisons, TUNED) else ())
+
+
 def _spare(contributions: Sequence[AblationEffect]) -> tuple[str, ...]:
     """Knobs that no program is shown to need, those with the smallest estimates first."""
     by_knob: dict[str, list[Interval]] = {}

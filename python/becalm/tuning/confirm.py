@@ -6,11 +6,12 @@ since each costs a boot; they are taken apart only when they help. Pure: wishes 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
 from becalm.analysis import confirmation
 from becalm.methods.protocol import NO_SETTINGS, Choice
+from becalm.nouns.objective import TIME, find
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -62,10 +63,14 @@ def confirm(
     else:
         return
     wanted = distinct(arms)
-    arms, shape = here.affordable(wanted)
-    if missing := [name for name in wanted if name not in arms]:
-        tuned.findings.append(_too_short(missing))
+    whole = here.whole_first(wanted)
+    arms, shape = here.affordable(whole)
     tuned.judged = yield from here.measured(arms, shape, "fresh runs of what was chosen")
+    yield from _again(here)
+    later = {name: settings for name, settings in wanted.items() if name not in whole}
+    singled = yield from _single_out(here, later)
+    if missing := [name for name in wanted if name not in arms and not (singled and name in later)]:
+        tuned.findings.append(_too_short(missing))
     yield from _unbundle_boot(here)
     yield from _decide(here)
     yield from leave_out_together(here)
@@ -120,6 +125,47 @@ def _strongest(here: ConfirmationRun) -> Confirming:
         tuned.judged = replace(judged, settings=NO_SETTINGS)
     else:
         tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
+
+
+def _again(here: ConfirmationRun) -> Confirming:
+    """More loops while it is open whether what was chosen helps, as far as the time allows.
+
+    All fresh, and they alone tell then: in two looks, each one time in forty, something is found that is not there one
+    time in twenty.
+    """
+    tuned, options = here.tuned, here.options
+    known = [each.ratio for each in tuned.judged.comparisons if each.arm == TUNED]
+    undecided = any(ratio.low <= 1 <= ratio.high for ratio in known) and not any(ratio.high < 1 for ratio in known)
+    if not undecided or confirmation.helps(tuned.judged.comparisons, TUNED):
+        return
+    if options.allowed.tried or find(options.objective) is TIME:
+        # What is tried is measured as often as was asked for, and the time of a search for time is planned.
+        return
+    arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings} | dict(here.space.profiles))
+    shape = here.shape(arms)
+    left = here.loops_left(arms, shape)
+    if left is None or shape.boots or min(left, MOST_LOOPS) <= here.last_loops:
+        return
+    more = replace(shape, loops=min(left, MOST_LOOPS))
+    found = yield from here.measured(arms, more, "what was chosen, more often: it is open whether it helps")
+    tuned.judged = confirmation.again(with_contributions(found, tuned.judged, ()))
+
+
+def _single_out(here: ConfirmationRun, later: Mapping[str, Settings]) -> Generator[PhaseRequest, PhaseResult, bool]:
+    """What each setting contributes, once the whole is shown to help; whether that was measured."""
+    tuned = here.tuned
+    if not later or not confirmation.helps(tuned.judged.comparisons, TUNED):
+        return False
+    arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings} | dict(later))
+    shape = here.shape(arms)
+    # Doing without what does not help comes after it, where there is time for both.
+    most = (here.loops_before_fewer(arms, shape), here.loops_left(arms, shape))
+    loops = next((min(shape.loops, each) for each in most if each is not None and each >= FEWEST_LOOPS), 0)
+    if not loops:
+        return False
+    found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs without each of the settings")
+    tuned.judged = with_contributions(tuned.judged, found, ())
+    return True
 
 
 def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:

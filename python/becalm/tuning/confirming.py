@@ -58,7 +58,7 @@ class Shape:
 class ConfirmationRun:
     """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget.
 
-    `least_loops`: as many as it took to see what was chosen.
+    `least_loops`: as many as it took to see what was chosen. `last_loops`: of the last measurement.
     """
 
     space: Space
@@ -68,6 +68,7 @@ class ConfirmationRun:
     run_ns: float
     left_ns: float | None
     least_loops: int = 0
+    last_loops: int = 0
 
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
@@ -88,6 +89,7 @@ class ConfirmationRun:
         if self.left_ns is not None:
             self.left_ns -= gained.took_ns
             loops = max((len(each.loops) for each in gained.samples[0]), default=0)
+            self.last_loops = loops
             if loops and not shape.boots:
                 # The machine may have become slower.
                 self.run_ns = max(self.run_ns, gained.took_ns / (len(arms) * (loops * shape.runs + 1)))
@@ -101,6 +103,17 @@ class ConfirmationRun:
             confidence=options.confidence,
             margin=options.margin,
         )
+
+    def whole_first(self, arms: dict[str, Settings]) -> dict[str, Settings]:
+        """These arms; without single settings where the time does not allow as many loops of all as are wanted.
+
+        Whether what was chosen helps at all is told by its own loops; only then is it asked what each setting does.
+        """
+        shape = self.shape(arms)
+        left = self.loops_left(arms, shape)
+        if left is None or left >= shape.loops or shape.boots or find(self.options.objective) is TIME:
+            return arms
+        return {name: settings for name, settings in arms.items() if not name.startswith(WITHOUT)}
 
     def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
         """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""

@@ -211,6 +211,58 @@ def test_a_short_budget_drops_contributions_then_profiles_and_says_so(seconds, l
     assert spent <= max(seconds, 24 + 10 * FEWEST_LOOPS) * 1.1
 
 
+def test_where_time_is_short_the_whole_is_confirmed_before_what_each_setting_does():
+    """All nine arms would have 10 loops of the 12 that are asked for."""
+    tuned, wishes, spent = budgeted(500)
+    confirms = [wish.ask for wish in wishes if wish.phase == "confirm"]
+    assert (len(confirms[0].arms), confirms[0].loops) == (4, 12)
+    assert len(confirms[1].arms) == 2 + len(FIVE)
+    assert confirms[1].loops >= FEWEST_LOOPS
+    assert arms(tuned) >= {BASELINE, TUNED, "llvm-tips", "pyperf", *(WITHOUT + name for name in FIVE)}
+    assert {each.knob for each in tuned.judged.contributions} == set(FIVE)
+    assert findings(tuned, "budget") == []
+    assert spent <= 500 * 1.05
+
+
+def open_question(seconds, **options):
+    """A setting that lowers the spread a little: twelve loops say nothing, sixty do."""
+    world, chosen = World({"a": 0.72}, seed=options.pop("seed", 2)), chooses("a")
+    return conduct(world, space("a"), chosen, budget_ns=int(seconds * 1e9), **options)
+
+
+def test_what_is_open_is_measured_more_often_with_the_time_that_is_left_and_these_runs_alone_tell():
+    shown = dict.fromkeys((160, 1000), 0)
+    for seed in range(20):
+        for seconds in shown:
+            tuned, wishes, spent = open_question(seconds, seed=seed)
+            first, *more = [wish.ask for wish in wishes if wish.phase == "confirm"]
+            assert first.loops == 12
+            assert spent <= seconds * 1.05
+            if more and more[0].why.startswith("what was chosen, more often"):
+                # A minute and a half is left at least, so that there are more loops than there were.
+                assert (seconds, more[0].loops) == (1000, 60)
+                (arm,) = [each for each in tuned.judged.arms if each.name == TUNED]
+                assert arm.runs == 60 * 5
+            shown[seconds] += bool(tuned.judged.settings.values)
+    assert shown[160] < 12
+    assert shown[1000] >= 18
+
+
+def test_nothing_is_found_more_often_than_is_said_where_nothing_helps():
+    """Two looks, each wrong one time in forty."""
+    wrong = sum(
+        bool(conduct(World(seed=seed), space("a"), chooses("a"), budget_ns=10**12)[0].judged.settings.values)
+        for seed in range(200)
+    )
+    assert wrong <= 20
+
+
+@pytest.mark.parametrize("options", [{"budget_ns": None}, {"budget_ns": 10**12, "minimize": "time"}])
+def test_without_a_budget_and_for_times_what_is_open_stays_open(options):
+    _, wishes, _ = conduct(World({"a": 0.9}), space("a"), chooses("a"), **options)
+    assert not [wish for wish in wishes if "more often" in wish.ask.why]
+
+
 def test_with_one_chosen_knob_and_a_short_budget_only_what_was_left_out_is_named():
     tuned, _, _ = budgeted(1, chosen=("a",))
     (finding,) = findings(tuned, "budget")
