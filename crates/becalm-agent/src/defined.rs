@@ -54,17 +54,17 @@ impl Defined {
             // A child would try them in the group of the settings that are on.
             machine.rest()?;
         }
-        for each in settings.iter().flatten() {
+        let mut attempt = |each: &Settings| -> Result<(), Failure> {
             if !each.own.is_empty() && !tried.contains(&each.own) {
                 runner.try_settings(&each.process.child, base.user.as_ref())?;
                 tried.insert(each.own.clone());
             }
-        }
+            Ok(())
+        };
+        settings.iter().flatten().try_for_each(&mut attempt)?;
         let mut ready = |workload: Workload| -> Result<Ready, Failure> {
             let neighbours = neighbours::ready(&workload, &tree, base)?;
-            for each in neighbours.iter().filter(|each| !each.settings.empty) {
-                runner.try_settings(&each.settings.process.child, base.user.as_ref())?;
-            }
+            neighbours.iter().try_for_each(|each| attempt(&each.settings))?;
             let mut made = Ready::new(workload, base)?;
             made.neighbours = neighbours;
             Ok(made)

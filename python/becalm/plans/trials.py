@@ -84,15 +84,12 @@ def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True
         now = _boot(trials, trials.last[1]) if trials.last is not None else 0
         if now in groups and not wanted.own_boots:
             groups.insert(0, groups.pop(groups.index(now)))
-        arms = [
-            (arm, steps)
-            for arm in sorted(order, key=lambda each: groups.index(_boot(trials, each)))
-            if (steps := _missing(wanted, trials, loop, arm))
-        ]
-        if arms:
-            first, steps = arms[0]
+        order.sort(key=lambda each: groups.index(_boot(trials, each)))
+        missing = ((arm, steps) for arm in order if (steps := _missing(wanted, trials, loop, arm)))
+        if (found := next(missing, None)) is not None:
+            first, steps = found
             if joined:
-                beside = (more for arm, more in arms[1:] if _boot(trials, arm) == _boot(trials, first))
+                beside = (more for arm, more in missing if _boot(trials, arm) == _boot(trials, first))
                 steps = _joined(steps, beside, trials.run_ns)
             return Block(steps, fresh_boot=_boots_again(trials, loop, first))
     return None

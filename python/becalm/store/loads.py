@@ -89,16 +89,21 @@ def own_seqs(db: Connection, number: int) -> Iterator[int]:
 
 def series(db: Connection, number: int, seq: int) -> Series | None:
     """The series that holds a run; None when there is none, or it is not as it was stored."""
-    return next((each for each in all_series(db, number) if each.first <= seq <= each.last), None)
+    holding = ' AND "first" <= :seq AND "last" >= :seq'
+    return next(_all_series(db, number, lambda damaged, of: None, holding, seq=seq), None)
 
 
 def all_series(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Series]:
     """The series of a study in the order of their runs, as in `loads`."""
+    return _all_series(db, number, lost)
+
+
+def _all_series(db: Connection, number: int, lost: counts.Told, where: str = "", **values: int) -> Iterator[Series]:
     known = counts.of(db, number)
     counted = None if known is None else known.series
     rows = whole = 0
-    query = 'SELECT "first", "last", series, checksum FROM run_series WHERE study_id = :number ORDER BY "first"'
-    for *row, checksum in db.execute(query, number=number):
+    query = f'SELECT "first", "last", series, checksum FROM run_series WHERE study_id = :number{where} ORDER BY "first"'
+    for *row, checksum in db.execute(query, number=number, **values):
         rows += 1
         found = _series(number, row, checksum, checked=counted is not None)
         if found is not None:

@@ -134,9 +134,8 @@ def _again(here: ConfirmationRun) -> Confirming:
     time in twenty.
     """
     tuned, options = here.tuned, here.options
-    known = [each.ratio for each in tuned.judged.comparisons if each.arm == TUNED]
-    undecided = any(ratio.low <= 1 <= ratio.high for ratio in known) and not any(ratio.high < 1 for ratio in known)
-    if not undecided or confirmation.helps(tuned.judged.comparisons, TUNED):
+    whole = [each for each in tuned.judged.comparisons if each.arm == TUNED]
+    if not whole or not all(each.ratio.low <= 1 <= each.ratio.high for each in whole):
         return
     if options.allowed.tried or find(options.objective) is TIME:
         # What is tried is measured as often as was asked for, and the time of a search for time is planned.
@@ -144,10 +143,14 @@ def _again(here: ConfirmationRun) -> Confirming:
     arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings} | dict(here.space.profiles))
     shape = here.shape(arms)
     left = here.loops_left(arms, shape)
-    if left is None or shape.boots or min(left, MOST_LOOPS) <= here.last_loops:
+    if left is None or shape.boots:
         return
-    more = replace(shape, loops=min(left, MOST_LOOPS))
-    found = yield from here.measured(arms, more, "what was chosen, more often: it is open whether it helps")
+    more = min(left, MOST_LOOPS)
+    if more <= max(each.loops for each in whole):
+        return
+    found = yield from here.measured(
+        arms, replace(shape, loops=more), "what was chosen, more often: it is open whether it helps"
+    )
     tuned.judged = confirmation.again(with_contributions(found, tuned.judged, ()))
 
 

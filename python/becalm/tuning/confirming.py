@@ -58,7 +58,7 @@ class Shape:
 class ConfirmationRun:
     """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget.
 
-    `least_loops`: as many as it took to see what was chosen. `last_loops`: of the last measurement.
+    `least_loops`: as many as it took to see what was chosen.
     """
 
     space: Space
@@ -68,7 +68,6 @@ class ConfirmationRun:
     run_ns: float
     left_ns: float | None
     least_loops: int = 0
-    last_loops: int = 0
 
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
@@ -89,7 +88,6 @@ class ConfirmationRun:
         if self.left_ns is not None:
             self.left_ns -= gained.took_ns
             loops = max((len(each.loops) for each in gained.samples[0]), default=0)
-            self.last_loops = loops
             if loops and not shape.boots:
                 # The machine may have become slower.
                 self.run_ns = max(self.run_ns, gained.took_ns / (len(arms) * (loops * shape.runs + 1)))

@@ -78,7 +78,6 @@ class TrialLog:
         self._failures: dict[int, Run] = {}
         self._cells: dict[tuple[int, int, int], Cell] = {}
         self._ended_ns: int | None = None
-        self._count = 0
         self.boots: dict[int, int] = {}
         """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
         self.own_boots: set[int] = set()
@@ -100,7 +99,6 @@ class TrialLog:
             took_ns = run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
             self.elapsed_ns += took_ns
             self._ended_ns = run.started_ns + run.wall_ns
-            self._count += 1
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round
@@ -165,7 +163,7 @@ class TrialLog:
     @property
     def run_ns(self) -> float | None:
         """What a run takes, with what comes before it, ns: the mean so far; None while there is none."""
-        return self.elapsed_ns / self._count if self._count else None
+        return self.elapsed_ns / self.next_seq if self.next_seq else None
 
     def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
         """How many counted runs there are, and how many warm-ups."""

@@ -22,11 +22,7 @@ from becalm.study import probe
 from becalm.tuning.confirm import FEWEST_LOOPS
 from becalm.verbs.tune import tune
 
-MODEL = """
-what = "a machine that starts again"
-[boot]
-takes = "100ms"
-spread = 0.01
+TIME = """
 [time]
 base = "20ms"
 [[noise]]
@@ -44,6 +40,12 @@ name = "the program itself"
 kind = "normal"
 size = 0.001
 """
+MODEL = f"""
+what = "a machine that starts again"
+[boot]
+takes = "100ms"
+spread = 0.01
+{TIME}"""
 KNOBS = ("aslr", "isolcpus", "rcu_nocbs", "nohz_full", "pstate_driver")
 BOOT = ("isolcpus", "rcu_nocbs", "nohz_full", "pstate_driver")
 BOOT_NS = 100_000_000

@@ -5,6 +5,7 @@ import dataclasses
 
 import pytest
 from tests.unit.small_machine import Repeatable, Trouble
+from tests.unit.study.test_tune_boots import TIME, Killed
 
 from becalm import hosts
 from becalm.hosts.agent import AgentHost
@@ -15,30 +16,10 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.settings_change import Reset, Status
 from becalm.verbs.tune import tune
 
-MODEL = """
+MODEL = f"""
 what = "a machine that is restarted"
-[time]
-base = "20ms"
-[[noise]]
-name = "callbacks"
-kind = "normal"
-size = 0.03
-factors = { rcu_nocbs = 0.04 }
-[[noise]]
-name = "memory layout"
-kind = "normal"
-size = 0.008
-factors = { aslr = 0.1 }
-[[noise]]
-name = "the program itself"
-kind = "normal"
-size = 0.001
-"""
+{TIME}"""
 KNOBS = ("aslr", "isolcpus", "rcu_nocbs")
-
-
-class Killed(BaseException):
-    """Nothing catches it: becalm is gone, as after SIGKILL."""
 
 
 class Played(Repeatable):

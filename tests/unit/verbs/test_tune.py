@@ -305,11 +305,13 @@ def test_settings_that_do_not_go_together_are_never_tried_together(trouble, stor
     assert all(trial.spread is not None for trial in found.trials)
 
 
+@pytest.mark.parametrize("method", ["greedy", "race"])
 @pytest.mark.parametrize("early", [False, True])
-def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(trouble, early):
+def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(trouble, early, method):
+    """Of a race several arms share a block: the one is named that the machine did not take, not the first."""
     trouble.later = {"swap": "off"}
     trouble.early = early
-    found = small(method="greedy", budget="10min")
+    found = small(method=method, budget="10min")
     assert found.settings.items() >= HELPFUL
     assert "swap" not in found.settings
     sentences = [each.sentence for each in found.findings if each.kind == "refused"]

@@ -18,13 +18,12 @@ pub struct Settings {
     /// What `process` was made of, in the order in which a child does it.
     pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
-    pub empty: bool,
 }
 
 impl Settings {
     /// Read settings from a JSON object and find out what they mean on this machine. `consent`: dangerous ones too.
     pub fn read(given: &Map<String, Value>, tree: &Tree, consent: bool) -> Result<Self, SettingError> {
-        let mut settings = Self { empty: given.is_empty(), ..Self::default() };
+        let mut settings = Self::default();
         let mut live = Values::new();
         let mut own = Vec::new();
         for (name, value) in given {
