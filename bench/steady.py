@@ -132,7 +132,9 @@ def trial(
             lines = [f"{knob} = {json.dumps(value)}" for knob, value in found["settings"].items()]
             profile.write_text('name = "becalm"\n[settings]\n' + "\n".join(lines) + "\n")
             tries.insert(0, str(profile))
-        rounds = ["--confirm-loops", str(chosen.loops), "--confirm-runs", str(chosen.runs), "--budget", "none"]
+        rounds = ["--confirm-loops", str(chosen.loops), "--budget", "none"]
+        if chosen.runs is not None:
+            rounds += ["--confirm-runs", str(chosen.runs)]
         with beside(1):
             tried = timed([*tune, *rounds, *(part for each in tries for part in ("--try", each)), "--", *argv])
         return {
@@ -181,9 +183,10 @@ def _between(interval: Record, scale: float, unit: str) -> str:
 def report(result: Record) -> str:
     """Markdown: the machine, the table, and what becalm said of each program."""
     config = result["config"]
+    runs = f"{config['runs']} runs" if config["runs"] else "5 runs, or as many as last a second,"
     head = (
         f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}. {config['loops']} loops of "
-        f"{config['runs']} runs in a row, all arms in random order in each loop; 95 % intervals.\n\n"
+        f"{runs} in a row, all arms in random order in each loop; 95 % intervals.\n\n"
     )
     columns = ["Program", "Settings", "Spread", "Times as steady as the baseline", "Mean time"]
     body = table(columns, [row for record in result["rows"] for row in rows(record)])
@@ -207,7 +210,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--budget", type=int, default=240, help="seconds of a search")
     parser.add_argument("--loops", type=int, default=20)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, help="in a row; becalm's own without it: 5, or as many as last a second")
     parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "steady.json", help="trials go to the same name, .jsonl")

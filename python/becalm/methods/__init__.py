@@ -25,6 +25,7 @@ class Row:
     `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options that are of this method alone, as
     pairs of the function's keyword and the option's name. `counts`: where what it asks for follows from its rule, the
     function that counts it, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`).
+    `lasts`: whether its loops have more runs where those are short (`TuneOptions.loop_ns`).
     """
 
     name: str
@@ -35,6 +36,7 @@ class Row:
     minimizes: tuple[str, ...] = ("spread",)
     takes: tuple[tuple[str, str], ...] = ()
     counts: str = ""
+    lasts: bool = False
 
     def load(self, options: TuneOptions | None = None) -> Method:
         """The generator function, with what these options have for it."""
@@ -61,6 +63,7 @@ TABLE = (
         "race",
         "many combinations on few runs each; runs go where they can still change the choice",
         TrialDesign(loops=1, runs=4, warmups=None),
+        lasts=True,
     ),
     Row(
         "greedy",
@@ -141,9 +144,10 @@ def search_methods() -> tuple[Row, ...]:
     return TABLE
 
 
-def complete(options: TuneOptions) -> TuneOptions:
+def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
     """The options with the method's own numbers where none were given, and the objective that minimises what is asked.
 
+    `run_ns`: what a run takes, for how many of them make a loop that lasts; None: the fewest that the method makes.
     Raises UsageError for an unknown method, for one that cannot minimise it, and for a loop of too few runs.
     """
     row = method(options.method) if options.method else _first(options.minimize)
@@ -157,13 +161,14 @@ def complete(options: TuneOptions) -> TuneOptions:
     objective = options.objective if fits else names(options.minimize)[0]
     if options.runs is not None and options.runs < (fewest := find(objective).fewest):
         raise UsageError(f"--runs must be at least {fewest}: a single run has no {find(objective).what}.")
+    runs = options.in_a_row(usual.runs, run_ns) if row.lasts and run_ns is not None else usual.runs
     return replace(
         options,
         method=row.name,
         objective=objective,
         margin=options.margin or find(objective).margin,
         loops=usual.loops if options.loops is None else options.loops,
-        runs=usual.runs if options.runs is None else options.runs,
+        runs=runs if options.runs is None else options.runs,
         warmups=usual.warmups if options.warmups is None else options.warmups,
     )
 
@@ -190,9 +195,9 @@ def check(options: TuneOptions) -> None:
     SearchRun(method(options.method).load(options), options.allowed.space, trial_design(options), 0)
 
 
-def trial_design(options: TuneOptions) -> TrialDesign:
-    """How trials are measured by these options, and when the search ends."""
-    whole = complete(options)
+def trial_design(options: TuneOptions, run_ns: float | None = None) -> TrialDesign:
+    """How trials of runs of this length are measured by these options, and when the search ends."""
+    whole = complete(options, run_ns)
     assert whole.loops is not None
     assert whole.runs is not None
     return replace(

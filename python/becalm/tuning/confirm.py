@@ -50,8 +50,9 @@ def confirm(
 ) -> Generator[PhaseRequest, PhaseResult, None]:
     """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
     here = ConfirmationRun(space, options, programs, tuned, run_ns, left_ns)
+    confirmed = False
     if not options.allowed.tried and not tuned.choice.settings.values:
-        yield from _strongest(here)
+        confirmed = yield from _strongest(here)
     arms: dict[str, Settings] = {BASELINE: NO_SETTINGS}
     if options.allowed.tried:
         arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
@@ -64,12 +65,11 @@ def confirm(
         return
     wanted = distinct(arms)
     whole = here.whole_first(wanted)
-    arms, shape = here.affordable(whole)
-    tuned.judged = yield from here.measured(arms, shape, "fresh runs of what was chosen")
-    yield from _again(here)
-    later = {name: settings for name, settings in wanted.items() if name not in whole}
-    singled = yield from _single_out(here, later)
-    if missing := [name for name in wanted if name not in arms and not (singled and name in later)]:
+    if not confirmed:
+        tuned.judged = yield from _whole(here, whole, "fresh runs of what was chosen")
+    yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
+    measured = {each.name for each in tuned.judged.arms}
+    if missing := [name for name in wanted if name not in measured]:
         tuned.findings.append(_too_short(missing))
     yield from _unbundle_boot(here)
     yield from _decide(here)
@@ -77,27 +77,36 @@ def confirm(
     yield from _backward_elimination(here)
 
 
-def _strongest(here: ConfirmationRun) -> Confirming:
-    """Where a search chose nothing: the strongest settings there are, before it is said that none help.
+def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bool]:
+    """Where a search chose nothing: the strongest settings there are, before it is said that none help; whether what
+    is chosen then is confirmed already.
 
-    They are what any of the known profiles sets, and everything. What helps of them is chosen, and then confirmed as
-    what a search chose is.
+    They are what any of the known profiles sets, alone at first where time is limited, and everything. What helps of
+    several is chosen, and then confirmed as what a search chose is.
     """
-    space, tuned = here.space, here.tuned
+    space, tuned, why = here.space, here.tuned, "the strongest settings, before saying that none help"
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
     everything = space.settings(space.candidates)
     union = space.settings(each for each in space.candidates if each.knob in listed)
     if not everything.values:
-        return
+        return False
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
-    arms, shape = here.affordable(distinct(wanted | dict(space.profiles)))
+    wanted = distinct(wanted | dict(space.profiles))
     strongest = LISTED if union.values else EVERYTHING
+    first = here.whole_first(wanted)
+    arms, shape = here.affordable(first)
     left = here.loops_left(arms, shape)
     if left is not None and left < FEWEST_LOOPS:
         # That none help is then not said, only that none was found.
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
-        return
-    found = yield from here.measured(arms, shape, "the strongest settings, before saying that none help")
+        return False
+    found = alone = yield from _whole(here, first, why)
+    if len(first) < len(wanted):
+        arms, shape = wanted, here.shape(wanted)
+        left = here.loops_left(arms, shape)
+        if _helping(alone) or left is None or left < shape.loops:
+            return _told(here, alone, first, strongest)
+        found = yield from here.measured(arms, shape, why)
     more = here.loops_left(arms, shape, MORE_SHARE * (here.left_ns or 0.0))
     if more is not None and not _helping(found):
         # All fresh, so that what is ruled out is told closer; what helps only then needs as many to be confirmed.
@@ -105,7 +114,13 @@ def _strongest(here: ConfirmationRun) -> Confirming:
         if more > shape.loops:
             found = yield from here.measured(arms, replace(shape, loops=more), "the strongest settings, more often")
             here.least_loops = more
-    judged = _renamed(found, strongest)
+    _told(here, found if len(first) == len(arms) else with_contributions(alone, found, ()), arms, strongest)
+    return False
+
+
+def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[str, Settings], strongest: str) -> bool:
+    """What the strongest settings do is told, and what helps of them is chosen; whether anything does."""
+    tuned, judged = here.tuned, _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = _helping(judged)
     best = max(helping, key=lambda each: each.ratio.low, default=None)
@@ -123,52 +138,56 @@ def _strongest(here: ConfirmationRun) -> Confirming:
     )
     if best is None or any(arm.failed for arm in judged.arms if arm.name == best.arm):
         tuned.judged = replace(judged, settings=NO_SETTINGS)
-    else:
-        tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
-
-
-def _again(here: ConfirmationRun) -> Confirming:
-    """More loops while it is open whether what was chosen helps, as far as the time allows.
-
-    All fresh, and they alone tell then: in two looks, each one time in forty, something is found that is not there one
-    time in twenty.
-    """
-    tuned, options = here.tuned, here.options
-    whole = [each for each in tuned.judged.comparisons if each.arm == TUNED]
-    if not whole or not all(each.ratio.low <= 1 <= each.ratio.high for each in whole):
-        return
-    if options.allowed.tried or find(options.objective) is TIME:
-        # What is tried is measured as often as was asked for, and the time of a search for time is planned.
-        return
-    arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings} | dict(here.space.profiles))
-    shape = here.shape(arms)
-    left = here.loops_left(arms, shape)
-    if left is None or shape.boots:
-        return
-    more = min(left, MOST_LOOPS)
-    if more <= max(each.loops for each in whole):
-        return
-    found = yield from here.measured(
-        arms, replace(shape, loops=more), "what was chosen, more often: it is open whether it helps"
-    )
-    tuned.judged = confirmation.again(with_contributions(found, tuned.judged, ()))
-
-
-def _single_out(here: ConfirmationRun, later: Mapping[str, Settings]) -> Generator[PhaseRequest, PhaseResult, bool]:
-    """What each setting contributes, once the whole is shown to help; whether that was measured."""
-    tuned = here.tuned
-    if not later or not confirmation.helps(tuned.judged.comparisons, TUNED):
         return False
-    arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings} | dict(later))
-    shape = here.shape(arms)
-    # Doing without what does not help comes after it, where there is time for both.
-    most = (here.loops_before_fewer(arms, shape), here.loops_left(arms, shape))
-    loops = next((min(shape.loops, each) for each in most if each is not None and each >= FEWEST_LOOPS), 0)
-    if not loops:
-        return False
-    found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs without each of the settings")
-    tuned.judged = with_contributions(tuned.judged, found, ())
+    tuned.choice = Choice(arms[best.arm], f"{tuned.choice.why} But fresh runs of {named(best.arm)} vary less.")
+    tuned.judged = found
     return True
+
+
+def _whole(
+    here: ConfirmationRun, wanted: dict[str, Settings], why: str
+) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
+    """What fresh runs of these arms say, as far as the time allows them.
+
+    More loops while it is open whether what was chosen helps, as far as the time allows.
+
+    All loops tell then. In two looks, each one time in forty, something is found that is not there no more than one
+    time in twenty: less often than by two looks at different loops (Armitage, McPherson & Rowe 1969, J. R. Stat. Soc.
+    A 132:235).
+    """
+    arms, shape = here.affordable(wanted)
+    found = yield from here.measured(arms, shape, why)
+    # What is tried is measured as often as was asked for, and the time of a search for time is planned.
+    alone = arms.keys() == {BASELINE, TUNED} and not here.options.allowed.tried
+    if not alone or shape.boots or find(here.options.objective) is TIME:
+        return found
+    is_open = [each for each in found.comparisons if each.ratio.low <= 1 <= each.ratio.high]
+    left = here.loops_left(arms, shape)
+    if left is None or len(is_open) < len(found.comparisons) or not is_open:
+        return found
+    more = min(left, MOST_LOOPS - max(each.loops for each in is_open))
+    if more < FEWEST_LOOPS:
+        return found
+    return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
+
+
+def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
+    """What each setting contributes, and what the known profiles do, once the whole is shown to help."""
+    tuned = here.tuned
+    if not confirmation.helps(tuned.judged.comparisons, TUNED):
+        return
+    bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
+    lists = {name: settings for name, settings in later.items() if not name.startswith(WITHOUT)}
+    for wanted in (later, lists):
+        arms = distinct(bare | dict(wanted))
+        shape = here.shape(arms)
+        # Doing without what does not help comes after it, where there is time for both.
+        most = (here.loops_before_fewer(arms, shape), here.loops_left(arms, shape))
+        loops = next((min(shape.loops, each) for each in most if each is not None and each >= FEWEST_LOOPS), 0)
+        if wanted and loops:
+            found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs beside what helps")
+            tuned.judged = confirmation.again(with_contributions(tuned.judged, found, ()))
+            return
 
 
 def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:
@@ -263,7 +282,7 @@ def _backward_elimination(here: ConfirmationRun) -> Confirming:
     """
     tuned, options, profiles = here.tuned, here.options, dict(here.space.profiles)
     chosen, spare = tuned.choice.settings, tuned.judged.spare
-    arm_loops = tuned.confirm_runs // (options.confirm_runs * len(here.programs))
+    arm_loops = tuned.confirm_runs // (here.runs * len(here.programs))
     most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(here.space.profiles))))
     for _ in range(SLIMMING):
         fewer = here.without(spare)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from becalm.analysis import confirmation
-from becalm.methods.protocol import NO_SETTINGS, Ask
+from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
 from becalm.nouns.objective import TIME, find
-from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.options.tune import CONFIRM_RUNS, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
@@ -58,7 +58,8 @@ class Shape:
 class ConfirmationRun:
     """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget.
 
-    `least_loops`: as many as it took to see what was chosen.
+    `least_loops`: as many as it took to see what was chosen. `runs`: of a loop.
+    `samples`: what was measured last, of each arm one a program.
     """
 
     space: Space
@@ -68,6 +69,11 @@ class ConfirmationRun:
     run_ns: float
     left_ns: float | None
     least_loops: int = 0
+    runs: int = field(init=False)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.runs = self.options.confirming(self.run_ns / len(self.programs))
 
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
@@ -79,9 +85,9 @@ class ConfirmationRun:
         return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
 
     def measured(
-        self, arms: Mapping[str, Settings], shape: Shape, why: str
+        self, arms: Mapping[str, Settings], shape: Shape, why: str, *, more: bool = False
     ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
-        """Fresh runs of these arms, and what they say."""
+        """Fresh runs of these arms, and what they say. `more`: together with those that were measured before them."""
         ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
         gained = yield PhaseRequest(ask, "confirm", within_ns=self.left_ns, fewest=FEWEST_LOOPS)
         self.tuned.confirm_runs += counted(gained)
@@ -92,6 +98,12 @@ class ConfirmationRun:
                 # The machine may have become slower.
                 self.run_ns = max(self.run_ns, gained.took_ns / (len(arms) * (loops * shape.runs + 1)))
         by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
+        if more:
+            by_arm = {
+                name: [_joined(*pair) for pair in zip(self.samples[name], new, strict=True)]
+                for name, new in by_arm.items()
+            }
+        self.samples = by_arm
         options = self.options
         return confirmation.judge(
             by_arm,
@@ -103,15 +115,15 @@ class ConfirmationRun:
         )
 
     def whole_first(self, arms: dict[str, Settings]) -> dict[str, Settings]:
-        """These arms; without single settings where the time does not allow as many loops of all as are wanted.
+        """Of these arms what was chosen and the baseline, where time is limited.
 
-        Whether what was chosen helps at all is told by its own loops; only then is it asked what each setting does.
+        Whether what was chosen helps at all is told by its own loops, and takes the more of them the less clear it is;
+        only then is it asked what each setting does, and what people would do instead.
         """
-        shape = self.shape(arms)
-        left = self.loops_left(arms, shape)
-        if left is None or left >= shape.loops or shape.boots or find(self.options.objective) is TIME:
+        options = self.options
+        if self.left_ns is None or options.allowed.tried or find(options.objective) is TIME or self.shape(arms).boots:
             return arms
-        return {name: settings for name, settings in arms.items() if not name.startswith(WITHOUT)}
+        return {name: settings for name, settings in arms.items() if name in (BASELINE, TUNED)}
 
     def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
         """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
@@ -148,14 +160,14 @@ class ConfirmationRun:
     def shape(self, arms: Mapping[str, Settings]) -> Shape:
         """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
 
-        A loop is then twice as long, or longer until half of its time goes into runs and not into boots.
+        A loop then has twice the usual runs, or more until half of its time goes into runs and not into boots.
         """
         options = self.options
         boots = len({self.space.at_boot(each) for each in arms.values()})
         if boots < 2:
-            return Shape(max(self.enough(), self.least_loops), options.confirm_runs)
+            return Shape(max(self.enough(), self.least_loops), self.runs)
         even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
-        runs = max(2 * options.confirm_runs, min(BOOT_RUNS, even))
+        runs = max(2 * (options.confirm_runs or CONFIRM_RUNS), min(BOOT_RUNS, even))
         return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2, self.least_loops), runs, True)
 
     def enough(self) -> int:
@@ -168,7 +180,7 @@ class ConfirmationRun:
         if not noise > 0 or not gain > 0:
             return most
         runs = 2 * (Z * noise / (gain / 3)) ** 2
-        return min(most, max(min(most, FEWEST_TIMED), math.ceil(runs / self.options.confirm_runs)))
+        return min(most, max(min(most, FEWEST_TIMED), math.ceil(runs / self.runs)))
 
     def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
         """What one loop of these arms takes, with its boots."""
@@ -185,14 +197,28 @@ class ConfirmationRun:
         return self.loops_left(arms, shape, FEWEST_LOOPS * self.loop_ns(after | dict(self.space.profiles), shape))
 
 
+def _joined(one: Sample, other: Sample) -> Sample:
+    """The loops of both."""
+    return replace(
+        one,
+        loops=one.loops + other.loops,
+        wall_ns=one.wall_ns + other.wall_ns,
+        failed=one.failed + other.failed,
+        ended_ns=one.ended_ns + other.ended_ns,
+        refused=one.refused or other.refused,
+    )
+
+
 Confirming = Generator[PhaseRequest, PhaseResult, None]
 
 
 def with_contributions(
     first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
 ) -> confirmation.Confirmation:
-    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself."""
-    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT)}
+    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself, and
+    of arms that it has not."""
+    known = {each.name for each in first.arms}
+    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT) or each.name not in known}
     return replace(
         first,
         arms=(

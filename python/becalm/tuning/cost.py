@@ -47,27 +47,29 @@ def cost(
 ) -> TuneCost:
     """The cost of a study. `pilots`: wall times in ns of the pilot runs of each program; `responses`: what is measured
     of them, where that is something else."""
-    options = complete(options)
+    given, options = options, complete(options)
     allowed, timed = options.allowed, options.minimize == "time"
     run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))
     noise = _noise(pilots if responses is None else responses)
     loops, runs = first_look(options)
     look = loops * runs + 1
-    rule = trial_design(options)
+    confirm_runs = options.confirming(run_ns / max(1, len(programs)))
+    rule = trial_design(given, run_ns / max(1, len(programs)))
     if options.budget_ns is not None and run_ns > 0:
-        rule = affordable(rule, options, max(0.0, options.budget_ns - look * run_ns), run_ns)
+        rule = affordable(rule, options, confirm_runs, max(0.0, options.budget_ns - look * run_ns), run_ns)
     knobs = len(allowed.space.factors) if timed else allowed.space.count
     searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
     # A search for time sets all of its factors; how many settings one for little variation chooses is not known.
     single = knobs if timed else min(knobs, MOST_CHOSEN)
     arms = 1 + len(allowed.tried) if allowed.tried else 2 + (single if options.single_out and knobs > 1 else 0)
-    each = options.confirm_loops * options.confirm_runs
+    each = options.confirm_loops * confirm_runs
     confirm = arms * (each + 1)
     whole = None if searched is None else (look + searched + confirm) * run_ns
+    least = _least(options, confirm_runs)
     if options.budget_ns is not None:
         whole = float(options.budget_ns) if whole is None else min(whole, float(options.budget_ns))
-        whole = max(whole, _least(options) * run_ns)
-    smallest = _gain(noise, options, searched, controls) if timed else _ratio(options)
+        whole = max(whole, least * run_ns)
+    smallest = _gain(noise, options, confirm_runs, searched, controls) if timed else _ratio(options, confirm_runs)
     found = TuneCost(
         method="try" if options.tried else options.method,
         objective=options.objective,
@@ -82,17 +84,17 @@ def cost(
         smallest=smallest,
         count=knobs,
         factors=tuple(one.spelled for one in allowed.space.factors),
-        longest_ns=None if options.budget_ns is None else round(options.budget_ns / _least(options)),
+        longest_ns=None if options.budget_ns is None else round(options.budget_ns / least),
     )
     return replace(found, sentence=sentence(found))
 
 
-def _least(options: TuneOptions) -> int:
+def _least(options: TuneOptions, confirm_runs: int) -> int:
     """Runs that are made however small the budget: a loop of the look, and with a least of the search all after it."""
     loops, runs = first_look(options)
     if options.least_runs <= 1:
         return runs + 1
-    shortest = FEWEST_RUNS if options.minimize == "time" else options.confirm_runs
+    shortest = FEWEST_RUNS if options.minimize == "time" else confirm_runs
     return loops * runs + 1 + options.least_runs + 2 * FEWEST_LOOPS * shortest
 
 
@@ -124,12 +126,12 @@ def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) 
     return runs, controls
 
 
-def _gain(noise: float, options: TuneOptions, searched: int | None, controls: int) -> float:
+def _gain(noise: float, options: TuneOptions, confirm_runs: int, searched: int | None, controls: int) -> float:
     """The saved share of the time that the search and then the confirmation would see with a probability of 80 %."""
     if not noise > 0:
         return math.nan
-    loops, runs = options.confirm_loops, options.confirm_runs
-    confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / (loops * runs))
+    loops = options.confirm_loops
+    confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / (loops * confirm_runs))
     found = 0.0
     if searched and controls:
         found = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / LOOKED)
@@ -140,7 +142,7 @@ def _reach(freedom: int, confidence: float) -> float:
     return float(stdtrit(max(1, freedom), (1 + confidence) / 2) + stdtrit(max(1, freedom), 0.8))
 
 
-def _ratio(options: TuneOptions) -> float:
+def _ratio(options: TuneOptions, confirm_runs: int) -> float:
     """How many times smaller a spread must be to be seen: F of the runs of the confirmation."""
-    freedom = float(options.confirm_loops * (options.confirm_runs - 1))
+    freedom = float(options.confirm_loops * (confirm_runs - 1))
     return f_detectable((freedom, freedom), 1 - options.confidence)

@@ -39,12 +39,17 @@ TIMED_LOOK = (2, 3)
 LOOK_SHARE = 0.4
 """Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises."""
 
-SEARCH_SHARE = 0.55
-"""Share of a budget for the search; the rest confirms, which is what is reported."""
+SEARCH_SHARE, SPREAD_SHARE = 0.55, 0.4
+"""Share of a budget for the search, and for one that makes a spread small: the rest confirms, which is what is reported,
+and a spread takes many more runs to tell than a mean."""
 
 OVER = 1.1
 """A search for times is ended when it has taken so many times its share: settings may be slower than what they are
 compared with, and the machine than it was."""
+
+LEAST_SHARE = 0.2
+"""The same, at least, where what is left would confirm with fewer loops than are wanted: whether what was chosen helps
+is told by those, and little is to be told of many combinations."""
 
 SEARCH_BOOTS = 8
 """About how often a race starts the machine again; at most half of its time is kept for that."""
@@ -60,8 +65,8 @@ def tune_phases(
 
     `method`: instead of the one that the options name.
     """
-    options = complete(options)
-    space, rule = options.allowed.space, trial_design(options)
+    given, options = options, complete(options)
+    space = options.allowed.space
     loops, runs = first_look(options)
     look = yield PhaseRequest(
         Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"),
@@ -73,6 +78,7 @@ def tune_phases(
     tuned.findings += _parallel(look, programs, space)
     loops = max((len(each.loops) for each in look.samples[0]), default=loops) or loops
     run_ns = look.took_ns / max(1, loops * runs + 1)
+    rule = trial_design(given, run_ns / len(programs))
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
@@ -82,7 +88,7 @@ def tune_phases(
         tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
         if left_ns is not None:
-            rule = affordable(rule, options, left_ns, run_ns)
+            rule = affordable(rule, options, options.confirming(run_ns / len(programs)), left_ns, run_ns)
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         # What a search for spreads asks for is fixed by its rule, and its last runs decide.
         limit_ns = OVER * SEARCH_SHARE * left_ns if left_ns is not None and space.factors else math.inf
@@ -174,14 +180,19 @@ def first_look(options: TuneOptions) -> tuple[int, int]:
     return TIMED_LOOK if options.minimize == "time" else (LOOK_LOOPS, LOOK_RUNS)
 
 
-def affordable(rule: TrialDesign, options: TuneOptions, left_ns: float, run_ns: float) -> TrialDesign:
+def affordable(
+    rule: TrialDesign, options: TuneOptions, confirm_runs: int, left_ns: float, run_ns: float
+) -> TrialDesign:
     """A rule with no more runs than the search's share of the time that is left allows.
 
-    The least that confirms what it chooses is kept for that: what was not confirmed is not reported.
+    What confirms its choice, in loops of `confirm_runs`, is kept for that: what was not confirmed is not reported.
     """
     share_ns = SEARCH_SHARE * left_ns
     if options.minimize != "time":
-        share_ns = max(0.0, min(share_ns, left_ns - FEWEST_LOOPS * 2 * options.confirm_runs * run_ns))
+        share_ns = SPREAD_SHARE * left_ns
+        loop_ns = 2 * confirm_runs * run_ns
+        kept_ns = left_ns - options.confirm_loops * loop_ns
+        share_ns = max(0.0, min(share_ns, left_ns - FEWEST_LOOPS * loop_ns, max(kept_ns, LEAST_SHARE * left_ns)))
     boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(options.allowed.space) else 0.0
     runs = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
     return replace(rule, most_runs=min(runs, rule.most_runs or runs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -23,6 +24,16 @@ from becalm.units import fraction
 LEAST_RUNS = 60
 """Of the search when no budget is given: with fewer it would only guess, however long a run takes."""
 
+CONFIRM_RUNS = 5
+"""Runs in a row of a loop of the confirmation, at least."""
+
+LOOP_NS = 1_000_000_000
+"""What a loop's runs in a row take, at least, where a spread is made small: what disturbs a machine comes and goes
+within about a second, and a loop that is shorter mostly lies within it or beside it."""
+
+
+MOST_IN_A_ROW = 100
+"""Runs of a loop, at most, of programs that are so short."""
 
 DESIGNS = ("sequential", "composite")
 """Of --method surface, the usual one first. Studies of becalm 0.1 have the second one."""
@@ -138,7 +149,8 @@ class TuneOptions(StudyOptions):
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
     `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `heeded`: whether
     every method went by `loops`, `runs` and `warmups`; a race once did not. `metric`: what is measured in place of wall
-    time; `minimize` is then `spread`, or `time` for its mean.
+    time; `minimize` is then `spread`, or `time` for its mean. `loop_ns`: what loops take at least, of which it was not
+    said how many runs they have; studies once had no such time.
     """
 
     budget_ns: int | None = budget("30min")
@@ -183,7 +195,14 @@ class TuneOptions(StudyOptions):
         kept=0.0,
     )
     loops: int | None = option(None, "Loops of a trial.", int | None, metavar="N", shown="the method's", least=1)
-    runs: int | None = option(None, "Runs in a row of a loop.", int | None, metavar="N", shown="the method's", least=1)
+    runs: int | None = option(
+        None,
+        "Runs in a row of a loop.",
+        int | None,
+        metavar="N",
+        shown="the method's; of a race as many as last a second",
+        least=1,
+    )
     warmups: int | None = option(
         None, "Loops before a trial that are not counted.", int | None, metavar="N", shown="the method's", least=0
     )
@@ -245,7 +264,14 @@ class TuneOptions(StudyOptions):
     confirm_loops: int = option(
         12, "Loops of the confirmation; then more of what is undecided.", int, metavar="N", least=2
     )
-    confirm_runs: int = option(5, "Runs in a row of each loop of the confirmation.", int, metavar="N", least=2)
+    confirm_runs: int | None = option(
+        None,
+        "Runs in a row of each loop of the confirmation.",
+        int | None,
+        metavar="N",
+        shown="5, or as many as last a second",
+        least=2,
+    )
     single_out: bool = option(
         True,
         "Measure what each setting contributes.",
@@ -278,6 +304,18 @@ class TuneOptions(StudyOptions):
     allowed: Allowed = field(default_factory=Allowed)
     heeded: bool = True
     metric: Metric | None = None
+    loop_ns: int = LOOP_NS
+
+    def in_a_row(self, fewest: int, run_ns: float) -> int:
+        """Runs in a row of a loop that lasts `loop_ns`, of runs of this length; `fewest` where those take longer."""
+        return max(fewest, min(MOST_IN_A_ROW, math.ceil(self.loop_ns / max(1.0, run_ns))))
+
+    def confirming(self, run_ns: float) -> int:
+        """Runs in a row of a loop of the confirmation, of runs of this length. A mean is told by how loops differ, so
+        that theirs need not last."""
+        if self.confirm_runs is not None:
+            return self.confirm_runs
+        return CONFIRM_RUNS if self.minimize == "time" else self.in_a_row(CONFIRM_RUNS, run_ns)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
@@ -295,6 +333,8 @@ class TuneOptions(StudyOptions):
         A race of then did not go by loops, runs and warm-ups; it goes on with its own. A surface had
         a composite design.
         """
+        if "loop_ns" not in value:
+            return cls.older({**value, "loop_ns": 0})
         if "search" not in value and "design" not in value:
             planned = value.get("minimize") == "time" and value.get("method") in ("", "surface")
             return cls.older({**value, "design": DESIGNS[planned]})
