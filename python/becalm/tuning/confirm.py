@@ -68,9 +68,11 @@ def confirm(
     if not confirmed:
         tuned.judged = yield from _whole(here, whole, "fresh runs of what was chosen")
     yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
-    measured = {each.name for each in tuned.judged.arms}
-    if missing := [name for name in wanted if name not in measured]:
-        tuned.findings.append(_too_short(missing))
+    # What single settings do is no question where the whole does nothing.
+    asked = {name for name in wanted if confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
+    asked -= {each.name for each in tuned.judged.arms}
+    if asked:
+        tuned.findings.append(_too_short([name for name in wanted if name in asked]))
     yield from _unbundle_boot(here)
     yield from _decide(here)
     yield from leave_out_together(here)
@@ -172,18 +174,19 @@ def _whole(
 
 
 def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
-    """What each setting contributes, and what the known profiles do, once the whole is shown to help."""
+    """What each setting contributes, once the whole is shown to help, and what the known profiles do: where the whole
+    does not help, only if the time allows as many loops of them as of it."""
     tuned = here.tuned
-    if not confirmation.helps(tuned.judged.comparisons, TUNED):
-        return
+    helps = confirmation.helps(tuned.judged.comparisons, TUNED)
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     lists = {name: settings for name, settings in later.items() if not name.startswith(WITHOUT)}
-    for wanted in (later, lists):
+    for wanted in (later, lists) if helps else (lists,):
         arms = distinct(bare | dict(wanted))
         shape = here.shape(arms)
-        # Doing without what does not help comes after it, where there is time for both.
-        most = (here.loops_before_fewer(arms, shape), here.loops_left(arms, shape))
-        loops = next((min(shape.loops, each) for each in most if each is not None and each >= FEWEST_LOOPS), 0)
+        fewest = FEWEST_LOOPS if helps else shape.loops
+        # Doing without what does not help comes after what each does, where there is time for both.
+        most = (here.loops_before_fewer(arms, shape) if wanted is later else None, here.loops_left(arms, shape))
+        loops = next((min(shape.loops, each) for each in most if each is not None and each >= fewest), 0)
         if wanted and loops:
             found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs beside what helps")
             tuned.judged = confirmation.again(with_contributions(tuned.judged, found, ()))

@@ -40,8 +40,8 @@ LOOK_SHARE = 0.4
 """Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises."""
 
 SEARCH_SHARE, SPREAD_SHARE = 0.55, 0.4
-"""Share of a budget for the search, and for one that makes a spread small: the rest confirms, which is what is reported,
-and a spread takes many more runs to tell than a mean."""
+"""Share of a budget for the search, and for one that makes a spread small: the rest confirms, which is what is
+reported, and a spread takes many more runs to tell than a mean."""
 
 OVER = 1.1
 """A search for times is ended when it has taken so many times its share: settings may be slower than what they are

@@ -67,7 +67,7 @@ class _Own(TypedDict, total=False):
     without: str | Sequence[str]
     preserve_multicore: bool
     confirm_loops: int
-    confirm_runs: int
+    confirm_runs: int | None
     single_out: bool
     compare_profiles: bool
     tried: str | Sequence[str]

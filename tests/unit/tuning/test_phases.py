@@ -224,8 +224,8 @@ def test_a_long_budget_measures_everything_and_says_nothing_about_it():
 @pytest.mark.parametrize(
     ("seconds", "left", "words"),
     [
-        # 24 s for the look and 120 s for twelve loops of the whole; four loops of 5 runs of 1 s an arm: 9 arms want 180 s,
-        # 4 arms 80 s.
+        # 24 s for the look and 120 s for twelve loops of the whole; four loops of 5 runs of 1 s an arm: 9 arms want
+        # 180 s, 4 arms 80 s.
         (250, {BASELINE, TUNED, "llvm-tips", "pyperf"}, "what each setting contributes"),
         (150, {BASELINE, TUNED}, "what each setting contributes and llvm-tips and pyperf"),
         (80, {BASELINE, TUNED}, "what each setting contributes and llvm-tips and pyperf"),
@@ -253,6 +253,17 @@ def test_where_time_is_short_the_whole_is_confirmed_before_what_each_setting_doe
     assert {each.knob for each in tuned.judged.contributions} == set(FIVE)
     assert findings(tuned, "budget") == []
     assert spent <= 500 * 1.05
+
+
+def test_where_the_whole_does_not_help_lists_are_measured_if_there_is_time_and_single_settings_are_no_question():
+    for seconds, wanted in (("2000", {"llvm-tips", "pyperf"}), ("500", set())):
+        tuned, _, _ = conduct(
+            World({"e": 0.3}), space(*"abcde", profiles=MANY), chooses("a", "b"), budget_ns=int(seconds) * 10**9
+        )
+        assert arms(tuned) == {BASELINE, TUNED} | wanted
+        assert [each.numbers["left_out"] for each in findings(tuned, "budget")] == (
+            [] if wanted else [["llvm-tips", "pyperf"]]
+        )
 
 
 def open_question(seconds, **options):
@@ -443,6 +454,45 @@ def test_programs_that_are_measured_together_share_the_budget():
     )
     assert wishes[-1].phase == "confirm"
     assert spent <= 1.15 * 3600
+
+
+# --- loops that last ----------------------------------------------------------------------------------------------
+
+
+def in_a_row(run_ns, **options):
+    """Runs in a row of the trials, and of the loops of the confirmation."""
+    programs = options.pop("programs", 1)
+    names = tuple("pqr"[:programs])
+    _, wishes, _ = conduct(World(GOOD, run_ns=run_ns, programs=programs), space("a", "b"), names=names, **options)
+    return [{wish.ask.runs for wish in wishes if wish.phase == phase} for phase in ("search", "confirm")]
+
+
+@pytest.mark.parametrize(("run_ns", "trial", "loop"), [(1e6, 100, 100), (42.5e6, 25, 25), (220e6, 5, 5), (2e9, 4, 5)])
+def test_loops_of_short_programs_have_as_many_runs_as_last_a_second(run_ns, trial, loop):
+    assert in_a_row(run_ns) == [{trial}, {loop}]
+    assert in_a_row(run_ns, programs=2) == [{trial}, {loop}], "of each program"
+
+
+def test_how_many_runs_are_in_a_row_is_what_was_asked_for_where_it_was():
+    assert in_a_row(42.5e6, runs=6, confirm_runs=7) == [{6}, {7}]
+    assert in_a_row(42.5e6, runs=6) == [{6}, {25}]
+    assert in_a_row(42.5e6, method="greedy") == [{15}, {25}], "the trials of published methods are theirs"
+    assert in_a_row(42.5e6, method="surface", minimize="time", factors=("a",))[1] <= {5}, "of times loops need not last"
+
+
+def test_loops_of_studies_that_are_older_need_not_last():
+    value = TuneOptions().to_json()
+    assert TuneOptions.from_json(value).loop_ns == 1e9
+    del value["loop_ns"]
+    older = TuneOptions.from_json(value)
+    assert in_a_row(42.5e6, loop_ns=older.loop_ns) == [{4}, {5}]
+
+
+def test_a_search_for_little_variation_leaves_the_time_for_twelve_loops_of_what_it_chose():
+    rule, asked = method("race").rule, TuneOptions(allowed=Allowed(space("a")))
+    runs = [affordable(rule, asked, 5, seconds * 1e9, 1e9).most_runs for seconds in (1000, 180, 130, 45)]
+    # 40 % of the time; what 12 loops of 10 s leave; a fifth; what four loops leave.
+    assert runs == [400, 60, 26, 5]
 
 
 # --- slimming -------------------------------------------------------------------------------------------------------
