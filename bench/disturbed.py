@@ -2,11 +2,14 @@
 
     python bench/disturbed.py                    # as root; programs from Debian: hmmer lame git gcc
     python bench/disturbed.py --programs git gcc --budget 60 --loops 6
+    python bench/disturbed.py --host 'guest:6.12?cpus=2&mem=2G&disk=1G' --programs git lame --budget 900
     python bench/disturbed.py --report
 
 As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
 Held out: what is searched under the bursts of one seed is measured under those of another one, on fresh runs, with all
 arms in random order in each loop. Nothing of the search is in the table.
+
+In a guest the bursts are those of `bench/bursts.c`, which runs beside each program (`--beside`) and draws anew.
 """
 
 from __future__ import annotations
@@ -22,9 +25,13 @@ from pathlib import Path
 import steady
 from campaign import OUT, Record
 from disturbance import disturbed
+from loop import compile_c
 from steady import LISTS, OURS, PROGRAMS, UNTOUCHED
 
 WANTED_RATIO = 4.0
+
+FILES = {"gcc": ("/usr/lib/gcc", "/usr/bin/as", "/usr/lib/x86_64-linux-gnu")}
+"""What programs open by themselves, which a guest has to have."""
 
 
 def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
@@ -32,8 +39,17 @@ def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[obj
     return disturbed(2 * seed + phase, directory)
 
 
+def guest(host: str, name: str, directory: Path) -> list[str]:
+    """What `becalm tune` needs to know for a program in a guest: what is to be there, and the bursts beside it."""
+    compile_c(Path(__file__).with_name("bursts.c"), directory / "bursts", "-static", "-lm")
+    files = ":".join([str(directory), *FILES.get(name, ())])
+    return ["--host", f"{host}{'&' if '?' in host else '?'}files={files}", "--beside", f"{directory}/bursts /var/tmp"]
+
+
 def trial(name: str, chosen: argparse.Namespace) -> Record:
     """One program, searched for and measured beside bursts of two seeds."""
+    if chosen.host:
+        return steady.trial(name, chosen, where=partial(guest, chosen.host, name))
     # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
     with tempfile.TemporaryDirectory(prefix="becalm-disturbance-", dir="/var/tmp") as place:
         return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed))
@@ -99,6 +115,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--loops", type=int, default=20)
     parser.add_argument("--runs", type=int, help="in a row; becalm's own without it: 5, or as many as last a second")
     parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
+    parser.add_argument("--host", help="a guest, with cpus=2 or more and a disk; this machine without it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "disturbed.json", help="trials go to the same name, .jsonl")
     parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")

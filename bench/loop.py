@@ -74,7 +74,7 @@ def build(directory: Path) -> Loop:
 def compile_c(source: Path, program: Path, *options: str) -> None:
     """Compile one C file, without the extra options when they do not work here. Raises SystemExit with the reason."""
     try:
-        made = subprocess.run(["cc", "-O2", *options, "-o", program, source], capture_output=True, text=True)
+        made = subprocess.run(["cc", "-O2", "-o", program, source, *options], capture_output=True, text=True)
         if made.returncode and options:
             made = subprocess.run(["cc", "-O2", "-o", program, source], capture_output=True, text=True)
     except OSError as error:

@@ -18,7 +18,7 @@ import shutil
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -110,16 +110,21 @@ def _alone(phase: int) -> AbstractContextManager[object]:
 
 
 def trial(
-    name: str, chosen: argparse.Namespace, beside: Callable[[int], AbstractContextManager[object]] = _alone
+    name: str,
+    chosen: argparse.Namespace,
+    beside: Callable[[int], AbstractContextManager[object]] = _alone,
+    where: Callable[[Path], Sequence[str]] = lambda _: (),
 ) -> Record:
     """Search for one program's settings, then measure all lists beside each other.
 
-    `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1).
+    `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
+    `becalm tune` for programs that are in this directory: on which host, and beside what.
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
-        argv, where = PROGRAMS[name][1](directory)
-        common = ["--store", str(directory / "runs.db"), "--directory", where, "--seed", str(chosen.seed), "--json"]
+        argv, there = PROGRAMS[name][1](directory)
+        common = ["--store", str(directory / "runs.db"), "--directory", there, "--seed", str(chosen.seed), "--json"]
+        common += where(directory)
         consent = ["--dangerous"] if chosen.dangerous else []
         tune = [*becalm_command(), "tune", *common, *consent]
         with beside(0):
@@ -184,9 +189,10 @@ def report(result: Record) -> str:
     """Markdown: the machine, the table, and what becalm said of each program."""
     config = result["config"]
     runs = f"{config['runs']} runs" if config["runs"] else "5 runs, or as many as last a second,"
+    host = "" if config.get("host") is None else f" In {config['host']}, whose times are emulated."
     head = (
-        f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}. {config['loops']} loops of "
-        f"{runs} in a row, all arms in random order in each loop; 95 % intervals.\n\n"
+        f"Machine: {describe(result['machine'])}.{host} becalm {config['versions']['becalm']}. "
+        f"{config['loops']} loops of {runs} in a row, all arms in random order in each loop; 95 % intervals.\n\n"
     )
     columns = ["Program", "Settings", "Spread", "Times as steady as the baseline", "Mean time"]
     body = table(columns, [row for record in result["rows"] for row in rows(record)])
@@ -230,6 +236,7 @@ def measure(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], 
         print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
     config = {
         **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
+        "host": getattr(chosen, "host", None),
         "versions": versions(),
     }
     log = Log(chosen.out.with_suffix(".jsonl"), config)
