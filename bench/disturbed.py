@@ -2,7 +2,7 @@
 
     python bench/disturbed.py                    # as root; programs from Debian: hmmer lame git gcc
     python bench/disturbed.py --programs git gcc --budget 60 --loops 6
-    python bench/disturbed.py --host 'guest:6.12?cpus=2&mem=2G&disk=1G' --programs git lame --budget 900
+    python bench/disturbed.py --host 'guest:6.12?cpus=2&mem=2G&disk=1G' --less 6 --budget 240
     python bench/disturbed.py --report
 
 As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -23,15 +24,15 @@ from functools import partial
 from pathlib import Path
 
 import steady
-from campaign import OUT, Record
+from campaign import OUT, Record, timed
 from disturbance import disturbed
 from loop import compile_c
 from steady import LISTS, OURS, PROGRAMS, UNTOUCHED
 
 WANTED_RATIO = 4.0
 
-FILES = {"gcc": ("/usr/lib/gcc", "/usr/bin/as", "/usr/lib/x86_64-linux-gnu")}
-"""What programs open by themselves, which a guest has to have."""
+PARTS = {"gcc": ("cc1", "as")}
+"""Programs that others start by themselves, as `gcc -print-prog-name` finds them: a guest has to have them."""
 
 
 def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
@@ -42,7 +43,10 @@ def beside(directory: Path, seed: int, phase: int) -> AbstractContextManager[obj
 def guest(host: str, name: str, directory: Path) -> list[str]:
     """What `becalm tune` needs to know for a program in a guest: what is to be there, and the bursts beside it."""
     compile_c(Path(__file__).with_name("bursts.c"), directory / "bursts", "-static", "-lm")
-    files = ":".join([str(directory), *FILES.get(name, ())])
+    parts = [timed(["gcc", f"-print-prog-name={each}"]).stdout.strip() for each in PARTS.get(name, ())]
+    if parts:
+        parts.append("/usr/include/stdc-predef.h")
+    files = ":".join([str(directory), *(shutil.which(each) or each for each in parts)])
     return ["--host", f"{host}{'&' if '?' in host else '?'}files={files}", "--beside", f"{directory}/bursts /var/tmp"]
 
 
@@ -116,6 +120,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="in a row; becalm's own without it: 5, or as many as last a second")
     parser.add_argument("--dangerous", action="store_true", help="let becalm try dangerous settings, too")
     parser.add_argument("--host", help="a guest, with cpus=2 or more and a disk; this machine without it")
+    parser.add_argument("--less", type=int, default=1, help="divide what each program has to do: emulation is slow")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "disturbed.json", help="trials go to the same name, .jsonl")
     parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")

@@ -33,7 +33,7 @@ Made = tuple[list[str], str]
 """A command line, and the directory it runs in."""
 
 
-def hmmer(directory: Path) -> Made:
+def hmmer(directory: Path, less: int = 1) -> Made:
     """A profile of one made-up protein family against made-up proteins (hmmer of Debian)."""
     rng = random.Random(1)
 
@@ -47,15 +47,17 @@ def hmmer(directory: Path) -> Made:
     )
     timed(["hmmbuild", "--amino", "-o", "/dev/null", str(directory / "family.hmm"), str(directory / "family.sto")])
     with (directory / "proteins.fa").open("w") as file:
-        for index in range(80_000):
+        for index in range(80_000 // less):
             file.write(f">p{index}\n{protein(200)}\n")
     return ["hmmsearch", "--cpu", "0", "-o", "/dev/null", "family.hmm", "proteins.fa"], str(directory)
 
 
-def lame(directory: Path) -> Made:
+def lame(directory: Path, less: int = 1) -> Made:
     """Thirty seconds of noise and tones to MP3."""
     rng, rate = random.Random(2), 44_100
-    samples = [int(8000 * math.sin(i * (0.02 + (i // rate) * 0.001)) + rng.gauss(0, 500)) for i in range(30 * rate)]
+    samples = [
+        int(8000 * math.sin(i * (0.02 + (i // rate) * 0.001)) + rng.gauss(0, 500)) for i in range(30 * rate // less)
+    ]
     data = struct.pack(f"<{len(samples)}h", *(max(-32768, min(32767, each)) for each in samples))
     head = struct.pack("<4sI8sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVEfmt ", 16, 1, 1, rate, 2 * rate, 2, 16,
                        b"data", len(data))  # fmt: skip
@@ -63,13 +65,13 @@ def lame(directory: Path) -> Made:
     return ["lame", "--quiet", "sound.wav", "/dev/null"], str(directory)
 
 
-def git(directory: Path) -> Made:
+def git(directory: Path, less: int = 1) -> Made:
     """The history of a made-up repository, with statistics of every commit."""
     tree = directory / "repository"
     timed(["git", "init", "-q", str(tree)])
     rng = random.Random(3)
     lines = [f"line {index}\n" for index in range(400)]
-    for index in range(250):
+    for index in range(250 // less):
         for _ in range(20):
             lines[rng.randrange(len(lines))] = f"line {rng.random()}\n"
         (tree / "file.txt").write_text("".join(lines))
@@ -79,30 +81,30 @@ def git(directory: Path) -> Made:
     return ["git", "log", "--stat", "--no-color"], str(tree)
 
 
-def gcc(directory: Path) -> Made:
+def gcc(directory: Path, less: int = 1) -> Made:
     """One large made-up C file, optimised."""
     functions = (
         f"int f{i}(int *a, int n) {{ int s = {i}; for (int j = 0; j < n; j++) s += a[j] * (s ^ {i * 7}); return s; }}"
-        for i in range(150)
+        for i in range(150 // less)
     )
     (directory / "large.c").write_text("\n".join(functions))
     return ["gcc", "-O2", "-c", "-o", "/dev/null", "large.c"], str(directory)
 
 
-def memory(directory: Path) -> Made:
+def memory(directory: Path, less: int = 1) -> Made:
     """Random pointers through 256 MiB."""
     compile_c(Path(__file__).with_name("chase.c"), directory / "chase")
-    return [str(directory / "chase"), "64", "2000000"], str(directory)
+    return [str(directory / "chase"), str(64 // less), str(2_000_000 // less)], str(directory)
 
 
-PROGRAMS: dict[str, tuple[str, Callable[[Path], Made]]] = {
+PROGRAMS: dict[str, tuple[str, Callable[[Path, int], Made]]] = {
     "hmmer": ("hmmsearch", hmmer),
     "lame": ("lame", lame),
     "git": ("git", git),
     "gcc": ("gcc", gcc),
     "memory": ("cc", memory),
 }
-"""The executable that each needs, and how it is made ready."""
+"""The executable that each needs, and how it is made ready in a directory, with so many times less to do."""
 
 
 def _alone(phase: int) -> AbstractContextManager[object]:
@@ -122,7 +124,7 @@ def trial(
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
-        argv, there = PROGRAMS[name][1](directory)
+        argv, there = PROGRAMS[name][1](directory, getattr(chosen, "less", 1))
         common = ["--store", str(directory / "runs.db"), "--directory", there, "--seed", str(chosen.seed), "--json"]
         common += where(directory)
         consent = ["--dangerous"] if chosen.dangerous else []
@@ -236,6 +238,7 @@ def measure(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], 
         print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
     config = {
         **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
+        "less": getattr(chosen, "less", 1),
         "host": getattr(chosen, "host", None),
         "versions": versions(),
     }
