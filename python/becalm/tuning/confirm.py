@@ -36,6 +36,9 @@ from becalm.wording.tune import named
 MORE_SHARE = 0.5
 """Share of the time left that a second look at the strongest settings leaves for confirming what it finds."""
 
+FIRST_LOOK = 0.2
+"""Share of the error of one look that a first one may make where there can be a second."""
+
 SLIMMING = 3
 """Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
 
@@ -116,7 +119,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
         if more > shape.loops:
             found = yield from here.measured(arms, replace(shape, loops=more), "the strongest settings, more often")
             here.least_loops = more
-    _told(here, found if len(first) == len(arms) else with_contributions(alone, found, ()), arms, strongest)
+    _told(here, with_contributions(alone, found, ()) if len(first) < len(wanted) else found, arms, strongest)
     return False
 
 
@@ -151,24 +154,20 @@ def _whole(
 ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
     """What fresh runs of these arms say, as far as the time allows them.
 
-    More loops while it is open whether what was chosen helps, as far as the time allows.
-
-    All loops tell then. In two looks, each one time in forty, something is found that is not there no more than one
-    time in twenty: less often than by two looks at different loops (Armitage, McPherson & Rowe 1969, J. R. Stat. Soc.
-    A 132:235).
+    Of two arms there are more loops while it is not clear whether one helps, and all of them tell then. A first look
+    that may be followed by a second one has to be the clearer (O'Brien & Fleming 1979, Biometrics 35:549): both
+    together find what is not there hardly more often than one look would.
     """
     arms, shape = here.affordable(wanted)
     found = yield from here.measured(arms, shape, why)
     # What is tried is measured as often as was asked for, and the time of a search for time is planned.
     alone = arms.keys() == {BASELINE, TUNED} and not here.options.allowed.tried
-    if not alone or shape.boots or find(here.options.objective) is TIME:
-        return found
-    is_open = [each for each in found.comparisons if each.ratio.low <= 1 <= each.ratio.high]
     left = here.loops_left(arms, shape)
-    if left is None or len(is_open) < len(found.comparisons) or not is_open:
+    if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not found.comparisons:
         return found
-    more = min(left, MOST_LOOPS - max(each.loops for each in is_open))
-    if more < FEWEST_LOOPS:
+    more = min(left, MOST_LOOPS - max(each.loops for each in found.comparisons))
+    strict = here.judged(1 - FIRST_LOOK * (1 - here.options.confidence))
+    if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in strict.comparisons):
         return found
     return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
 

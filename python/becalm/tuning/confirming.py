@@ -104,13 +104,17 @@ class ConfirmationRun:
                 for name, new in by_arm.items()
             }
         self.samples = by_arm
+        return self.judged(self.options.confidence)
+
+    def judged(self, confidence: float) -> confirmation.Confirmation:
+        """What the runs that were measured last say, with intervals of this confidence."""
         options = self.options
         return confirmation.judge(
-            by_arm,
+            self.samples,
             self.programs,
             objective=options.objective,
             metric=options.metric,
-            confidence=options.confidence,
+            confidence=confidence,
             margin=options.margin,
         )
 
