@@ -68,6 +68,7 @@ TABLE = (
     Bench("discriminate", 21, ("--budget", "4", "--trials", "16", "--budget-zero", "1.5", "--trials-zero", "80")),
     Bench("steady", 11, ("--budget", "60", "--loops", "9")),
     Bench("disturbed", 25, apart=True),
+    Bench("disturbed_guest", 36, apart=True),
     Bench("clock", 5, ("--seconds", "270")),
     Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("counters_arm", 1, printed=True),

@@ -2,14 +2,14 @@
 
     python bench/disturbed.py                    # as root; programs from Debian: hmmer lame git gcc
     python bench/disturbed.py --programs git gcc --budget 60 --loops 6
-    python bench/disturbed.py --host 'guest:6.12?cpus=2&mem=2G&disk=1G' --less 6 --budget 240
     python bench/disturbed.py --report
 
 As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
 Held out: what is searched under the bursts of one seed is measured under those of another one, on fresh runs, with all
 arms in random order in each loop. Nothing of the search is in the table.
 
-In a guest the bursts are those of `bench/bursts.c`, which runs beside each program (`--beside`) and draws anew.
+In a guest (`bench/disturbed_guest.py`) the bursts are those of `bench/bursts.c`, which runs beside each program and
+draws anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import argparse
 import math
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -111,9 +111,9 @@ def report(result: Record) -> str:
     return steady.report(result)
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(text: str | None, usual: Mapping[str, object]) -> argparse.Namespace:
+    """The command line of a bench with this description, with other usual values for some options."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument("--budget", type=int, default=120, help="seconds of a search")
     parser.add_argument("--loops", type=int, default=20)
@@ -125,16 +125,17 @@ def options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=OUT / "disturbed.json", help="trials go to the same name, .jsonl")
     parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")
     parser.add_argument("--report", action="store_true", help="print the table of the trials so far")
+    parser.set_defaults(**usual)
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.programs, chosen.budget, chosen.loops = ["gcc"], 10, 4
-        chosen.out = chosen.out.with_name("disturbed-quick.json")
+        chosen.out = chosen.out.with_name(f"{chosen.out.stem}-quick.json")
     return chosen
 
 
-def main() -> None:
+def main(text: str | None = __doc__, usual: Mapping[str, object] | None = None) -> None:
     """Measure what is missing, then report."""
-    result = steady.measured(options(), trial)
+    result = steady.measured(options(text, usual or {}), trial)
     print(report(result))
     print("\n".join(["", *judged(result["rows"])]))
 
