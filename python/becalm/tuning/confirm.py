@@ -187,7 +187,8 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
         most = (here.loops_before_fewer(arms, shape) if wanted is later else None, here.loops_left(arms, shape))
         loops = next((min(shape.loops, each) for each in most if each is not None and each >= fewest), 0)
         if wanted and loops:
-            found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs beside what helps")
+            what = "without each of the settings, and of known profiles" if wanted is later else "of known profiles"
+            found = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs {what}")
             tuned.judged = confirmation.again(with_contributions(tuned.judged, found, ()))
             return
 

@@ -57,6 +57,18 @@ def timed(found: TuneVerdict) -> bool:
     return found.objective == TIMED
 
 
+def _apart(found: TuneVerdict, program: str) -> str:
+    """Arms that were measured after the others: their reduction is not that of the spreads in the table."""
+    good = [arm for arm in shown(found, program) if not arm.failed]
+    loops = {arm.name: each.loops for arm in good if (each := against(found, arm)) is not None}
+    apart = {name: number for name, number in loops.items() if number != next(iter(loops.values()))}
+    if not apart:
+        return ""
+    names, their = " and ".join(arm_name(name) for name in apart), "its" if len(apart) == 1 else "their"
+    measured = f"in {counted(max(apart.values()), 'loop')} of {their} own, beside the baseline once more"
+    return f" {names}: {measured}, which {their} reduction refers to."
+
+
 def compared(found: TuneVerdict, program: str) -> Table:
     """Spread and mean time of every arm."""
     if timed(found):
@@ -75,7 +87,7 @@ def compared(found: TuneVerdict, program: str) -> Table:
     note = (
         f"Spread: {find(found.objective).definition} consecutive runs, in a typical loop. All runs: the same of all "
         "runs of the measurement together, drift included. Reduction: spread without settings over spread with them, "
-        f"with its {level} interval. Every figure is from fresh runs, none from the search."
+        f"with its {level} interval. Every figure is from fresh runs, none from the search.{_apart(found, program)}"
     )
     head: tuple[str, ...] = ("", "spread", "all runs", "reduction", level, "mean time", "change")
     if found.metric is not None:

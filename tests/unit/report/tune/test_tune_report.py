@@ -259,6 +259,19 @@ def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdic
     assert names == [BASELINE, TUNED, "llvm-tips", "pyperf"]
 
 
+def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study: TuneVerdict) -> None:
+    note = tables.compared(study, PROGRAM).note
+    assert "of its own" not in note
+    profile = next(arm.name for arm in tables.shown(study, PROGRAM) if arm.name == "pyperf")
+    later = [replace(each, loops=5) if each.arm == profile else each for each in study.comparisons]
+    note = tables.compared(replace(study, comparisons=tuple(later)), PROGRAM).note
+    said = " pyperf: in 5 loops of its own, beside the baseline once more, which its reduction refers to."
+    assert note.endswith(said)
+    failed = [replace(arm, failed=1) if arm.name == profile else arm for arm in study.arms]
+    note = tables.compared(replace(study, comparisons=tuple(later), arms=tuple(failed)), PROGRAM).note
+    assert "of its own" not in note, "it has fewer loops because it failed"
+
+
 def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> None:
     """Of one that the search had chosen and the confirmation left out, too."""
     gone = study.contributions[0].knob
