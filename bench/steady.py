@@ -124,7 +124,7 @@ def trial(
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
-        argv, there = PROGRAMS[name][1](directory, getattr(chosen, "less", 1))
+        argv, there = PROGRAMS[name][1](directory, chosen.less)
         common = ["--store", str(directory / "runs.db"), "--directory", there, "--seed", str(chosen.seed), "--json"]
         common += where(directory)
         consent = ["--dangerous"] if chosen.dangerous else []
@@ -224,6 +224,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=OUT / "steady.json", help="trials go to the same name, .jsonl")
     parser.add_argument("--quick", action="store_true", help="one program, briefly: shows that it works")
     parser.add_argument("--report", action="store_true", help="print the table of the trials so far")
+    # What `bench/disturbed.py` lets people choose.
+    parser.set_defaults(less=1, host=None)
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.programs, chosen.budget, chosen.loops = ["gcc"], 10, 4
@@ -237,9 +239,7 @@ def measure(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace], 
     if missing:
         print(f"Not installed, left out: {', '.join(missing)}", file=sys.stderr)
     config = {
-        **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed")},
-        "less": getattr(chosen, "less", 1),
-        "host": getattr(chosen, "host", None),
+        **{name: getattr(chosen, name) for name in ("budget", "loops", "runs", "dangerous", "seed", "less", "host")},
         "versions": versions(),
     }
     log = Log(chosen.out.with_suffix(".jsonl"), config)

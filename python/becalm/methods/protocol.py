@@ -104,6 +104,17 @@ class Sample:
         """Wall times in ns, whatever is measured."""
         return self.wall_ns or self.loops
 
+    def joined(self, other: Sample) -> Sample:
+        """The loops of both, of the same settings."""
+        return Sample(
+            self.settings,
+            self.loops + other.loops,
+            self.failed + other.failed,
+            self.wall_ns + other.wall_ns,
+            self.ended_ns + other.ended_ns,
+            self.refused or other.refused,
+        )
+
     def value(self, objective: str = "cv") -> float:
         """What an objective comes to over all loops; infinite for a failed trial."""
         row = find(objective)

@@ -142,7 +142,7 @@ class TuneStudy:
         """What is known so far, for the display: all loops of the same settings together."""
         for new in together:
             old = self.seen.get(new.settings, Sample(new.settings, ()))
-            self.seen[new.settings] = Sample(new.settings, old.loops + new.loops, old.failed + new.failed)
+            self.seen[new.settings] = old.joined(new)
 
     def _spread(self, settings: Settings) -> float | None:
         sample = self.seen.get(settings)

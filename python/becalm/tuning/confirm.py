@@ -99,6 +99,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     wanted = distinct(wanted | dict(space.profiles))
     strongest = LISTED if union.values else EVERYTHING
     first = here.whole_first(wanted)
+    limited = len(first) < len(wanted)
     arms, shape = here.affordable(first)
     left = here.loops_left(arms, shape)
     if left is not None and left < FEWEST_LOOPS:
@@ -106,7 +107,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
         return False
     found = alone = yield from _whole(here, first, why)
-    if len(first) < len(wanted):
+    if limited:
         arms, shape = wanted, here.shape(wanted)
         left = here.loops_left(arms, shape)
         if _helping(alone) or left is None or left < shape.loops:
@@ -119,7 +120,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
         if more > shape.loops:
             found = yield from here.measured(arms, replace(shape, loops=more), "the strongest settings, more often")
             here.least_loops = more
-    _told(here, with_contributions(alone, found, ()) if len(first) < len(wanted) else found, arms, strongest)
+    _told(here, with_contributions(alone, found, ()) if limited else found, arms, strongest)
     return False
 
 
@@ -180,7 +181,7 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     lists = {name: settings for name, settings in later.items() if not name.startswith(WITHOUT)}
     for wanted in (later, lists) if helps else (lists,):
-        arms = distinct(bare | dict(wanted))
+        arms = distinct({**bare, **wanted})
         shape = here.shape(arms)
         fewest = FEWEST_LOOPS if helps else shape.loops
         # Doing without what does not help comes after what each does, where there is time for both.

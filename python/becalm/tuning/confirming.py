@@ -100,7 +100,7 @@ class ConfirmationRun:
         by_arm = {name: [samples[index] for samples in gained.samples] for index, name in enumerate(arms)}
         if more:
             by_arm = {
-                name: [_joined(*pair) for pair in zip(self.samples[name], new, strict=True)]
+                name: [old.joined(each) for old, each in zip(self.samples[name], new, strict=True)]
                 for name, new in by_arm.items()
             }
         self.samples = by_arm
@@ -199,18 +199,6 @@ class ConfirmationRun:
         """The same, where doing without what does not help comes after it, and is left the time for that."""
         after = {BASELINE: NO_SETTINGS, TUNED: self.tuned.choice.settings, RECOMMENDED: NO_SETTINGS}
         return self.loops_left(arms, shape, FEWEST_LOOPS * self.loop_ns(after | dict(self.space.profiles), shape))
-
-
-def _joined(one: Sample, other: Sample) -> Sample:
-    """The loops of both."""
-    return replace(
-        one,
-        loops=one.loops + other.loops,
-        wall_ns=one.wall_ns + other.wall_ns,
-        failed=one.failed + other.failed,
-        ended_ns=one.ended_ns + other.ended_ns,
-        refused=one.refused or other.refused,
-    )
 
 
 Confirming = Generator[PhaseRequest, PhaseResult, None]

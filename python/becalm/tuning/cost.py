@@ -53,8 +53,8 @@ def cost(
     noise = _noise(pilots if responses is None else responses)
     loops, runs = first_look(options)
     look = loops * runs + 1
-    confirm_runs = options.confirming(run_ns / max(1, len(programs)))
-    rule = trial_design(given, run_ns / max(1, len(programs)))
+    each_ns = run_ns / max(1, len(programs))
+    confirm_runs, rule = options.confirming(each_ns), trial_design(given, each_ns)
     if options.budget_ns is not None and run_ns > 0:
         rule = affordable(rule, options, confirm_runs, max(0.0, options.budget_ns - look * run_ns), run_ns)
     knobs = len(allowed.space.factors) if timed else allowed.space.count

@@ -78,7 +78,8 @@ def tune_phases(
     tuned.findings += _parallel(look, programs, space)
     loops = max((len(each.loops) for each in look.samples[0]), default=loops) or loops
     run_ns = look.took_ns / max(1, loops * runs + 1)
-    rule = trial_design(given, run_ns / len(programs))
+    each_ns = run_ns / len(programs)
+    rule = trial_design(given, each_ns)
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
@@ -88,7 +89,7 @@ def tune_phases(
         tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
         if left_ns is not None:
-            rule = affordable(rule, options, options.confirming(run_ns / len(programs)), left_ns, run_ns)
+            rule = affordable(rule, options, options.confirming(each_ns), left_ns, run_ns)
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         # What a search for spreads asks for is fixed by its rule, and its last runs decide.
         limit_ns = OVER * SEARCH_SHARE * left_ns if left_ns is not None and space.factors else math.inf
