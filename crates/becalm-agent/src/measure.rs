@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue};
+use becalm_core::exec::late::Lateness;
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
@@ -33,6 +34,7 @@ use crate::streams::Streams;
 /// Runs steps, one at a time.
 pub struct Runner {
     spawner: Spawner,
+    late: Lateness,
     streams: Streams,
     pub gauges: Gauges,
     /// Who runs when is recorded while a program runs.
@@ -61,6 +63,7 @@ impl Runner {
             gauges: Gauges::new(spawner.pid()),
             recording: None,
             spawner,
+            late: Lateness::open(),
             streams: Streams::new(null, stdout, stderr)?,
             epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
             tallies: Tallies::default(),
@@ -88,9 +91,9 @@ impl Runner {
     }
 
     /// The parts that `overhead` needs.
-    pub fn parts(&mut self) -> (&mut Spawner, &mut Stream, RawFd) {
+    pub fn parts(&mut self) -> (&mut Spawner, &mut Stream, &Lateness, RawFd) {
         let null = self.streams.null();
-        (&mut self.spawner, &mut self.streams.err, null)
+        (&mut self.spawner, &mut self.streams.err, &self.late, null)
     }
 
     /// The process that starts programs.

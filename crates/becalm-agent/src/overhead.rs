@@ -6,6 +6,7 @@ use std::io;
 use std::ptr;
 
 use becalm_core::exec::account::{reap, run_queue};
+use becalm_core::exec::late::Lateness;
 use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::ready;
 use becalm_core::exec::prepare::Preparation;
@@ -24,7 +25,7 @@ pub fn overhead(
     runs: u32,
     spawner: &mut Spawner,
     base: &BaseEnvironment,
-    stream: &mut Stream,
+    (stream, late): (&mut Stream, &Lateness),
     talk: &mut Conversation,
     null: i32,
 ) -> Result<(Vec<i64>, Vec<i64>), Failure> {
@@ -61,7 +62,7 @@ pub fn overhead(
         let failed = |error| start_failure(&error, |e| program.explain(e));
         let child = spawner.start(&request).map_err(failed)?;
         let end_ns = loop {
-            let woken = watch(&child, None, &mut [stream], &[], false).map_err(system)?;
+            let woken = watch(&child, None, &mut [stream], &[], false, late).map_err(system)?;
             if let Woken::Ended(end_ns) = woken {
                 break end_ns;
             }

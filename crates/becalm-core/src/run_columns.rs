@@ -29,7 +29,7 @@ pub const TABLE: &[Column] = &[
     always("round", "", "round of the plan; below 0: a warm-up"),
     always("padding", "bytes", "length of the environment variable BECALM_PADDING"),
     always("started_ns", "ns", "Unix time of the start: the wall clock read once at the agent's start plus monotonic raw time since, so that a stepped clock leaves no mark"),
-    always("wall_ns", "ns", "CLOCK_MONOTONIC_RAW from just before execve in the child to the wake-up on the pidfd"),
+    always("wall_ns", "ns", "CLOCK_MONOTONIC_RAW from just before execve in the child to its end: the agent's wake-up on the pidfd, less what the agent itself then waited for a CPU (/proc/thread-self/schedstat)"),
     maybe("user_ns", "ns", "CPU time in user mode of the leader and its waited-for descendants (wait4)"),
     maybe("system_ns", "ns", "CPU time in the kernel of the same"),
     maybe("wait_ns", "ns", "time on a run queue from the moment on from which wall_ns counts, the leader's first thread alone, from /proc/PID/schedstat before reaping; unknown where the kernel has none"),

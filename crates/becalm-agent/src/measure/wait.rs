@@ -68,7 +68,7 @@ impl Runner {
             // A program that writes more than is read waits, as it would in a pipe.
             self.streams.pause(talk.output.outlet.is_full());
             let Streams { err, out, .. } = &mut self.streams;
-            let woken = watch(child, until, &mut [err, out], watched, forwards)?;
+            let woken = watch(child, until, &mut [err, out], watched, forwards, &self.late)?;
             match woken {
                 Woken::Ended(end_ns) => {
                     self.streams.catch_up();

@@ -131,8 +131,8 @@ impl Session {
 
     pub(super) fn overhead(&mut self, runs: u32) -> Answer {
         let base = opened(self.base.as_ref())?;
-        let (starter, stream, null) = self.runner.parts();
-        let (bare, own) = overhead(runs, starter, base, stream, &mut self.talk, null)?;
+        let (starter, stream, late, null) = self.runner.parts();
+        let (bare, own) = overhead(runs, starter, base, (stream, late), &mut self.talk, null)?;
         Ok(json!({"bare_ns": bare, "own_ns": own}))
     }
 }

@@ -62,6 +62,20 @@ fn own_wait_ns() -> i64 {
     text.and_then(two_numbers).map_or(0, |queue| queue.wait_ns)
 }
 
+/// How long a thread has waited on run queues, and how often it has left one for a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    pub wait_ns: i64,
+    pub count: u64,
+}
+
+/// The last two fields of a schedstat file.
+pub fn turns(text: &[u8]) -> Option<Turns> {
+    let queue = two_numbers(text)?;
+    let count = std::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(2)?.parse().ok()?;
+    Some(Turns { wait_ns: queue.wait_ns, count })
+}
+
 fn two_numbers(text: &[u8]) -> Option<RunQueue> {
     let mut words = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     Some(RunQueue { exec_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })

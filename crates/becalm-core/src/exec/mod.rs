@@ -2,12 +2,13 @@
 //!
 //! `program` prepares everything a child needs, once per workload. `spawner` has it started: a small process that
 //! clones it, on a `stack`, from what lies in the `arena` of both (`child` is the code between clone and exec). `watch`
-//! waits (`poll`) on its pidfd while draining its output (`stream`), `account` reads what the kernel counted, `tree`
+//! waits (`poll`) on its pidfd while draining its output (`stream`), `late` says how late it saw the end, `account` reads what the kernel counted, `tree`
 //! ends descendants. `user` says as whom a workload runs. The agent calls them in this order for each step.
 
 pub mod account;
 pub mod arena;
 pub mod child;
+pub mod late;
 pub mod poll;
 pub mod prepare;
 pub mod program;
