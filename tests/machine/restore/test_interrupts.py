@@ -262,6 +262,10 @@ def test_whoever_waits_is_killed_and_the_next_puts_back(root):
     end(waiting)
     fire(root)
     assert mask(root) == "2", "nobody waits"
+    assert elsewhere(root)[0] == (
+        f"Interrupt {QUIET} (device{QUIET}) is back at CPU 1, and still bound to it. "
+        "If that stays so, `becalm reset` gives it its mask."
+    )
     with Agent(root) as agent:
         assert agent.done("restore")["unsettled"] == []
     wait_for(lambda: mask(root) == "f")

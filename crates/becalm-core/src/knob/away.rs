@@ -118,6 +118,12 @@ impl Away {
         let mut letters = name.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let name: String = first.into_iter().chain(letters).collect();
+        if self.back(tree) {
+            // Whoever waits for it gives it its mask at once. Has that process been killed, nobody does.
+            return format!(
+                "{name} is back at CPU {now}, and still bound to it. If that stays so, `becalm reset` gives it its mask."
+            );
+        }
         format!("{name} arrives at CPU {now}, before at CPU {}: {why}.", self.was)
     }
 }
