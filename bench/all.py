@@ -59,6 +59,7 @@ class Bench:
 TABLE = (
     Bench("startup", 0.6),
     Bench("overhead", 2),
+    Bench("late", 1.5),
     Bench("scale", 1),
     Bench("holding", 2, ("--machine",)),
     Bench("observe", 3),

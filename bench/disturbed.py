@@ -6,7 +6,8 @@
 
 As `bench/steady.py`, beside bursts of CPU hogs, of loopback traffic and of page-cache churn (`bench/disturbance.py`).
 Held out: what is searched under the bursts of one seed is measured under those of another one, on fresh runs, with all
-arms in random order in each loop. Nothing of the search is in the table.
+arms in random order in each loop. Nothing of the search is in the table. Last, each program is measured without bursts:
+what is left of its variation then is no work of theirs.
 
 In a guest (`bench/disturbed_guest.py`) the bursts are those of `bench/bursts.c`, which runs beside each program and
 draws anew.
@@ -56,7 +57,7 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
         return steady.trial(name, chosen, where=partial(guest, chosen.host, name))
     # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
     with tempfile.TemporaryDirectory(prefix="becalm-disturbance-", dir="/var/tmp") as place:
-        return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed))
+        return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed), quiet=True)
 
 
 def spreads(record: Record) -> dict[str, Record]:
@@ -80,6 +81,17 @@ def shown_worse(ours: Record, other: Record) -> bool:
     return math.log(ours["value"] / other["value"]) > half
 
 
+def most(record: Record) -> float | None:
+    """How many times as steady the program is untouched where there are no bursts at all; None where that is not known.
+
+    Settings that keep all bursts away, and nothing else, reach that.
+    """
+    if not record.get("quiet"):
+        return None
+    alone = next(arm for arm in record["quiet"]["arms"] if arm["name"] == "baseline")
+    return float(spreads(record)[UNTOUCHED]["value"] / alone["spread"]["value"])
+
+
 def judged(rows: Sequence[Record]) -> list[str]:
     """What the project wants, and whether it was seen. "No worse": the value of becalm's spread is not the larger.
 
@@ -96,6 +108,12 @@ def judged(rows: Sequence[Record]) -> list[str]:
         if any(shown_worse(each[OURS], each[name]) for name in LISTS if name in each)
     ]
     wanted = -(-len(every) * 4 // 5)
+    times = {record["program"]: each for record in rows if (each := most(record)) is not None}
+    bursts = [
+        "untouched, but without any bursts, they would be "
+        + ", ".join(f"{each:.1f} ({name})" for name, each in times.items())
+        + " times as steady"
+    ]
     return [
         f"{WANTED_RATIO:g} times as steady as untouched: {steadier} of {len(every)} programs, wanted {wanted}: "
         + ("met" if steadier >= wanted else "not met"),
@@ -103,6 +121,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
         + ("met" if no_worse == len(every) else "not met"),
         f"shown to be worse than one of them (95 %): {len(worse)} of {len(every)}"
         + (f" ({', '.join(worse)})" if worse else ""),
+        *(bursts if times else []),
     ]
 
 

@@ -21,7 +21,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 BENCHES = {
     **dict.fromkeys(("discriminate", "aa", "overhead", "scale", "steady", "startup"), "explanation/benchmarks.md"),
     **dict.fromkeys(
-        ("observe", "interference", "holding", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
+        ("observe", "interference", "holding", "late", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
     ),
     "explain": "how-to/explain.md",
     "tuning_guest": "how-to/speed.md",

@@ -27,6 +27,7 @@ from campaign import OUT, Log, Record, becalm_command, describe, read_log, save,
 from loop import compile_c
 
 UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
+QUIET = "untouched, nothing beside it"
 NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
 
 Made = tuple[list[str], str]
@@ -116,11 +117,13 @@ def trial(
     chosen: argparse.Namespace,
     beside: Callable[[int], AbstractContextManager[object]] = _alone,
     where: Callable[[Path], Sequence[str]] = lambda _: (),
+    quiet: bool = False,
 ) -> Record:
     """Search for one program's settings, then measure all lists beside each other.
 
     `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
-    `becalm tune` for programs that are in this directory: on which host, and beside what.
+    `becalm tune` for programs that are in this directory: on which host, and beside what. `quiet`: measure the program
+    untouched and with the first of the settings once more, while nothing goes on.
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
@@ -142,8 +145,10 @@ def trial(
         rounds = ["--confirm-loops", str(chosen.loops), "--budget", "none"]
         if chosen.runs is not None:
             rounds += ["--confirm-runs", str(chosen.runs)]
+        measuring = [*tune, *rounds]
         with beside(1):
-            tried = timed([*tune, *rounds, *(part for each in tries for part in ("--try", each)), "--", *argv])
+            tried = timed([*measuring, *(part for each in tries for part in ("--try", each)), "--", *argv])
+        alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if quiet else None
         return {
             "program": name,
             "argv": argv,
@@ -152,6 +157,7 @@ def trial(
             "added": added(json.loads(shown.stdout)),
             "first": tries[0] if not found["settings"] else OURS,
             "tried": json.loads(tried.stdout),
+            "quiet": alone,
         }
 
 
@@ -177,6 +183,9 @@ def rows(record: Record) -> Iterator[list[str]]:
             shift = one["shift"]
             cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
         yield [*cells, *[""] * (5 - len(cells))]
+    if record.get("quiet"):
+        alone = next(arm for arm in record["quiet"]["arms"] if NAMES.get(arm["name"]) == UNTOUCHED)
+        yield [f"{record['program']} ({mean_ms:,.0f} ms)", QUIET, _between(alone["spread"], 100, " %"), "", ""]
     if record["first"] != OURS:
         yield [f"{record['program']} ({mean_ms:,.0f} ms)", OURS, "none recommended", "", ""]
 
