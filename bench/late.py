@@ -3,9 +3,10 @@
     python bench/late.py
     python bench/late.py --repetitions 4 --runs 20
 
-The program, the loop of the other benches, runs at the last CPU. Whoever measures it shares the others with as many
-processes that compute, or has them for itself. So the program is disturbed by nobody, and a measured time that grows
-says when its end was seen, not when it was. All arms in random order in each repetition.
+The program, the loop of the other benches, runs at the last CPU and notes how long its steps took. Whoever measures it
+shares the other CPUs with as many processes that compute, or has them for itself. What is measured beyond the program's
+own figure is its start and end, and how late the end was seen; whatever disturbs the program is in both. All arms in
+random order in each repetition.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from pathlib import Path
 from campaign import OUT, Log, Record, becalm_command, describe, read_log, save, table, timed, versions, work_off
 from loop import build
 
-LATE = 1.1
-"""A run that takes so many times as long as the median one of its series."""
-WANTED_MORE = 0.02
-"""So many more runs of all may be late beside the load: a fiftieth."""
+LATE_MS = 1.0
+"""An end is seen late when so much more is measured than in the median run of that tool alone."""
+WANTED_LATE = 0.01
+"""So many of all runs may be late beside the load."""
 BESIDE = {"alone": False, "beside a load": True}
 
 
@@ -74,35 +75,34 @@ def trial(tool: str, beside: str, chosen: argparse.Namespace, argv: Sequence[str
     """One series of runs of one tool."""
     *others, last = sorted(os.sched_getaffinity(0))
     pin = ["taskset", "-c", ",".join(map(str, others))]
+    own = directory / "own"
+    own.unlink(missing_ok=True)
     with load(others, BESIDE[beside]):
-        times = TOOLS[tool](chosen.runs, ["taskset", "-c", str(last), *argv], directory, pin)
-    return {"tool": tool, "beside": beside, "ms": times}
+        times = TOOLS[tool](chosen.runs, ["taskset", "-c", str(last), *argv, "to", str(own)], directory, pin)
+    # Warm-up runs have a line each, too, and come first.
+    took = [int(line) / 1e6 for line in own.read_text().split()][-len(times) :]
+    return {"tool": tool, "beside": beside, "ms": times, "own_ms": took}
 
 
-def spread(series: Sequence[Sequence[float]]) -> float:
-    """Standard deviation within series over the mean, of all of them: the root of the mean squared variation."""
-    return math.sqrt(statistics.fmean((statistics.stdev(each) / statistics.fmean(each)) ** 2 for each in series))
+def beyond(rows: Sequence[Record], tool: str, beside: str) -> list[float]:
+    """What was measured beyond the program's own figure, in ms, of all runs."""
+    chosen = [row for row in rows if (row["tool"], row["beside"]) == (tool, beside)]
+    return [time - own for row in chosen for time, own in zip(row["ms"], row["own_ms"], strict=True)]
 
 
-def late(series: Sequence[Sequence[float]]) -> int:
-    """How many runs take much longer than the median one of their series."""
-    return sum(time > LATE * statistics.median(each) for each in series for time in each)
+def late(rows: Sequence[Record], tool: str, beside: str) -> int:
+    """How many ends were seen late."""
+    usual = statistics.median(beyond(rows, tool, next(iter(BESIDE))))
+    return sum(each > usual + LATE_MS for each in beyond(rows, tool, beside))
 
 
-def arms(rows: Sequence[Record]) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """The series of each tool, alone and beside the load."""
-    for tool in TOOLS:
-        for beside in BESIDE:
-            if found := [row["ms"] for row in rows if (row["tool"], row["beside"]) == (tool, beside)]:
-                yield tool, beside, found
-
-
-def cells(tool: str, beside: str, series: list[list[float]]) -> list[str]:
+def cells(rows: Sequence[Record], tool: str, beside: str) -> list[str]:
     """A row of the table."""
-    spreads = sorted(100 * spread([each]) for each in series)
-    every = [time for each in series for time in each]
-    middle = f"{100 * spread(series):.2f} ({spreads[0]:.2f} to {spreads[-1]:.2f}) %"
-    return [tool, beside, f"{statistics.median(every):.2f} ms", middle, f"{late(series)} of {len(every)}"]
+    found = sorted(beyond(rows, tool, beside))
+    middle, most = statistics.median(found), found[-1]
+    high = found[math.ceil(0.95 * len(found)) - 1]
+    counted = f"{late(rows, tool, beside)} of {len(found)}"
+    return [tool, beside, *(f"{each:.2f} ms" for each in (middle, high, most)), counted]
 
 
 def report(result: Record) -> str:
@@ -110,24 +110,23 @@ def report(result: Record) -> str:
     config = result["config"]
     head = (
         f"Machine: {describe(result['machine'])}. becalm {config['versions']['becalm']}, "
-        f"hyperfine {config['versions']['hyperfine']}. {config['repetitions']} series of {config['runs']} runs each; "
-        "of the spread the least and largest of a series in brackets.\n\n"
+        f"hyperfine {config['versions']['hyperfine']}. "
+        f"{config['repetitions']} series of {config['runs']} runs each.\n\n"
     )
-    columns = ["Measured by", "", "Median", "Spread", f"Runs above {LATE:g} times the median"]
-    return head + table(columns, [cells(*arm) for arm in arms(result["rows"])])
+    columns = ["Measured by", "", "Beyond its own time: median", "95 % below", "Most", f"Seen {LATE_MS:g} ms late"]
+    return head + table(columns, [cells(result["rows"], tool, beside) for tool in TOOLS for beside in BESIDE])
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
-    """How many more runs are late beside the load. Spreads say more of the host, whose bursts hit few runs hard."""
-    shares = {(tool, beside): late(series) / sum(len(each) for each in series) for tool, beside, series in arms(rows)}
-    alone, loaded = BESIDE
+    """How many ends are seen late beside the load."""
+    loaded = list(BESIDE)[1]
     found = []
     for tool in TOOLS:
-        before, after = shares[tool, alone], shares[tool, loaded]
-        found.append(f"{tool}: {100 * after:.1f} % of the runs are late beside the load, {100 * before:.1f} % alone")
+        share = late(rows, tool, loaded) / len(beyond(rows, tool, loaded))
+        found.append(f"{tool}: {100 * share:.1f} % of the ends beside the load are seen late")
         if tool == "becalm":
-            met = after - before <= WANTED_MORE
-            found[-1] += f", wanted at most {100 * WANTED_MORE:g} points more: {'met' if met else 'not met'}"
+            met = "met" if share <= WANTED_LATE else "not met"
+            found[-1] += f", wanted at most {100 * WANTED_LATE:g} %: {met}"
     return found
 
 

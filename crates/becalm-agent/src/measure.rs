@@ -274,7 +274,7 @@ impl Runner {
             recording.started(seq, child.pid, talk)?;
         }
         let limit = ready.workload.timeout_ns.and_then(|ns| i64::try_from(ns).ok());
-        let (end_ns, cut, attention) = self.wait_for(&child, limit, talk, Some(&mut *observer))?;
+        let (end, cut, attention) = self.wait_for(&child, limit, talk, Some(&mut *observer))?;
         let begun_ns = match self.spawner.begun(settings) {
             Ok(begun) => begun.unwrap_or(child.asked_ns),
             Err(error) => {
@@ -294,11 +294,13 @@ impl Runner {
             None if expected && status >= 0 => Outcome::Ok,
             None => Outcome::Failed,
         };
+        // What it has run and waited it has lived.
+        let least_ns = queue.map_or(1, |queue| (queue.exec_ns + queue.wait_ns).max(1));
         let row = Row {
             seq,
             step,
             started_ns: begun_ns + self.epoch_ns,
-            wall_ns: end_ns - begun_ns,
+            wall_ns: end.at(begun_ns + least_ns) - begun_ns,
             usage: Some(usage),
             wait_ns: queue.map(|queue| queue.wait_ns),
             outcome,

@@ -61,10 +61,10 @@ pub fn overhead(
             |error: io::Error| Failure::new("system", format!("Waiting for a program failed: {error}."));
         let failed = |error| start_failure(&error, |e| program.explain(e));
         let child = spawner.start(&request).map_err(failed)?;
-        let end_ns = loop {
+        let end = loop {
             let woken = watch(&child, None, &mut [stream], &[], false, late).map_err(system)?;
-            if let Woken::Ended(end_ns) = woken {
-                break end_ns;
+            if let Woken::Ended(end) = woken {
+                break end;
             }
         };
         let wait_ns = run_queue(child.pid).map(|queue| queue.wait_ns);
@@ -78,7 +78,7 @@ pub fn overhead(
             seq: u64::from(index),
             step: Step(0, 0, 64, 0),
             started_ns: begun_ns,
-            wall_ns: end_ns - begun_ns,
+            wall_ns: end.at(begun_ns) - begun_ns,
             usage: Some(usage),
             wait_ns,
             outcome: Outcome::Ok,

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use becalm_core::exec::account::reap;
+use becalm_core::exec::late::End;
 use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::{reading, ready_within};
 use becalm_core::exec::prepare::Preparation;
@@ -32,7 +33,7 @@ impl Runner {
         limit: Option<i64>,
         talk: &mut Conversation,
         observer: Option<&mut Observer>,
-    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+    ) -> io::Result<(End, Option<Outcome>, Attention)> {
         let waited = self.wait(child, limit, talk, observer);
         if waited.is_err() {
             // It must not live on into the next block; one that does not end although it was killed was given up.
@@ -50,7 +51,7 @@ impl Runner {
         limit: Option<i64>,
         talk: &mut Conversation,
         mut observer: Option<&mut Observer>,
-    ) -> io::Result<(i64, Option<Outcome>, Attention)> {
+    ) -> io::Result<(End, Option<Outcome>, Attention)> {
         // A setup, prepare or cleanup command is not observed.
         let program = observer.is_some();
         let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
@@ -70,10 +71,10 @@ impl Runner {
             let Streams { err, out, .. } = &mut self.streams;
             let woken = watch(child, until, &mut [err, out], watched, forwards, &self.late)?;
             match woken {
-                Woken::Ended(end_ns) => {
+                Woken::Ended(end) => {
                     self.streams.catch_up();
                     self.streams.forward(talk, Stream::take_whole)?;
-                    return Ok((end_ns, cut, attention));
+                    return Ok((end, cut, attention));
                 }
                 Woken::Output => self.streams.forward(talk, Stream::take_whole)?,
                 Woken::Deadline if deadline.is_none_or(|deadline| now_ns() < deadline) => {

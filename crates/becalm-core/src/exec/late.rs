@@ -3,83 +3,130 @@
 //! Beside a load it is woken at once and then waits for its turn on a CPU: for milliseconds, where others have just
 //! begun theirs. That is no part of what it measures, and the kernel counts it (`/proc/PID/schedstat`, run_delay in
 //! kernel/sched/stats.h: from being put on a run queue to being run). `watch` marks the account before it sleeps and
-//! takes off what has come to it afterwards.
+//! says what has come to it afterwards (`End`); who knows more of what ended says when that was at the earliest.
 
 use std::fs::File;
+use std::mem;
 use std::os::unix::fs::FileExt;
 
 use super::account::{turns, Turns};
 
 /// The account of the thread that opened it, kept open.
-pub struct Lateness(Option<File>);
+pub struct Lateness {
+    file: Option<File>,
+    /// How often this thread had to leave a CPU for others.
+    interrupted: fn() -> i64,
+}
+
+/// An account at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    turns: Turns,
+    interrupted: i64,
+}
 
 impl Lateness {
     /// Of the calling thread; of no use where the kernel keeps no account (CONFIG_SCHED_INFO).
     pub fn open() -> Self {
-        Self(File::open("/proc/thread-self/schedstat").ok())
+        Self { file: File::open("/proc/thread-self/schedstat").ok(), interrupted }
     }
 
     #[cfg(test)]
-    pub(super) fn of(file: File) -> Self {
-        Self(Some(file))
+    pub(super) fn of(file: File, interrupted: fn() -> i64) -> Self {
+        Self { file: Some(file), interrupted }
     }
 
     /// What is in the account now.
-    pub fn mark(&self) -> Option<Turns> {
+    pub fn mark(&self) -> Option<Mark> {
         let mut text = [0_u8; 96];
-        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
-        turns(&text[..length])
+        let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
+        Some(Mark { turns: turns(&text[..length])?, interrupted: (self.interrupted)() })
     }
 
-    /// How long after it was woken this thread ran, ns, when it has slept once since that mark. 0 where that is not known:
-    /// of several turns some may have come before it slept, while what it waits for went on.
-    pub fn since(&self, mark: Option<Turns>) -> i64 {
+    /// How long after it was woken this thread ran, ns, when all it did since that mark was to sleep once. 0 where that is
+    /// not known: when it was interrupted it may have waited before it slept, while what it waits for went on.
+    pub fn since(&self, mark: Option<Mark>) -> i64 {
         match (mark, self.mark()) {
-            (Some(then), Some(now)) if now.count == then.count + 1 => (now.wait_ns - then.wait_ns).max(0),
+            (Some(then), Some(now))
+                if now.turns.count == then.turns.count + 1 && now.interrupted == then.interrupted =>
+            {
+                (now.turns.wait_ns - then.turns.wait_ns).max(0)
+            }
             _ => 0,
         }
     }
 }
 
+/// The end of something, on CLOCK_MONOTONIC_RAW.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// When it was seen, ns.
+    pub seen_ns: i64,
+    /// How late that was, ns, as far as is known.
+    pub late_ns: i64,
+}
+
+impl End {
+    /// When it was, ns: not before it can have been.
+    pub fn at(self, earliest_ns: i64) -> i64 {
+        (self.seen_ns - self.late_ns).max(earliest_ns).min(self.seen_ns)
+    }
+}
+
+/// Involuntary context switches of the calling thread (getrusage(2)).
+fn interrupted() -> i64 {
+    // SAFETY: an all-zero rusage is valid, and the pointer is live.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: as above.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    usage.ru_nivcsw
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::fs;
     use std::thread;
 
+    thread_local!(static TIMES: Cell<i64> = const { Cell::new(0) });
+
     #[test]
-    fn one_turn_since_the_mark_is_how_late_it_came_and_of_several_nothing_is_known() {
+    fn one_sleep_since_the_mark_says_how_late_it_is_and_anything_more_says_nothing() {
         let path = std::env::temp_dir().join(format!("becalm-late-{}", std::process::id()));
         fs::write(&path, "5000 100 7\n").unwrap();
-        let late = Lateness(File::open(&path).ok());
+        let late = Lateness::of(File::open(&path).unwrap(), || TIMES.get());
         let mark = late.mark();
-        assert_eq!(mark, Some(Turns { wait_ns: 100, count: 7 }));
-        for (text, expected) in [
-            ("5000 100 7", 0),
-            ("6000 3600 8", 3500),
-            ("6000 3600 9", 0),
-            ("6000 90 8", 0),
-            ("", 0),
-            ("5 6", 0),
+        assert_eq!(mark, Some(Mark { turns: Turns { wait_ns: 100, count: 7 }, interrupted: 0 }));
+        for (text, interrupted, expected) in [
+            ("5000 100 7", 0, 0),
+            ("6000 3600 8", 0, 3500),
+            ("6000 3600 8", 1, 0),
+            ("6000 3600 9", 0, 0),
+            ("6000 90 8", 0, 0),
+            ("", 0, 0),
+            ("5 6", 0, 0),
         ] {
             fs::write(&path, text).unwrap();
-            assert_eq!(late.since(mark), expected, "{text}");
+            TIMES.set(interrupted);
+            assert_eq!(late.since(mark), expected, "{text}, {interrupted}");
         }
         fs::remove_file(&path).unwrap();
-        assert_eq!(Lateness(None).since(mark), 0);
         assert_eq!(late.since(None), 0);
+        assert_eq!(Lateness { file: None, interrupted }.since(mark), 0);
+    }
+
+    #[test]
+    fn an_end_is_neither_before_it_can_have_been_nor_after_it_was_seen() {
+        let end = End { seen_ns: 1000, late_ns: 300 };
+        assert_eq!([0, 699, 701, 999, 2000].map(|earliest| end.at(earliest)), [700, 700, 701, 999, 1000]);
+        assert_eq!(End { late_ns: 0, ..end }.at(0), 1000);
     }
 
     #[test]
     fn the_account_is_that_of_the_thread_that_opened_it() {
-        let (late, other) = thread::spawn(|| {
-            let late = Lateness::open();
-            let mark = late.mark();
-            (late.since(mark), mark)
-        })
-        .join()
-        .unwrap();
-        assert_eq!(late, 0, "it has not slept");
-        assert!(other.is_none_or(|turns| turns.count > 0));
+        let mark = thread::spawn(|| Lateness::open().mark()).join().unwrap();
+        assert!(mark.is_none_or(|mark| mark.turns.count > 0));
+        assert!(interrupted() >= 0);
     }
 }
