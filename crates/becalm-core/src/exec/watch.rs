@@ -49,7 +49,8 @@ pub fn watch(
         poll(&mut polls, left)?;
         let end_ns = now_ns();
         if polls[0].revents != 0 {
-            let end = End { seen_ns: end_ns, late_ns: late.since(mark) };
+            let late_ns = if alone(&polls[1..], deadline_ns, end_ns) { late.since(mark) } else { 0 };
+            let end = End { seen_ns: end_ns, late_ns };
             for (poll, stream) in polls[1..3].iter().zip(streams.iter_mut()) {
                 if poll.revents != 0 {
                     stream.drain();
@@ -77,6 +78,12 @@ pub fn watch(
     }
 }
 
+/// Whether nothing but the child's end can have woken this process: for anything else it may have been woken before, and the
+/// child have gone on while it waited for its turn.
+fn alone(others: &[pollfd], deadline_ns: Option<i64>, at_ns: i64) -> bool {
+    others.iter().all(|poll| poll.revents == 0) && deadline_ns.is_none_or(|deadline| at_ns < deadline)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +92,15 @@ mod tests {
     use std::process::Command;
 
     const MS: i64 = 1_000_000;
+
+    #[test]
+    fn whatever_else_was_due_may_have_woken_it_before() {
+        let output = pollfd { revents: libc::POLLIN, ..NOTHING };
+        assert!(alone(&[NOTHING, NOTHING], None, 5));
+        assert!(alone(&[NOTHING], Some(6), 5));
+        assert!(!alone(&[NOTHING], Some(5), 5));
+        assert!(!alone(&[NOTHING, output], None, 5));
+    }
 
     #[test]
     fn how_late_an_end_was_seen_is_what_the_account_says_then() {
