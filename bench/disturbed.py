@@ -57,7 +57,7 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
         return steady.trial(name, chosen, where=partial(guest, chosen.host, name))
     # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
     with tempfile.TemporaryDirectory(prefix="becalm-disturbance-", dir="/var/tmp") as place:
-        return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed), quiet=True)
+        return steady.trial(name, chosen, partial(beside, Path(place), chosen.seed), undisturbed=True)
 
 
 def spreads(record: Record) -> dict[str, Record]:
@@ -86,10 +86,8 @@ def most(record: Record) -> float | None:
 
     Settings that keep all bursts away, and nothing else, reach that.
     """
-    if not record.get("quiet"):
-        return None
-    alone = next(arm for arm in record["quiet"]["arms"] if arm["name"] == "baseline")
-    return float(spreads(record)[UNTOUCHED]["value"] / alone["spread"]["value"])
+    alone = steady.quiet(record).get(UNTOUCHED)
+    return None if alone is None else float(spreads(record)[UNTOUCHED]["value"] / alone["value"])
 
 
 def judged(rows: Sequence[Record]) -> list[str]:

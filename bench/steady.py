@@ -27,7 +27,6 @@ from campaign import OUT, Log, Record, becalm_command, describe, read_log, save,
 from loop import compile_c
 
 UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
-QUIET = "untouched, nothing beside it"
 NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
 
 Made = tuple[list[str], str]
@@ -117,13 +116,13 @@ def trial(
     chosen: argparse.Namespace,
     beside: Callable[[int], AbstractContextManager[object]] = _alone,
     where: Callable[[Path], Sequence[str]] = lambda _: (),
-    quiet: bool = False,
+    undisturbed: bool = False,
 ) -> Record:
     """Search for one program's settings, then measure all lists beside each other.
 
     `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
-    `becalm tune` for programs that are in this directory: on which host, and beside what. `quiet`: measure the program
-    untouched and with the first of the settings once more, while nothing goes on.
+    `becalm tune` for programs that are in this directory: on which host, and beside what. `undisturbed`: measure the
+    program untouched and with the first of the settings once more, while nothing goes on.
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
@@ -148,7 +147,7 @@ def trial(
         measuring = [*tune, *rounds]
         with beside(1):
             tried = timed([*measuring, *(part for each in tries for part in ("--try", each)), "--", *argv])
-        alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if quiet else None
+        alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if undisturbed else None
         return {
             "program": name,
             "argv": argv,
@@ -183,11 +182,18 @@ def rows(record: Record) -> Iterator[list[str]]:
             shift = one["shift"]
             cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
         yield [*cells, *[""] * (5 - len(cells))]
-    if record.get("quiet"):
-        alone = next(arm for arm in record["quiet"]["arms"] if NAMES.get(arm["name"]) == UNTOUCHED)
-        yield [f"{record['program']} ({mean_ms:,.0f} ms)", QUIET, _between(alone["spread"], 100, " %"), "", ""]
+    for name, spread in quiet(record).items():
+        program = f"{record['program']} ({mean_ms:,.0f} ms)"
+        yield [program, f"{name}, nothing beside it", _between(spread, 100, " %"), "", ""]
     if record["first"] != OURS:
         yield [f"{record['program']} ({mean_ms:,.0f} ms)", OURS, "none recommended", "", ""]
+
+
+def quiet(record: Record) -> dict[str, Record]:
+    """The interval of each spread that was measured while nothing went on; empty where none was."""
+    arms = (record.get("quiet") or {"arms": []})["arms"]
+    # There is one list of settings, which `--try` calls tuned.
+    return {UNTOUCHED if arm["name"] == "baseline" else record["first"]: arm["spread"] for arm in arms}
 
 
 def _between(interval: Record, scale: float, unit: str) -> str:

@@ -10,8 +10,8 @@ use std::fs;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
-use becalm_core::exec::account::{reap, run_queue};
-use becalm_core::exec::late::Lateness;
+use becalm_core::exec::account::{reap, run_queue, RunQueue};
+use becalm_core::exec::late::{End, Lateness};
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Spawner};
@@ -294,13 +294,11 @@ impl Runner {
             None if expected && status >= 0 => Outcome::Ok,
             None => Outcome::Failed,
         };
-        // What it has run and waited it has lived.
-        let least_ns = queue.map_or(1, |queue| (queue.exec_ns + queue.wait_ns).max(1));
         let row = Row {
             seq,
             step,
             started_ns: begun_ns + self.epoch_ns,
-            wall_ns: end.at(begun_ns + least_ns) - begun_ns,
+            wall_ns: lived(begun_ns, end, queue),
             usage: Some(usage),
             wait_ns: queue.map(|queue| queue.wait_ns),
             outcome,
@@ -327,7 +325,31 @@ impl Runner {
     }
 }
 
+/// How long a program has lived, ns: at least as long as it has run and waited for a CPU.
+fn lived(begun_ns: i64, end: End, queue: Option<RunQueue>) -> i64 {
+    let least_ns = queue.map_or(1, |queue| (queue.exec_ns + queue.wait_ns).max(1));
+    end.at(begun_ns + least_ns) - begun_ns
+}
+
 /// A failed system call as an error of the protocol.
 pub fn system(error: &io::Error) -> Failure {
     Failure::new("system", format!("The machine refused while a program was run: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_lived_until_its_end_and_no_shorter_than_it_ran_and_waited() {
+        let queue = |exec_ns, wait_ns| Some(RunQueue { exec_ns, wait_ns });
+        let end = End { seen_ns: 1_000, late_ns: 300 };
+        assert_eq!(lived(100, end, queue(500, 50)), 600);
+        assert_eq!(lived(100, end, queue(600, 50)), 650);
+        assert_eq!(lived(100, end, None), 600);
+        // What was taken for lateness is more than it has lived.
+        assert_eq!(lived(900, end, None), 1);
+        assert_eq!(lived(900, end, queue(30, 0)), 30);
+        assert_eq!(lived(900, end, queue(5_000, 0)), 100, "no longer than was seen");
+    }
 }

@@ -71,9 +71,8 @@ pub struct Turns {
 
 /// The last two fields of a schedstat file.
 pub fn turns(text: &[u8]) -> Option<Turns> {
-    let queue = two_numbers(text)?;
-    let count = std::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(2)?.parse().ok()?;
-    Some(Turns { wait_ns: queue.wait_ns, count })
+    let mut words = std::str::from_utf8(text).ok()?.split_ascii_whitespace().skip(1);
+    Some(Turns { wait_ns: words.next()?.parse().ok()?, count: words.next()?.parse().ok()? })
 }
 
 fn two_numbers(text: &[u8]) -> Option<RunQueue> {
