@@ -85,6 +85,10 @@ UNITS = re.compile(r"\.(scope|service|slice|socket|mount|swap)(/|$)")
 GRACE_S = 10.0
 """For processes that are ending: a guard waits until its agent has gone."""
 
+WAITERS = ("becalm-guard", "becalm-keeper")
+PATIENCE_S = 75.0
+"""For those of becalm's that wait until interrupts are back: they give up after a minute, and give all their masks back."""
+
 PR_SET_CHILD_SUBREAPER = 36
 PF_NO_SETAFFINITY = 0x0400_0000
 """include/linux/sched.h: the kernel itself says where these tasks run."""
@@ -227,8 +231,8 @@ def descendants() -> list[int]:
 
 def survivors() -> Iterator[str]:
     """Wait for what the command has left; what does not end is ended, and told."""
-    limit = time.monotonic() + GRACE_S
-    while (left := descendants()) and time.monotonic() < limit:
+    begun = time.monotonic()
+    while (left := descendants()) and time.monotonic() - begun < (PATIENCE_S if wait(left) else GRACE_S):
         reap()
         time.sleep(0.1)
     for pid in left:
@@ -242,6 +246,18 @@ def survivors() -> Iterator[str]:
     for pid in left:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def wait(left: Iterable[int]) -> bool:
+    """Whether these only wait for interrupts; ended meanwhile, they would leave the masks narrow that they gave them."""
+    return bool(returning()) and all(called(pid) in WAITERS for pid in left)
+
+
+def called(pid: int) -> str:
+    """A process's name; empty when it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def reap() -> None:

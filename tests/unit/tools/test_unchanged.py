@@ -15,9 +15,9 @@ MAIN = (
 )
 
 
-def ran(*command):
+def ran(*command, before=""):
     return subprocess.run(
-        [sys.executable, "-c", MAIN, *command],
+        [sys.executable, "-c", before + MAIN, *command],
         capture_output=True,
         text=True,
         timeout=60,
@@ -42,6 +42,27 @@ def test_a_process_that_detached_itself_is_named_with_its_test_and_ended():
 
 def test_a_process_that_ends_in_time_is_none():
     assert ran("sh", "-c", "setsid sleep 0.2 & exit 0").returncode == 0
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    """Runs a shell's script beside a process called as becalm's are that wait for interrupts."""
+    program = tmp_path / "becalm-keeper"
+    program.write_bytes(Path("/bin/sleep").read_bytes())
+    program.chmod(0o755)
+    before = f"import unchanged; unchanged.INTERRUPTS = '{tmp_path}/interrupts'; "
+    return lambda seconds, script="": ran("sh", "-c", f"setsid {program} {seconds} & {script} exit 0", before=before)
+
+
+def test_who_waits_for_interrupts_is_waited_for(keeper, tmp_path):
+    (tmp_path / "interrupts").write_text(LISTED)
+    assert keeper(1.5).returncode == 0
+
+
+def test_not_where_something_else_is_there_or_nothing_is_waited_for(keeper, tmp_path):
+    assert "becalm-keeper 987" in keeper(987).stderr
+    (tmp_path / "interrupts").write_text(LISTED)
+    assert "becalm-keeper 987" in keeper(987, "sleep 986 &").stderr
 
 
 def test_differences_are_sentences_and_tasks_may_come_and_go():
