@@ -81,8 +81,10 @@ Asking = Generator[Ask, Sequence[Sample], None]
 def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
     """Search by a race; see the module."""
     here = _Race(space, rule, rng)
-    if not space.candidates or here.left < 2 * here.cost:
-        return Choice(NO_SETTINGS, "There is nothing to choose from, or no runs to compare it with.")
+    if not space.candidates:
+        return Choice(NO_SETTINGS, "There is nothing to choose from.")
+    if here.left < 2 * here.cost:
+        return Choice(NO_SETTINGS, "A search needs more runs than there was time for.")
     yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
     if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]

@@ -211,7 +211,7 @@ def verdict(found: TuneVerdict) -> str:
         now = "" if bare is None else f", whose spread is about {share(bare)}"
         lines = [f"Nothing that was tried clearly reduces the run-to-run variation of {who}{now}: {tried}."]
         if not found.search_runs:
-            lines = [f"No settings were tried for {who}: after the first look there was no time for a search."]
+            lines = _not_searched(found, who)
     if not lines:
         lines = ["Nothing is known: no loop has good runs of both the baseline and the chosen settings."]
     if not found.settings:
@@ -242,6 +242,16 @@ def verdict(found: TuneVerdict) -> str:
             "Leaving out all of them together was not confirmed, so they stay."
         )
     return "\n".join(lines)
+
+
+def _not_searched(found: TuneVerdict, who: str) -> list[str]:
+    """There was no time for a search, and what fresh runs of the strongest settings say, if there was time for these."""
+    arms = list(dict.fromkeys(each.arm for each in found.comparisons))
+    if not arms:
+        return [f"No settings were tried for {who}: after the first look there was no time for a search."]
+    only = listed(map(named, arms))
+    said = f"After the first look at {who} there was no time for a search, only for {only}. A longer --budget allows one."
+    return [said, *(each.sentence for each in found.comparisons)]
 
 
 def _nothing_faster(found: TuneVerdict) -> str:

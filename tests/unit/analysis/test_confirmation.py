@@ -15,7 +15,7 @@ from becalm.analysis.confirmation import judge, leave_one_out, without
 from becalm.methods.protocol import Sample
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict, from_json, settings_of
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
+from becalm.nouns.tuned_arm import BASELINE, LISTED, RECOMMENDED, TUNED
 from becalm.wording import tune as sentences
 from becalm.wording.findings import finding
 
@@ -102,6 +102,21 @@ def test_what_does_not_help_is_not_recommended(spread: float) -> None:
     assert "Nothing to recommend" in said
     assert ("rises" in said) is (spread > 0.06)
     assert sentences.commands(verdict(found))[0][0].startswith("becalm compare")
+
+
+def test_where_there_was_no_time_for_a_search_what_was_measured_instead_is_told() -> None:
+    found = judge(confirmation({BASELINE: TRUTH[BASELINE], TUNED: (CHOSEN, 0.0576, 1.0)}), (PROGRAM,))
+    (compared,) = found.comparisons
+    compared = replace(compared, arm=LISTED)
+    short = replace(verdict(found), comparisons=(compared,), chosen={}, search_runs=0)
+    assert sentences.verdict(short).splitlines() == [
+        f"After the first look at {PROGRAM} there was no time for a search, only for all known profiles together. "
+        "A longer --budget allows one.",
+        compared.sentence,
+        "Nothing to recommend: leave the machine as it is.",
+    ]
+    (said, rest) = sentences.verdict(replace(short, comparisons=())).splitlines()
+    assert said.startswith("No settings were tried")
 
 
 def test_undecided_is_kept_and_says_how_long_it_would_take() -> None:
