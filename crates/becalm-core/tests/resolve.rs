@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use becalm_core::knob::catalogue::owns;
+use becalm_core::knob::catalogue::{find, owns};
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::place::Place;
 use becalm_core::knob::settings::{SettingError, Settings};
@@ -232,6 +233,28 @@ fn isolation_on_version_2_is_a_partition() {
         "a core with its sibling"
     );
     assert_eq!(changes.taken, [0, 4].into());
+}
+
+#[test]
+fn the_first_core_is_tried_where_interrupts_stay_at_the_last() {
+    let laptop = Laptop::new();
+    let knob = find("isolation").unwrap();
+    let tried = || knob.act.tuned(&Tree::new(&laptop.0), knob);
+    assert_eq!(tried(), Some("last-core"), "nothing is known");
+    let mask = laptop.0.join("proc/irq/120/smp_affinity");
+    // CPUs 3 and 7 are the last core, 0 and 4 the first; 9 can be moved.
+    let arrived = |first: u32, last: u32| {
+        let counts = format!("120: 0 0 0 {last} {first} 0 0 0 chip disk\n  9: 0 0 0 9999 0 0 0 0 chip acpi");
+        laptop.put("proc/interrupts", &format!("CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\n{counts}"));
+    };
+    arrived(10, 1_000);
+    assert_eq!(tried(), Some("last-core"), "it can be moved");
+    fs::set_permissions(&mask, fs::Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(tried(), Some("first-core"));
+    for (first, last) in [(0, 999), (101, 1_000), (5_000, 5_000)] {
+        arrived(first, last);
+        assert_eq!(tried(), Some("last-core"), "{first} {last}");
+    }
 }
 
 #[test]

@@ -74,6 +74,11 @@ pub trait Act: Debug + Sync {
         None
     }
 
+    /// The value that a search for little variation tries on this machine; None: it is not a candidate.
+    fn tuned(&self, _tree: &Tree, knob: &Knob) -> Option<&'static str> {
+        knob.tuned_value
+    }
+
     /// What it is on the kernel's command line, of knobs of scope `boot`.
     fn boot(&self) -> Option<&Boot> {
         None
@@ -107,7 +112,8 @@ pub struct Knob {
     pub domain: Domain,
     #[serde(rename = "boot", serialize_with = "boot_alone")]
     pub act: &'static dyn Act,
-    /// The value that a search for little variation tries; None: it is not a candidate.
+    /// The value that a search for little variation tries where the machine says nothing else (`Act::tuned`); None: it is
+    /// not a candidate.
     pub tuned_value: Option<&'static str>,
     /// Settings are put on in this order and taken off in the opposite one.
     pub order: u8,

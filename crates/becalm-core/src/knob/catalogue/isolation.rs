@@ -4,9 +4,17 @@ use super::super::changes::Draft;
 use super::super::controller::{CONTROL, EXPEDITED};
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset::{self, Cpuset};
+use super::super::interrupt;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
+
+/// The program is given the first core where so many times as many interrupts that cannot be moved have arrived at the last
+/// one: less would not make up for what else the first has to do, as keeping the time.
+const TIMES: u64 = 10;
+
+/// Fewer at the last core since the boot say nothing.
+const SOME: u64 = 1_000;
 
 /// A cpuset for the program and, on cgroup v1, one for all others.
 #[derive(Debug)]
@@ -39,6 +47,15 @@ impl Act for Isolation {
     fn reserves(&self, tree: &Tree, value: &str) -> Option<Cpus> {
         let (_, online) = tree.cpus();
         Some(tree.core(value).intersection(&online).copied().collect())
+    }
+
+    fn tuned(&self, tree: &Tree, knob: &Knob) -> Option<&'static str> {
+        let [first, last] =
+            ["first-core", "last-core"].map(|core| interrupt::staying(tree, &tree.core(core)));
+        if last >= SOME && last >= first.saturating_mul(TIMES) {
+            return Some("first-core");
+        }
+        knob.tuned_value
     }
 
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, _value: &str) -> Result<(), String> {
