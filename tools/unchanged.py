@@ -87,7 +87,7 @@ GRACE_S = 10.0
 
 WAITERS = ("becalm-guard", "becalm-keeper")
 PATIENCE_S = 75.0
-"""For those of becalm's that wait until interrupts are back: they give up after a minute, and give all their masks back."""
+"""For those of becalm's that wait until interrupts are back: after a minute they give up, and give all masks back."""
 
 PR_SET_CHILD_SUBREAPER = 36
 PF_NO_SETAFFINITY = 0x0400_0000
@@ -249,7 +249,7 @@ def survivors() -> Iterator[str]:
 
 
 def wait(left: Iterable[int]) -> bool:
-    """Whether these only wait for interrupts; ended meanwhile, they would leave the masks narrow that they gave them."""
+    """Whether these only wait for interrupts; ended meanwhile, they would leave them their narrow masks."""
     return bool(returning()) and all(called(pid) in WAITERS for pid in left)
 
 

@@ -245,13 +245,13 @@ def verdict(found: TuneVerdict) -> str:
 
 
 def _not_searched(found: TuneVerdict, who: str) -> list[str]:
-    """There was no time for a search, and what fresh runs of the strongest settings say, if there was time for these."""
+    """There was no time for a search, and what fresh runs of the strongest settings say where there are some."""
     arms = list(dict.fromkeys(each.arm for each in found.comparisons))
     if not arms:
         return [f"No settings were tried for {who}: after the first look there was no time for a search."]
     only = listed(map(named, arms))
-    said = f"After the first look at {who} there was no time for a search, only for {only}. A longer --budget allows one."
-    return [said, *(each.sentence for each in found.comparisons)]
+    said = f"After the first look at {who} there was no time for a search, only for {only}."
+    return [f"{said} A longer --budget allows one.", *(each.sentence for each in found.comparisons)]
 
 
 def _nothing_faster(found: TuneVerdict) -> str:
