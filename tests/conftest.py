@@ -10,9 +10,10 @@ from tests import needs, postgresql
 # Under nohup hang-ups are ignored, and by all programs that a test starts: those that try one would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# dask-jobqueue writes a file of settings into the home of whoever imports it: here into a folder that goes with us.
-FOREIGN = tempfile.TemporaryDirectory(prefix="becalm-tests-dask-")
-os.environ["DASK_CONFIG"] = FOREIGN.name
+# dask-jobqueue and matplotlib make a folder of settings in the home of whoever imports them: here in one that goes with us.
+FOREIGN = tempfile.TemporaryDirectory(prefix="becalm-tests-foreign-")
+for name in ("DASK_CONFIG", "MPLCONFIGDIR"):
+    os.environ[name] = os.path.join(FOREIGN.name, name)
 
 
 def pytest_runtest_setup(item):

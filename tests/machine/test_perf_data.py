@@ -24,7 +24,8 @@ def test_what_perf_records_now_is_read(tmp_path):
     """The kept file is of one version of perf; this one is of the one that is here."""
     path, told = tmp_path / "perf.data", tmp_path / "pid"
     program = [sys.executable, "-c", f"import os; open({str(told)!r}, 'w').write(str(os.getpid()))\n{GROWS}"]
-    command = [need("perf"), "record", "-q", "-a", "-c", "1", "-e", EVENTS, "--switch-events", "-o", str(path)]
+    # Without its cache of programs, which is in the home of whoever records.
+    command = [need("perf"), "record", "-q", "-N", "-a", "-c", "1", "-e", EVENTS, "--switch-events", "-o", str(path)]
     done = subprocess.run([*command, "--", *program], capture_output=True, text=True, check=False)
     if done.returncode and not path.exists() and os.geteuid() != 0:
         pytest.skip(f"perf may not record what whole CPUs do here: {done.stderr.strip()}")
