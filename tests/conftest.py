@@ -10,7 +10,7 @@ from tests import needs, postgresql
 # Under nohup hang-ups are ignored, and by all programs that a test starts: those that try one would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# dask-jobqueue and matplotlib make a folder of settings in the home of whoever imports them: here in one that goes with us.
+# dask-jobqueue and matplotlib make a folder in the home of whoever imports them: here in one that goes with us.
 FOREIGN = tempfile.TemporaryDirectory(prefix="becalm-tests-foreign-")
 for name in ("DASK_CONFIG", "MPLCONFIGDIR"):
     os.environ[name] = os.path.join(FOREIGN.name, name)

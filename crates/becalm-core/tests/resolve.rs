@@ -244,17 +244,26 @@ fn the_first_core_is_tried_where_interrupts_stay_at_the_last() {
     let mask = laptop.0.join("proc/irq/120/smp_affinity");
     // CPUs 3 and 7 are the last core, 0 and 4 the first; 9 can be moved.
     let arrived = |first: u32, last: u32| {
-        let counts = format!("120: 0 0 0 {last} {first} 0 0 0 chip disk\n  9: 0 0 0 9999 0 0 0 0 chip acpi");
-        laptop.put("proc/interrupts", &format!("CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\n{counts}"));
+        let lines = format!("120: {last} chip disk\n  8: {first} chip net\n  9: 9999 chip acpi");
+        laptop.put("proc/interrupts", &format!("CPU0\n{lines}"));
     };
+    for (irq, at) in [(120, "7"), (8, "0"), (9, "3")] {
+        laptop.put(&format!("proc/irq/{irq}/effective_affinity_list"), at);
+    }
+    laptop.put("proc/irq/8/smp_affinity", "ff");
+    let stays = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap();
+    stays(&laptop.0.join("proc/irq/8/smp_affinity"));
     arrived(10, 1_000);
     assert_eq!(tried(), Some("last-core"), "it can be moved");
-    fs::set_permissions(&mask, fs::Permissions::from_mode(0o444)).unwrap();
+    stays(&mask);
     assert_eq!(tried(), Some("first-core"));
     for (first, last) in [(0, 999), (101, 1_000), (5_000, 5_000)] {
         arrived(first, last);
         assert_eq!(tried(), Some("last-core"), "{first} {last}");
     }
+    arrived(0, 1_000);
+    laptop.put("proc/irq/120/effective_affinity_list", "2");
+    assert_eq!(tried(), Some("last-core"), "it is at neither");
 }
 
 #[test]

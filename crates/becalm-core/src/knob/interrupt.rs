@@ -108,30 +108,19 @@ pub fn movable(tree: &Tree) -> impl Fn(u32) -> bool + '_ {
     }
 }
 
-/// How many interrupts have arrived at these CPUs since the boot of those whose masks cannot be set.
+/// How many times since the boot interrupts have fired that arrive at these CPUs and whose masks cannot be set.
 pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     let text = tree.read("/proc/interrupts").unwrap_or_default();
-    let mut lines = text.lines();
-    let columns: Vec<Option<u32>> = lines
-        .next()
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .map(|name| name.strip_prefix("CPU").and_then(|number| number.parse().ok()))
-        .collect();
     let movable = movable(tree);
-    let mut sum = 0_u64;
-    for line in lines {
+    let fired = |line: &str| {
         // Interrupts of processors and of the kernel itself have names, and no mask.
-        let Some((label, rest)) = line.split_once(':') else { continue };
-        let Ok(irq) = label.trim().parse::<u32>() else { continue };
+        let (label, rest) = line.split_once(':')?;
         let counts = rest.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
-        let here = columns.iter().zip(counts).filter(|(cpu, _)| cpu.is_some_and(|cpu| cpus.contains(&cpu)));
-        let arrived = here.fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
-        if arrived > 0 && tree.exists(&mask_file(irq)) && !movable(irq) {
-            sum = sum.saturating_add(arrived);
-        }
-    }
-    sum
+        Some((label.trim().parse::<u32>().ok()?, counts.fold(0, u64::saturating_add)))
+    };
+    let stays = |irq: u32| arrives(tree, irq).intersection(cpus).next().is_some() && !movable(irq);
+    let counted = text.lines().filter_map(fired).filter(|(irq, count)| *count > 0 && stays(*irq));
+    counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 
 /// The drivers that handle an interrupt; empty when nobody does.
@@ -206,19 +195,19 @@ mod tests {
     #[test]
     fn interrupts_that_stay_are_counted_by_cpu() {
         let root = std::env::temp_dir().join(format!("becalm-staying-{}", std::process::id()));
-        for (irq, mode) in [(4, 0o644), (36, 0o444), (40, 0o444)] {
+        for (irq, mode, at) in [(4, 0o644, "2"), (36, 0o444, "2"), (40, 0o444, "0"), (42, 0o444, "0")] {
             let directory = root.join(format!("proc/irq/{irq}"));
             fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("effective_affinity_list"), format!("{at}\n")).unwrap();
             fs::write(directory.join("smp_affinity"), "3\n").unwrap();
-            let mode = fs::Permissions::from_mode(mode);
-            fs::set_permissions(directory.join("smp_affinity"), mode).unwrap();
+            fs::set_permissions(directory.join("smp_affinity"), fs::Permissions::from_mode(mode)).unwrap();
         }
-        // CPU 1 is offline; of 41 there is no mask.
-        let text = "      CPU0  CPU2\n  4:  900  900  ttyS0\n 36: 1 5000 disk\n 40: 7 0 net\n 41: 9 9 x\nLOC: 5 5 L\n";
+        // 36 has moved since; where 41 arrives is not told.
+        let text = "      CPU0  CPU2\n  4:  900  900  ttyS0\n 36: 4000 1000 disk\n 40: 7 0 net\n 41: 9 9 x\n 42: 0 0 y\nLOC: 5 5 L\n";
         fs::write(root.join("proc/interrupts"), text).unwrap();
         let tree = Tree::new(&root);
-        assert_eq!([0, 1, 2].map(|cpu| staying(&tree, &Cpus::from([cpu]))), [8, 0, 5000]);
-        assert_eq!(staying(&tree, &Cpus::from([0, 2])), 5008);
+        assert_eq!([0, 1, 2].map(|cpu| staying(&tree, &Cpus::from([cpu]))), [7, 0, 5000]);
+        assert_eq!(staying(&tree, &Cpus::from([0, 2])), 5007);
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -9,11 +9,11 @@ use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
-/// The program is given the first core where so many times as many interrupts that cannot be moved have arrived at the last
+/// The program is given the first core where interrupts that cannot be moved have fired so many times as often at the last
 /// one: less would not make up for what else the first has to do, as keeping the time.
 const TIMES: u64 = 10;
 
-/// Fewer at the last core since the boot say nothing.
+/// Less often than this since the boot says nothing.
 const SOME: u64 = 1_000;
 
 /// A cpuset for the program and, on cgroup v1, one for all others.
