@@ -90,6 +90,23 @@ def test_what_a_machine_lacks_is_told_from_what_it_has(becalm, root):
         (Path(root) / "sys/devices/system/cpu/smt/control").write_text("on\n")
 
 
+def test_the_core_that_a_search_gives_a_program_is_the_one_without_interrupts_that_stay(becalm, root):
+    def tried():
+        (line,) = [x for x in becalm("knobs", "isolation", "--plain", root=root).stdout.splitlines() if "tried by" in x]
+        return line.split()[-1]
+
+    counts, arrival = root / "proc/interrupts", root / "proc/irq/130/effective_affinity_list"
+    before = {path: path.read_text() for path in (counts, arrival)}
+    assert tried() == "last-core"
+    try:
+        counts.write_text(before[counts].replace("130: 7", "130: 7000"))
+        arrival.write_text("7\n")
+        assert tried() == "first-core"
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
+
+
 def test_places_that_are_alike_are_one_line():
     def place(cpu):
         return f"/sys/devices/system/cpu/cpu{cpu}/online"

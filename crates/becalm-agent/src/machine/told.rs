@@ -124,17 +124,17 @@ fn row(knob: &'static Knob, tree: &Tree) -> Value {
         }
         _ => {}
     }
-    row["tuned_value"] = json!(knob.act.tuned(tree, knob));
-    row["costs"] = json!(costs(knob, tree, state.is_ok()));
+    let tuned = knob.act.tuned(tree, knob);
+    row["tuned_value"] = json!(tuned);
+    row["costs"] = json!(costs(knob, tree, tuned.filter(|_| state.is_ok())));
     row["supported"] = json!(state.is_ok());
     row["value"] = json!(state.as_ref().ok().filter(|value| !value.is_empty()));
     row["reason"] = json!(state.err());
     row
 }
 
-/// What a knob costs; with what it would cost on this machine for longer than it is on.
-fn costs(knob: &'static Knob, tree: &Tree, supported: bool) -> String {
-    let value = knob.act.tuned(tree, knob).filter(|_| supported);
+/// What a knob costs; with what a value of it would cost on this machine for longer than it is on.
+fn costs(knob: &'static Knob, tree: &Tree, value: Option<&str>) -> String {
     let values = value.map(|value| Values::from([(knob.name, (knob, value.to_owned()))]));
     let lasting = values.and_then(|values| resolve(tree, &values).ok()).map(|changes| changes.lasting);
     let own = format!("{}: ", knob.name);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::read::{Known, Machine, Subject};
 use crate::cpus::{list, parse};
+use crate::source::interrupts::fired;
 
 /// How many have fired since the boot, and the CPUs where those arrive, as the kernel writes lists.
 pub fn collect(machine: &Machine) -> Value {
@@ -19,16 +20,14 @@ pub fn collect(machine: &Machine) -> Value {
 /// The CPUs of each interrupt that has fired and has an effective affinity (Linux 4.15 and later).
 fn arrivals(machine: &Machine) -> Known<BTreeMap<u32, BTreeSet<u32>>> {
     let text = machine.text("proc/interrupts")?;
-    let fired = |line: &str| {
-        let (label, rest) = line.split_once(':')?;
-        let counts = rest.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
-        (counts.sum::<u64>() > 0).then(|| label.trim().parse::<u32>().ok())?
-    };
-    let at = |irq: u32| {
+    let at = |(irq, count): (u32, u64)| {
+        if count == 0 {
+            return None;
+        }
         let cpus = machine.line(&format!("proc/irq/{irq}/effective_affinity_list")).ok()?;
         Some((irq, parse(&cpus)?))
     };
-    let found: BTreeMap<u32, BTreeSet<u32>> = text.lines().filter_map(fired).filter_map(at).collect();
+    let found: BTreeMap<u32, BTreeSet<u32>> = fired(&text).filter_map(at).collect();
     match found.is_empty() {
         true => {
             Err("no /proc/irq/N/effective_affinity_list tells at which CPU an interrupt arrives".to_owned())

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
+use crate::source::interrupts::fired;
 
 const IRQ: &str = "/proc/irq";
 
@@ -112,14 +113,8 @@ pub fn movable(tree: &Tree) -> impl Fn(u32) -> bool + '_ {
 pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     let text = tree.read("/proc/interrupts").unwrap_or_default();
     let movable = movable(tree);
-    let fired = |line: &str| {
-        // Interrupts of processors and of the kernel itself have names, and no mask.
-        let (label, rest) = line.split_once(':')?;
-        let counts = rest.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
-        Some((label.trim().parse::<u32>().ok()?, counts.fold(0, u64::saturating_add)))
-    };
     let stays = |irq: u32| arrives(tree, irq).intersection(cpus).next().is_some() && !movable(irq);
-    let counted = text.lines().filter_map(fired).filter(|(irq, count)| *count > 0 && stays(*irq));
+    let counted = fired(&text).filter(|(irq, count)| *count > 0 && stays(*irq));
     counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 

@@ -9,6 +9,7 @@ use super::cpus::{self, Cpus};
 use super::interrupt;
 use super::member;
 use super::tree::{Tree, CPU};
+use crate::source::interrupts::fired;
 
 /// The machine whose `/` is `root`: the running one, or a directory on which the kernel is played.
 pub fn machine(root: &Path) -> Tree {
@@ -77,11 +78,6 @@ fn arrive(tree: &Tree, irq: u32) -> io::Result<()> {
 /// Whether an interrupt is one that arrives now and then: not when `/proc/interrupts` counts none of it.
 fn fires(tree: &Tree, irq: u32) -> bool {
     let text = tree.read("/proc/interrupts").unwrap_or_default();
-    let label = format!("{irq}:");
-    let counted = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        (words.next() == Some(label.as_str()))
-            .then(|| words.map_while(|word| word.parse::<u64>().ok()).sum::<u64>())
-    };
-    text.lines().find_map(counted) != Some(0)
+    let silent = fired(&text).any(|each| each == (irq, 0));
+    !silent
 }

@@ -22,7 +22,7 @@ pub mod file;
 mod frequency;
 pub mod group;
 pub mod interface;
-mod interrupts;
+pub(crate) mod interrupts;
 pub mod layout;
 mod loadavg;
 pub(crate) mod membership;
