@@ -10,10 +10,11 @@ from tests import needs, postgresql
 # Under nohup hang-ups are ignored, and by all programs that a test starts: those that try one would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# dask-jobqueue and matplotlib make a folder in the home of whoever imports them: here in one that goes with us.
-FOREIGN = tempfile.TemporaryDirectory(prefix="becalm-tests-foreign-")
-for name in ("DASK_CONFIG", "MPLCONFIGDIR"):
-    os.environ[name] = os.path.join(FOREIGN.name, name)
+# Whoever runs the tests keeps their home as it is, and none finds anything there: what becalm, browsers, dask-jobqueue
+# and matplotlib keep is in a folder that goes with us.
+HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")
+for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DASK_CONFIG", "MPLCONFIGDIR"):
+    os.environ[name] = os.path.join(HOME.name, name)
 
 
 def pytest_runtest_setup(item):
