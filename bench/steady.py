@@ -5,7 +5,9 @@
     python bench/steady.py --report
 
 For each program `becalm tune` searches first. Then `becalm tune --try` measures what it found beside the two lists and
-the baseline, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none.
+the baseline, on fresh runs, interleaved in one run. Where nothing was found, becalm's settings are none. What a search
+adds to the time of its runs is what lies between them beyond what lies between the runs of a bare loop, which only
+starts the program and waits for its end (`bench/between.c`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import math
 import random
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +31,10 @@ from loop import compile_c
 
 UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
 NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
+
+WANTED_ADDED = 0.01
+BARE_S, LEAST_BARE = 4.0, 10
+"""Seconds, and least number of runs, of a bare loop."""
 
 Made = tuple[list[str], str]
 """A command line, and the directory it runs in."""
@@ -117,12 +124,14 @@ def trial(
     beside: Callable[[int], AbstractContextManager[object]] = _alone,
     where: Callable[[Path], Sequence[str]] = lambda _: (),
     undisturbed: bool = False,
+    looped: bool = False,
 ) -> Record:
     """Search for one program's settings, then measure all lists beside each other.
 
     `beside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
     `becalm tune` for programs that are in this directory: on which host, and beside what. `undisturbed`: measure the
-    program untouched and with the first of the settings once more, while nothing goes on.
+    program untouched and with the first of the settings once more, while nothing goes on. `looped`: run it in a bare
+    loop, too.
     """
     with tempfile.TemporaryDirectory(prefix="becalm-steady-") as place:
         directory = Path(place)
@@ -153,20 +162,39 @@ def trial(
             "argv": argv,
             "search": found,
             "search_s": searched.wall_s,
-            "added": added(json.loads(shown.stdout)),
+            "between": between_of(json.loads(shown.stdout)),
+            "bare": bare_between(argv, there) if looped else None,
             "first": tries[0] if not found["settings"] else OURS,
             "tried": json.loads(tried.stdout),
             "quiet": alone,
         }
 
 
-def added(study: Record) -> float:
-    """What becalm adds to the runs of a study: time between runs (settings put on and off, starting, storing) over
-    the time of the runs themselves. Starting becalm and concluding are not in it."""
+def between_of(study: Record) -> float:
+    """The time between the runs of a study (settings put on and off, starting, storing) over the time of the runs.
+
+    Starting becalm and concluding are not in it.
+    """
     runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
     ran = sum(run["wall_ns"] for run in runs)
     elapsed = runs[-1]["started_ns"] + runs[-1]["wall_ns"] - runs[0]["started_ns"]
     return float(elapsed / ran - 1)
+
+
+def bare_between(argv: Sequence[str], there: str) -> float:
+    """The same of a bare loop: what every starter of programs needs between two runs."""
+    with tempfile.TemporaryDirectory(prefix="becalm-between-") as place:
+        loop = Path(place, "between")
+        compile_c(Path(__file__).with_name("between.c"), loop, "-static")
+
+        def sums(count: int) -> tuple[int, int]:
+            printed = subprocess.run([loop, str(count), *argv], cwd=there, capture_output=True, text=True, check=True)
+            ran, between = map(int, printed.stdout.split())
+            return ran, between
+
+        one, _ = sums(1)
+        ran, between = sums(max(LEAST_BARE, round(BARE_S * 1e9 / one)))
+    return between / ran
 
 
 def rows(record: Record) -> Iterator[list[str]]:
@@ -182,6 +210,11 @@ def rows(record: Record) -> Iterator[list[str]]:
             shift = one["shift"]
             cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
         yield [*cells, *[""] * (5 - len(cells))]
+    for alike in tried["findings"]:
+        if alike["kind"] == "tried":
+            numbers = alike["numbers"]
+            why = f"the same settings as {numbers['same_as']}" if numbers["same_as"] else "nothing that can be set here"
+            yield [f"{record['program']} ({mean_ms:,.0f} ms)", numbers["name"], why, "", ""]
     for name, spread in quiet(record).items():
         program = f"{record['program']} ({mean_ms:,.0f} ms)"
         yield [program, f"{name}, nothing beside it", _between(spread, 100, " %"), "", ""]
@@ -223,8 +256,20 @@ def _said(record: Record) -> str:
     why = [each["sentence"] for each in found["findings"] if each["kind"] in ("outside", "inside", "waiting")]
     lines = found["sentence"].splitlines()
     runs = found["search_runs"] + found["confirm_runs"]
-    cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * record['added']:.1f} % of the runs' time between them"
+    cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * record['between']:.1f} % of the runs' time between them"
+    if record["bare"] is not None:
+        cost += f", {100 * record['bare']:.1f} % in a bare loop"
     return f"{' '.join([*lines[:2], *why])} ({cost})"
+
+
+def judged(rows: Sequence[Record]) -> list[str]:
+    """What the project wants of a search's own cost, and whether it was seen."""
+    added = {row["program"]: row["between"] - row["bare"] for row in rows if row["bare"] is not None}
+    if not added:
+        return []
+    each = ", ".join(f"{100 * value:.2f} % ({name})" for name, value in added.items())
+    met = "met" if max(added.values()) <= WANTED_ADDED else "not met"
+    return [f"a search adds to the time of its runs, beyond a bare loop of them: {each}, wanted at most 1 %: {met}"]
 
 
 def options() -> argparse.Namespace:
@@ -277,7 +322,9 @@ def measured(chosen: argparse.Namespace, of: Callable[[str, argparse.Namespace],
 
 def main() -> None:
     """Measure what is missing, then report."""
-    print(report(measured(options(), trial)))
+    result = measured(options(), partial(trial, looped=True))
+    print(report(result))
+    print("\n".join(["", *judged(result["rows"])]))
 
 
 if __name__ == "__main__":
