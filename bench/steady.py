@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from campaign import OUT, Log, Record, becalm_command, describe, read_log, save, table, timed, versions, work_off
@@ -33,6 +34,9 @@ UNTOUCHED, OURS, LISTS = "untouched", "becalm", ("llvm-tips", "pyperf")
 NAMES = {"baseline": UNTOUCHED, "tuned": OURS}
 
 WANTED_ADDED = 0.01
+PARTS = {"rows": "in a row", "switches": "where settings change", "start": "at the start"}
+"""Where the time between runs is, in words."""
+
 BARE_S, LEAST_BARE = 4.0, 10
 """Seconds, and least number of runs, of a bare loop."""
 
@@ -170,15 +174,20 @@ def trial(
         }
 
 
-def between_of(study: Record) -> float:
-    """The time between the runs of a study (settings put on and off, starting, storing) over the time of the runs.
+def between_of(study: Record) -> Record:
+    """The time between the runs of a study over the time of the runs: `all` of it, and where it is.
 
-    Starting becalm and concluding are not in it.
+    `start` is after the first run, when the study is planned and the noise floor looked at; `switches` where settings
+    change and a search decides what comes next; `rows` between runs in a row. Starting becalm and concluding are not in
+    it.
     """
     runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
     ran = sum(run["wall_ns"] for run in runs)
-    elapsed = runs[-1]["started_ns"] + runs[-1]["wall_ns"] - runs[0]["started_ns"]
-    return float(elapsed / ran - 1)
+    found = dict.fromkeys(("start", "switches", "rows"), 0)
+    for number, (one, other) in enumerate(pairwise(runs)):
+        where = "start" if number == 0 else "rows" if one["settings"] == other["settings"] else "switches"
+        found[where] += other["started_ns"] - one["started_ns"] - one["wall_ns"]
+    return {"all": sum(found.values()) / ran, **{where: ns / ran for where, ns in found.items()}}
 
 
 def bare_between(argv: Sequence[str], there: str) -> float:
@@ -256,15 +265,17 @@ def _said(record: Record) -> str:
     why = [each["sentence"] for each in found["findings"] if each["kind"] in ("outside", "inside", "waiting")]
     lines = found["sentence"].splitlines()
     runs = found["search_runs"] + found["confirm_runs"]
-    cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * record['between']:.1f} % of the runs' time between them"
-    if record["bare"] is not None:
-        cost += f", {100 * record['bare']:.1f} % in a bare loop"
+    between, bare = record["between"], record["bare"]
+    cost = f"{runs} runs, {record['search_s']:.0f} s; {100 * between['all']:.1f} % of the runs' time between them"
+    if bare is not None:
+        parts = [f"{100 * between[where]:.1f} {name}" for where, name in PARTS.items()]
+        cost += f": {', '.join(parts)}; in a bare loop {100 * bare:.1f} %"
     return f"{' '.join([*lines[:2], *why])} ({cost})"
 
 
 def judged(rows: Sequence[Record]) -> list[str]:
     """What the project wants of a search's own cost, and whether it was seen."""
-    added = {row["program"]: row["between"] - row["bare"] for row in rows if row["bare"] is not None}
+    added = {row["program"]: row["between"]["all"] - row["bare"] for row in rows if row["bare"] is not None}
     if not added:
         return []
     each = ", ".join(f"{100 * value:.2f} % ({name})" for name, value in added.items())

@@ -46,14 +46,15 @@ def test_a_bare_loop_has_as_many_runs_as_its_seconds_hold(tmp_path, monkeypatch)
     assert log.read_text().count("run") == 1 + steady.LEAST_BARE
 
 
-def test_between_is_what_is_no_run():
-    columns = ["started_ns", "wall_ns"]
-    study = {"runs": {"columns": columns, "rows": [[100, 50], [160, 50], [215, 100]]}}
-    assert between_of(study) == pytest.approx(15 / 200)
+def test_between_is_what_is_no_run_and_where_it_is():
+    columns = ["started_ns", "wall_ns", "settings"]
+    runs = [[100, 50, 0], [190, 50, 0], [245, 100, 0], [357, 100, 1], [460, 100, 1]]
+    found = between_of({"runs": {"columns": columns, "rows": runs}})
+    assert found == pytest.approx({"all": 60 / 400, "start": 40 / 400, "rows": 8 / 400, "switches": 12 / 400})
 
 
 def row(program, study, bare):
-    return {"program": program, "between": study, "bare": bare}
+    return {"program": program, "between": {"all": study}, "bare": bare}
 
 
 def test_a_search_adds_what_a_bare_loop_has_not():
