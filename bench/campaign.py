@@ -183,14 +183,15 @@ class Finished:
     stderr: str
 
 
-def timed(argv: Sequence[str]) -> Finished:
-    """Run a command to its end. Raises SystemExit with its last words when it fails."""
+def timed(argv: Sequence[str], directory: str | None = None) -> Finished:
+    """Run a command to its end, in a directory. Raises SystemExit with its last words when it fails."""
     # An installed package has its byte code beside it. Where the environment forbids to write it, every start would
     # compile everything again, which no user sees.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     begun = time.monotonic()
     with subprocess.Popen(
         argv,
+        cwd=directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -18,7 +18,6 @@ import math
 import random
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -183,7 +182,7 @@ def between_of(study: Record) -> Record:
     """
     runs = [dict(zip(study["runs"]["columns"], row, strict=True)) for row in study["runs"]["rows"]]
     ran = sum(run["wall_ns"] for run in runs)
-    found = dict.fromkeys(("start", "switches", "rows"), 0)
+    found = dict.fromkeys(PARTS, 0)
     for number, (one, other) in enumerate(pairwise(runs)):
         where = "start" if number == 0 else "rows" if one["settings"] == other["settings"] else "switches"
         found[where] += other["started_ns"] - one["started_ns"] - one["wall_ns"]
@@ -197,8 +196,7 @@ def bare_between(argv: Sequence[str], there: str) -> float:
         compile_c(Path(__file__).with_name("between.c"), loop, "-static")
 
         def sums(count: int) -> tuple[int, int]:
-            printed = subprocess.run([loop, str(count), *argv], cwd=there, capture_output=True, text=True, check=True)
-            ran, between = map(int, printed.stdout.split())
+            ran, between = map(int, timed([str(loop), str(count), *argv], there).stdout.split())
             return ran, between
 
         one, _ = sums(1)
@@ -211,10 +209,11 @@ def rows(record: Record) -> Iterator[list[str]]:
     tried = record["tried"]
     against = {each["arm"]: each for each in tried["comparisons"]}
     mean_ms = next(arm["mean_ns"]["value"] for arm in tried["arms"] if NAMES.get(arm["name"]) == UNTOUCHED) / 1e6
+    program = f"{record['program']} ({mean_ms:,.0f} ms)"
     for arm in tried["arms"]:
         name = record["first"] if arm["name"] == "tuned" else NAMES.get(arm["name"], arm["name"])
         spread = arm["spread"]
-        cells = [f"{record['program']} ({mean_ms:,.0f} ms)", name, _between(spread, 100, " %")]
+        cells = [program, name, _between(spread, 100, " %")]
         if (one := against.get(arm["name"])) is not None:
             shift = one["shift"]
             cells += [_between(one["ratio"], 1, ""), f"{100 * shift['value']:+.1f} %"]
@@ -223,12 +222,11 @@ def rows(record: Record) -> Iterator[list[str]]:
         if alike["kind"] == "tried":
             numbers = alike["numbers"]
             why = f"the same settings as {numbers['same_as']}" if numbers["same_as"] else "nothing that can be set here"
-            yield [f"{record['program']} ({mean_ms:,.0f} ms)", numbers["name"], why, "", ""]
+            yield [program, numbers["name"], why, "", ""]
     for name, spread in quiet(record).items():
-        program = f"{record['program']} ({mean_ms:,.0f} ms)"
         yield [program, f"{name}, nothing beside it", _between(spread, 100, " %"), "", ""]
     if record["first"] != OURS:
-        yield [f"{record['program']} ({mean_ms:,.0f} ms)", OURS, "none recommended", "", ""]
+        yield [program, OURS, "none recommended", "", ""]
 
 
 def quiet(record: Record) -> dict[str, Record]:

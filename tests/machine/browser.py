@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -54,9 +53,7 @@ def look(place, pages, dark, height=6000):
         f"--blink-settings=preferredColorScheme={int(not dark)}", f"--window-size={DESK + 40},{height}",
         "--enable-logging=stderr", "--virtual-time-budget=60000", "--dump-dom", driver.as_uri(),
     ]  # fmt: skip
-    # Reports of crashes have a place of their own, whatever the profile's is.
-    around = {**os.environ, "XDG_CONFIG_HOME": str(place / "config")}
-    done = subprocess.run(words, env=around, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r"<title>(.*?)</title>", done.stdout)
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", done.stderr)
     assert found, f"The pages were not looked at: {console}\n{done.stderr[-2000:]}"

@@ -26,7 +26,6 @@ def history(tmp_path, monkeypatch, agent):
 
     names = repository(tmp_path / "app", COMMITS, contents)
     monkeypatch.chdir(tmp_path / "app")
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     return names
 
 

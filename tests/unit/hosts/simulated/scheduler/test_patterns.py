@@ -33,9 +33,8 @@ def test_what_they_do_is_what_their_numbers_say():
     assert (run.end_ns, run.run_ns) == (15 * 10**6, 6 * 10**6)
 
 
-def test_they_are_programs_of_the_host_like_any_other(tmp_path):
-    given = {"host": "sim:cfs?jitter=0.01", "runs": 5, "store": str(tmp_path / "runs.db")}
-    found = becalm.compare(["spinners:work=1ms", "spinners:work=2ms"], **given)
+def test_they_are_programs_of_the_host_like_any_other():
+    found = becalm.compare(["spinners:work=1ms", "spinners:work=2ms"], host="sim:cfs?jitter=0.01", runs=5)
     assert found.exit_code == 0
 
 
