@@ -174,9 +174,10 @@ def test_a_program_that_cannot_be_started_leaves_no_sums(agent, tmp_path):
 
 
 @needs_root
-def test_an_ordinary_user_is_told_less_and_why():
+@pytest.mark.parametrize("options", [(), ("--group",)])
+def test_an_ordinary_user_is_told_less_and_why(options):
     nobody = pwd.getpwnam("nobody")
-    agent = Agent(user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
+    agent = Agent(*options, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
     try:
         # The interpreter of the tests may be in a directory of root's.
         (run,), (load,), _, done = observed(agent, *sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"))
@@ -188,6 +189,7 @@ def test_an_ordinary_user_is_told_less_and_why():
     for unknown in ("block_ns", "swapin_ns", "irq_delay_ns", "lost"):
         assert load[unknown] is None
     assert "root" in done["unknown"]["taskstats"]
+    assert "cannot be made" in done["unknown"]["group"]
 
 
 @needs_root
@@ -234,12 +236,16 @@ def unified():
 
 @needs_root
 @pytest.mark.skipif(unified() is None, reason="no group of version 2 can be made here")
-def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent():
-    agent = Agent()
-    name = f"becalm-{agent.process.pid}"
+@pytest.mark.parametrize("options", [(), ("--group",)])
+def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
     left = unified() / "becalm-4194304"
     left.mkdir()
+    agent = Agent(*options)
+    name = f"becalm-{agent.process.pid}"
     try:
+        # Whoever starts the programs begins there where the agent knows that they will be observed, and is not moved.
+        begun = [] if not options else (unified() / name / "cgroup.procs").read_text().split()
+        assert len(begun) == len(options)
         defined = agent.ask(
             "define", workloads=[{"argv": ["cat", "/proc/self/cgroup"], "output": "keep"}], settings=[{}]
         )

@@ -50,6 +50,15 @@ def spawner(agent):
     return int(found[0])
 
 
+def test_a_group_of_their_own_makes_programs_no_larger(agent):
+    grouped = Agent("--group")
+    try:
+        alone, within = (peaks(each, [{"argv": ["/bin/true"]}] * 2) for each in (agent, grouped))
+        assert abs(within - alone) <= COUNTED * PAGE
+    finally:
+        grouped.close()
+
+
 def test_a_programs_peak_memory_is_its_own_however_many_others_there_are(agent):
     true = {"argv": ["/bin/true"]}
     alone = peaks(agent, [true] * 2)

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use becalm_core::exec::user::lookup;
 use becalm_core::knob::away::{self, Why};
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::hold::{Clamped, Drift, Hold};
@@ -33,7 +34,8 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 /// A machine and what is set on it.
 pub struct Machine {
     pub tree: Tree,
-    user: String,
+    /// Who asks, by name; None: this process's own user.
+    user: Option<String>,
     pub title: String,
     /// The person consents to restarts of the machine.
     pub reboot: bool,
@@ -53,8 +55,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine below a root; `user` is who asks.
-    pub fn new(tree: Tree, user: String, patience: Duration) -> Self {
+    /// The machine below a root; `user`: who asks, if not this process's own.
+    pub fn new(tree: Tree, user: Option<String>, patience: Duration) -> Self {
         Self {
             tree,
             user,
@@ -244,7 +246,7 @@ impl Machine {
         Begin {
             boot: journal::boot_id(&self.tree),
             becalm: env!("CARGO_PKG_VERSION").to_owned(),
-            user: self.user.clone(),
+            user: self.user.clone().unwrap_or_else(own_user),
             pid: std::process::id(),
             title: self.title.clone(),
             at: now(),
@@ -397,6 +399,13 @@ fn failure(error: &HoldError) -> Failure {
         error => error.to_string(),
     };
     Failure::new(kind, message)
+}
+
+/// This process's user by name. Other programs are asked for that: only when it is needed.
+fn own_user() -> String {
+    // SAFETY: cannot fail.
+    let number = unsafe { libc::getuid() }.to_string();
+    lookup(&number).map_or_else(|| format!("user {number}"), |user| user.name)
 }
 
 fn now() -> u64 {

@@ -55,6 +55,9 @@ const ROOM: usize = 256;
 /// How often a long run is looked after, ns.
 pub const LOOK_NS: i64 = 1_000_000_000;
 
+/// A group for programs, or why there is none.
+pub type Made = (Around, Option<String>);
+
 /// Makes the records of a conversation.
 pub struct Observer {
     place: Place,
@@ -65,6 +68,8 @@ pub struct Observer {
     probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
+    /// What was made before anybody asked to observe.
+    made: Option<Made>,
     /// Whether the next program stays in the group of its own.
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
@@ -79,8 +84,8 @@ pub struct Observer {
 
 impl Observer {
     /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW; `counted`: the process that
-    /// starts programs, and the events that are counted of these.
-    pub fn new(root: &Path, epoch_ns: i64, counted: (i32, Pair)) -> Self {
+    /// starts programs, and the events that are counted of these; `made`: before that process was.
+    pub fn new(root: &Path, epoch_ns: i64, counted: (i32, Pair), made: Option<Made>) -> Self {
         let place = Place::new(root).brief(beginnings);
         Self {
             probe: Probe::new(place.clone()),
@@ -90,6 +95,7 @@ impl Observer {
             counted,
             accounts: None,
             around: None,
+            made,
             stays: false,
             sampler: None,
             open: None,
@@ -117,7 +123,8 @@ impl Observer {
         if self.wanted == Wanted::None || self.around.is_some() {
             return;
         }
-        let (around, why) = Around::new(&self.place, self.counted.0);
+        let (mut around, why) = self.made.take().unwrap_or_else(|| Around::new(&self.place));
+        let why = why.or(around.take_in(self.counted.0).err());
         if let (Some(why), Some(accounts)) = (why, &mut self.accounts) {
             accounts.reasons.push(("group", why));
         }

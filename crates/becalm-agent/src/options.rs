@@ -56,6 +56,8 @@ pub struct Options {
     pub interrupt_wait: Duration,
     /// Events that are counted in place of cycles and instructions.
     pub count: Option<Pair>,
+    /// Make a control group for programs at once, which observing them would make later.
+    pub group: bool,
 }
 
 /// An idle device may not interrupt for a minute. What waits sleeps between looks that take microseconds.
@@ -74,12 +76,13 @@ impl Default for Options {
             silence: None,
             interrupt_wait: INTERRUPT_WAIT,
             count: None,
+            group: false,
         }
     }
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT]. It is \
+                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT] [--group]. It is \
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
@@ -100,6 +103,10 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
     }
     let mut options = Options::default();
     while let Some(name) = arguments.next() {
+        if name == "--group" {
+            options.group = true;
+            continue;
+        }
         let value = arguments.next().ok_or_else(|| format!("{} needs a value; {USAGE}", name.display()))?;
         let text = value.to_str().map(str::to_owned);
         let descriptor = || {
@@ -178,12 +185,12 @@ mod tests {
     #[test]
     fn what_it_takes() {
         let Ok(Command::Serve(options)) =
-            of(&["serve", "--user", "ada", "--spool-fd", "7", "--silence", "60"])
+            of(&["serve", "--user", "ada", "--group", "--spool-fd", "7", "--silence", "60"])
         else {
             panic!()
         };
         assert_eq!((options.user.as_deref(), options.spool), (Some("ada"), Some(7)));
-        assert_eq!((options.silence, options.count), (Some(60), None));
+        assert_eq!((options.silence, options.count, options.group), (Some(60), None, true));
         let Ok(Command::Serve(options)) = of(&["serve", "--count", "task-clock,page-faults"]) else {
             panic!()
         };

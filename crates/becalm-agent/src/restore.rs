@@ -19,7 +19,7 @@ pub fn run(options: &Restore) -> ExitCode {
         .and_then(|root| {
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
-            let mut machine = Machine::new(tree, who, options.interrupt_wait);
+            let mut machine = Machine::new(tree, Some(who), options.interrupt_wait);
             machine.restore(options.force, entry).map_err(|failure| failure.message)
         });
     let open = match restored {

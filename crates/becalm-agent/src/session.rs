@@ -31,7 +31,7 @@ use crate::follow::{follow, Wish};
 use crate::input::{Line, LONGEST};
 use crate::machine::Machine;
 use crate::measure::Runner;
-use crate::observe::Observer;
+use crate::observe::{Made, Observer};
 use crate::protocol::{self, Action, Failure, Request};
 use crate::read::Reading;
 use crate::recording::record;
@@ -54,15 +54,16 @@ pub struct Session {
 type Answer = Result<Value, Failure>;
 
 impl Session {
-    /// A session; workloads run as `user`, or as this process's own user, and the pair of events is counted of them.
+    /// A session; workloads run as `user`, or as this process's own user, the pair of events is counted of them, and a group
+    /// may have been made for them.
     pub fn new(
         talk: Conversation,
-        (runner, pair): (Runner, Pair),
+        (runner, pair, group): (Runner, Pair, Option<Made>),
         machine: Machine,
         user: Option<User>,
     ) -> Self {
         let counted = (runner.starter(), pair);
-        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns, counted);
+        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns, counted, group);
         let (defined, reading) = (Defined::default(), Reading::default());
         Self {
             talk,

@@ -2,12 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
-use becalm_core::exec::user::{choose, lookup, User};
+use becalm_core::exec::user::choose;
 use becalm_core::knob::played::machine;
+use becalm_core::source::file::Place;
+use becalm_core::source::group::Around;
 use becalm_core::source::perf_events::USUAL;
 
 use crate::conversation::{signals, Conversation};
@@ -28,8 +30,14 @@ pub fn session(options: Options) -> Result<Session, String> {
     };
     adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
     let signals = signals().map_err(failed("Signals could not be set up"))?;
+    let root = options.root.unwrap_or_else(|| "/".into());
+    let root =
+        root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
+    let group = options.group.then(|| Around::new(&Place::new(&root)));
+    let directory = group.as_ref().and_then(|(around, _)| around.directory());
     // Before anything else grows this process: programs begin with the size that the spawner has now.
-    let spawner = Spawner::new().map_err(failed("The process that starts programs could not be created"))?;
+    let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
+        .map_err(failed("The process that starts programs could not be created"))?;
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is not an open descriptor"))?;
@@ -50,9 +58,6 @@ pub fn session(options: Options) -> Result<Session, String> {
     let runner =
         Runner::new(spawner, null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
     let outlet = Outlet::new(libc::STDOUT_FILENO).map_err(failed("Standard output cannot be written to"))?;
-    let root = options.root.unwrap_or_else(|| "/".into());
-    let root =
-        root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
     Ok(Session::new(
         Conversation::new(
             Input::new(libc::STDIN_FILENO),
@@ -60,18 +65,10 @@ pub fn session(options: Options) -> Result<Session, String> {
             signals,
             options.silence,
         ),
-        (runner, options.count.unwrap_or(USUAL)),
-        Machine::new(machine(&root), who(user.as_ref()), options.interrupt_wait),
+        (runner, options.count.unwrap_or(USUAL), group),
+        Machine::new(machine(&root), user.as_ref().map(|user| user.name.clone()), options.interrupt_wait),
         user,
     ))
-}
-
-/// Who asks, for the journal.
-fn who(user: Option<&User>) -> String {
-    // SAFETY: cannot fail.
-    let own = unsafe { libc::getuid() }.to_string();
-    let name = user.map(|user| user.name.clone()).or_else(|| lookup(&own).map(|user| user.name));
-    name.unwrap_or_else(|| format!("user {own}"))
 }
 
 /// Take over an inherited descriptor so that no workload inherits it.

@@ -25,6 +25,8 @@ def open_local(rest: str, access: Access) -> AgentHost:
     command = [agent_path(), "serve"]
     if WAIT in os.environ:
         command += ["--interrupt-wait", os.environ[WAIT]]
+    if access.observed:
+        command.append("--group")
     inherited: list[int] = []
     if access.user is not None:
         _known(access.user)

@@ -54,7 +54,8 @@ class Access:
     read it. `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given
     for the machine, when it is not its address. `reboot`: the person consents to restarts of the machine. `say`: takes
     sentences for the person while something takes long: a connection that was lost, a restart. `left`: what earlier
-    becalms have left on machines, each for the host that finds it there.
+    becalms have left on machines, each for the host that finds it there. `observed`: runs will be observed, which
+    can be made ready at the start.
     """
 
     user: str | None = None
@@ -67,6 +68,7 @@ class Access:
     reboot: bool = False
     say: Callable[[str], None] = _nobody
     left: Sequence[Left] = ()
+    observed: bool = False
 
 
 Parameters = tuple[str, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 from enum import Enum
 from typing import Protocol
@@ -75,11 +76,28 @@ class ProcessLink:
         with contextlib.suppress(OSError):
             self._input.close()
         try:
-            self.process.wait(timeout=self._patience_s)
+            self._await_end()
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
         self._output.close()
+
+    def _await_end(self) -> None:
+        """Wait for the child's end, which the kernel tells (pidfd_open(2)): `Popen.wait` looks again and again instead.
+
+        Raises subprocess.TimeoutExpired.
+        """
+        patience_s = self._patience_s
+        with contextlib.suppress(OSError):
+            end = os.pidfd_open(self.process.pid)
+            try:
+                poll = select.poll()
+                poll.register(end, select.POLLIN)
+                poll.poll(1000 * patience_s)
+            finally:
+                os.close(end)
+            patience_s = 0
+        self.process.wait(timeout=patience_s)
 
     def lost(self, host: str) -> MachineError:
         """How the child ended."""

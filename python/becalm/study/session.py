@@ -233,6 +233,7 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 reboot=measuring.allow_reboot,
                 say=measuring.listener.warned,
                 left=[left(study) for study in elsewhere(store)],
+                observed=measuring.load,
             )
             with hosts.open(measuring.host, access) as host:
                 opened = StudySession(store, host, measuring, spool)

@@ -137,7 +137,7 @@ impl<'a> Keeper<'a> {
             tally: Tally::default(),
         };
         Ok(Self {
-            spawner: Spawner::new()?,
+            spawner: Spawner::new(None)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
             told,
             base,

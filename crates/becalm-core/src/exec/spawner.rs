@@ -38,6 +38,9 @@ const SMALL: usize = 256 << 10;
 /// How long starting a process may take before the spawner is given up.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
+/// include/uapi/linux/sched.h; what libc calls so has no room for it.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
+
 /// How often it is looked at meanwhile, ns.
 const LOOK_NS: i64 = 200_000_000;
 
@@ -131,8 +134,9 @@ struct Start {
 
 impl Spawner {
     /// Fork it. Its size is that of this process now, so this should be done first of all; signals that are blocked now
-    /// are blocked in it.
-    pub fn new() -> io::Result<Self> {
+    /// are blocked in it. `group`: the directory of a control group of version 2 that it begins in, where the kernel lets
+    /// it (from 5.7 on); where not, it is where this process is.
+    pub fn new(group: Option<RawFd>) -> io::Result<Self> {
         let mut arena = Arena::new(LARGEST)?;
         let room = [0_u64; size_of::<Desk>().div_ceil(size_of::<u64>())];
         // All zero is a valid Desk, and the arena has room for it.
@@ -144,13 +148,14 @@ impl Spawner {
         let mut pidfd: c_int = -1;
         // No signal at its end, so that waiting for programs (`tree::sweep`) never finds the spawner (wait(2), __WCLONE).
         let flags = libc::CLONE_FILES | libc::CLONE_PIDFD;
-        // SAFETY: the new process has a copy of this memory, `start` included, and its own stack; it makes system calls
-        // alone.
-        let pid = unsafe {
-            let argument = ptr::from_ref(&start).cast_mut().cast();
-            libc::clone(serve, stacks[0].top(), flags, argument, &mut pidfd as *mut c_int)
+        let argument = ptr::from_ref(&start).cast_mut().cast();
+        let begun = group.and_then(|group| begin_in(group, flags, argument, &mut pidfd).ok());
+        let pid = match begun {
+            Some(pid) => pid,
+            // SAFETY: the new process has a copy of this memory, `start` included, and its own stack; it makes system calls
+            // alone.
+            None => checked(unsafe { libc::clone(serve, stacks[0].top(), flags, argument, &raw mut pidfd) })?,
         };
-        checked(pid)?;
         // SAFETY: the kernel has just given us this descriptor (close-on-exec by itself).
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         tree::spare(pid);
@@ -316,6 +321,25 @@ fn too_long() -> SpawnError {
     SpawnError::Child { stage: Stage::Exec, error: io::Error::from_raw_os_error(libc::E2BIG) }
 }
 
+/// Begin the spawner in a control group (clone3(2)), on a copy of this process's stack.
+fn begin_in(group: RawFd, flags: c_int, argument: *mut c_void, pidfd: &mut c_int) -> io::Result<libc::pid_t> {
+    // SAFETY: all zero is valid: no signal at its end, and a copy of everything.
+    let mut how: libc::clone_args = unsafe { std::mem::zeroed() };
+    how.flags = flags as u64 | CLONE_INTO_CGROUP;
+    how.pidfd = ptr::from_mut(pidfd) as u64;
+    how.cgroup = group as u64;
+    // SAFETY: live arguments of that size. The new process has a copy of this memory and makes system calls alone.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut how, size_of_val(&how)) };
+    match pid {
+        0 => {
+            serve(argument);
+            // SAFETY: ends that process only.
+            unsafe { libc::_exit(0) }
+        }
+        pid => checked(pid as libc::pid_t),
+    }
+}
+
 /// The spawner's whole life.
 extern "C" fn serve(argument: *mut c_void) -> c_int {
     // SAFETY: `Spawner::new` passes a pointer to a Start, of which this process has a copy.
@@ -375,4 +399,20 @@ fn sleep(word: &AtomicU32, value: u32, timeout_ns: i64) {
 fn wake(word: &AtomicU32) {
     // SAFETY: the word lives through the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn where_it_may_not_begin_in_a_group_it_begins_where_this_process_is() {
+        // As with kernels before 5.7, or a group that has gone.
+        let directory = File::open("/").unwrap();
+        let spawner = Spawner::new(Some(directory.as_raw_fd())).unwrap();
+        let group = |pid: libc::pid_t| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+        // SAFETY: cannot fail.
+        assert_eq!(group(spawner.pid()), group(unsafe { libc::getpid() }));
+    }
 }

@@ -2,9 +2,12 @@
 //! (Documentation/admin-guide/cgroup-v2.rst, psi.rst, cgroup-v1/cpu via scheduler/sched-bwc.rst).
 //!
 //! The group is made below the one that this process is in, in version 2 alone, where root or a delegated group lets it
-//! be made and where it changes nobody's share of the CPUs. It goes with this value.
+//! be made and where it changes nobody's share of the CPUs. It goes with this value. Programs are in it because the
+//! process that starts them is: a process that moves there waits until every CPU has passed through the scheduler
+//! (`cgroup_threadgroup_rwsem`), 7 to 27 ms, and one that begins there does not. So the group is best made before that
+//! process is (`directory`); one that is there already is moved (`take_in`).
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::abandoned::{self, NAME};
@@ -27,9 +30,8 @@ pub struct Around {
 
 struct Own {
     directory: PathBuf,
-    /// The process that starts the programs, which are in the group because it is: a program that moved there by itself
-    /// would wait for all CPUs (`cgroup_threadgroup_rwsem`), some milliseconds each.
-    starter: libc::pid_t,
+    /// The process that starts the programs.
+    starter: Option<libc::pid_t>,
     pressures: [Kept; 3],
 }
 
@@ -52,9 +54,8 @@ impl Counted {
 }
 
 impl Around {
-    /// Find the groups, and make one for the programs that `starter` starts from now on; the second tells why that was not
-    /// done.
-    pub fn new(place: &Place, starter: libc::pid_t) -> (Self, Option<String>) {
+    /// Find the groups, and make one for programs; the second tells why that was not done.
+    pub fn new(place: &Place) -> (Self, Option<String>) {
         let mut buffer = Buffer::default();
         let mut membership = Membership::new(place);
         if let Err(reason) = membership.refresh(&mut buffer) {
@@ -64,7 +65,7 @@ impl Around {
         let quotas = groups.iter().flat_map(|group| quotas(place, &group.directory)).collect();
         let unified = groups.iter().find(|group| group.controllers.is_empty());
         let made = match unified {
-            Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory, starter),
+            Some(group) if place.root() == Path::new("/") => Own::make(place, &group.directory),
             Some(_) => Err("groups are made on the running machine alone".to_owned()),
             None => Err("control groups of version 2 are not mounted here".to_owned()),
         };
@@ -75,6 +76,22 @@ impl Around {
             Err(why) => (None, Some(why)),
         };
         (Self { own, quotas, whole, buffer }, why)
+    }
+
+    /// The directory of the programs' own group, for a process to begin in (clone(2), CLONE_INTO_CGROUP).
+    pub fn directory(&self) -> Option<File> {
+        File::open(&self.own.as_ref()?.directory).ok()
+    }
+
+    /// Have the programs in their own group that `starter` starts from now on; an error tells why they are not, and then
+    /// there is no group any more.
+    pub fn take_in(&mut self, starter: libc::pid_t) -> Result<(), String> {
+        let Some(own) = &mut self.own else { return Ok(()) };
+        let taken = own.take_in(starter);
+        if taken.is_err() {
+            self.own = None;
+        }
+        taken
     }
 
     /// Whether the programs are in a group of their own.
@@ -104,7 +121,7 @@ impl Around {
 }
 
 impl Own {
-    fn make(place: &Place, parent: &str, starter: libc::pid_t) -> Result<Self, String> {
+    fn make(place: &Place, parent: &str) -> Result<Self, String> {
         let above = place.root().join(parent);
         let enabled = fs::read_to_string(above.join("cgroup.subtree_control")).unwrap_or_default();
         if enabled.split_ascii_whitespace().any(|controller| controller == "cpu") {
@@ -116,22 +133,32 @@ impl Own {
         let name = format!("{NAME}{}", std::process::id());
         let directory = above.join(&name);
         fs::create_dir(&directory).map_err(|error| format!("/{parent}/{name} cannot be made: {error}"))?;
-        fs::write(directory.join("cgroup.procs"), starter.to_string()).map_err(|error| {
-            // Nobody is in it.
-            drop(fs::remove_dir(&directory));
-            format!("programs may not be moved into a group of their own here: /{parent}/{name}/cgroup.procs: {error}")
-        })?;
         let pressures = ["cpu", "io", "memory"]
             .map(|resource| Kept::new(place, &format!("{parent}/{name}/{resource}.pressure")));
-        Ok(Self { directory, starter, pressures })
+        Ok(Self { directory, starter: None, pressures })
+    }
+
+    fn take_in(&mut self, starter: libc::pid_t) -> Result<(), String> {
+        let processes = self.directory.join("cgroup.procs");
+        let pid = starter.to_string();
+        let began_here =
+            fs::read_to_string(&processes).is_ok_and(|text| text.lines().any(|line| line == pid));
+        if !began_here {
+            fs::write(&processes, pid).map_err(|error| {
+                let file = processes.display();
+                format!("programs may not be moved into a group of their own here: {file}: {error}")
+            })?;
+        }
+        self.starter = Some(starter);
+        Ok(())
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if let Some(above) = self.directory.parent() {
+        if let (Some(above), Some(starter)) = (self.directory.parent(), self.starter) {
             // It may have ended.
-            drop(fs::write(above.join("cgroup.procs"), self.starter.to_string()));
+            drop(fs::write(above.join("cgroup.procs"), starter.to_string()));
         }
         drop(abandoned::remove_one(&self.directory));
     }
@@ -204,7 +231,7 @@ mod tests {
         write("sys/fs/cgroup/pod/box/cpu.stat", "throttled_usec 1000\n");
         write("sys/fs/cgroup/pod/cpu.max", "50000 100000\n");
         write("sys/fs/cgroup/pod/cpu.stat", "throttled_usec 3\n");
-        let (mut around, why) = Around::new(&Place::new(&root), 0);
+        let (mut around, why) = Around::new(&Place::new(&root));
         assert!(why.unwrap().contains("running machine") && !around.has_own());
         let before = around.read();
         assert_eq!(before.quota_ns, Some(3000));
