@@ -2,8 +2,9 @@
 
 The standard decorator writes, compiles and runs a text for each of six methods of a class: half a millisecond with
 Python 3.11, and the start of a comparison makes some 140 classes, most of which it never has an instance of. Here
-comparing, hashing and showing are one closure each, and `__init__` is written at the first instance. Nothing else
-differs: fields, `replace`, `asdict`, `match`, pickles, signatures. tests/unit/test_values.py holds both side by side.
+comparing, hashing and showing are one closure each, and `__init__` is written when a class has had some instances: of
+most there is one. Nothing else differs: fields, `replace`, `asdict`, `match`, pickles, signatures.
+tests/unit/test_values.py holds both side by side.
 
 Only `frozen=True, slots=True` is made here, with or without `kw_only`; any other request goes to the standard library.
 Classes of both kinds inherit from each other.
@@ -94,12 +95,47 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, each.name, value)
 
 
+FEW = 8
+"""So many instances of a class are filled field by field. To write `__init__` takes as long as filling thirty."""
+
+
 def _unwritten(cls: Any) -> Callable[..., None]:
+    left = FEW
+
     def __init__(self: Any, *given: Any, **named: Any) -> None:
-        cls.__init__ = _written(cls)
-        cls.__init__(self, *given, **named)
+        nonlocal left
+        left -= 1
+        if left < 0 or not _filled(self, cls, given, named):
+            # What is wrong with the arguments is said by Python itself, of a function that has them.
+            cls.__init__ = _written(cls)
+            cls.__init__(self, *given, **named)
+        elif hasattr(cls, "__post_init__"):
+            self.__post_init__()
 
     return __init__
+
+
+def _filled(self: Any, cls: Any, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Give an instance its fields; False when these are not the arguments for that."""
+    fields = dataclasses.fields(cls)
+    taken = [each.name for each in fields if each.init and not each.kw_only]
+    rest = dict(zip(taken, given, strict=False))
+    if len(given) > len(taken) or rest.keys() & named.keys():
+        return False
+    rest |= named
+    for field in fields:
+        if field.init and field.name in rest:
+            value = rest.pop(field.name)
+        elif field.default is not dataclasses.MISSING:
+            value = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            value = field.default_factory()
+        elif field.init:
+            return False
+        else:
+            continue
+        getattr(cls, field.name).__set__(self, value)
+    return not rest
 
 
 class _Signature:
