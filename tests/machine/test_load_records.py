@@ -14,6 +14,9 @@ import pytest
 from tests.machine.conversation import Agent, sh
 from tests.places import ROOT
 
+from becalm import hosts
+from becalm.hosts import Access
+
 pytestmark = pytest.mark.machine
 
 DATA = ROOT / "tests" / "data/load"
@@ -189,7 +192,7 @@ def test_an_ordinary_user_is_told_less_and_why(options):
     for unknown in ("block_ns", "swapin_ns", "irq_delay_ns", "lost"):
         assert load[unknown] is None
     assert "root" in done["unknown"]["taskstats"]
-    assert "cannot be made" in done["unknown"]["group"]
+    assert done["unknown"]["group"]
 
 
 @needs_root
@@ -244,7 +247,8 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
     name = f"becalm-{agent.process.pid}"
     try:
         # Whoever starts the programs begins there where the agent knows that they will be observed, and is not moved.
-        begun = [] if not options else (unified() / name / "cgroup.procs").read_text().split()
+        group = unified() / name
+        begun = (group / "cgroup.procs").read_text().split() if group.exists() else []
         assert len(begun) == len(options)
         defined = agent.ask(
             "define", workloads=[{"argv": ["cat", "/proc/self/cgroup"], "output": "keep"}], settings=[{}]
@@ -256,7 +260,7 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
         assert not left.exists(), "what an agent that was killed left is removed"
         with spinners(1, 0):
             _, (load,), _, done = observed(agent, *spinning(0.3), settings={"cpus": "0"})
-        pressed = (unified() / name / "cpu.pressure").exists()
+        pressed = (group / "cpu.pressure").exists()
         if pressed:
             assert load["own_cpu_pressure_ns"] > 0, "it waited for its CPU"
             assert load["own_cpu_pressure_ns"] <= load["interval_ns"]
@@ -269,7 +273,15 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
         agent.close()
         if left.exists():
             left.rmdir()
-    assert not (unified() / name).exists()
+    assert not group.exists()
+
+
+@needs_root
+@pytest.mark.skipif(unified() is None, reason="no group of version 2 can be made here")
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_group_is_there_from_the_start_where_runs_will_be_observed(asked):
+    with hosts.open("local", Access(observed=asked)) as host:
+        assert (unified() / f"becalm-{host._link.process.pid}").exists() == asked
 
 
 @pytest.fixture

@@ -99,6 +99,22 @@ def test_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
         assert ours.order == 7
 
 
+def test_the_first_instances_have_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes longer than filling some is done for classes that have more."""
+    written: list[type[Any]] = []
+    real = values._written
+
+    def noted(cls: type[Any]) -> Callable[..., None]:
+        written.append(cls)
+        return real(cls)
+
+    monkeypatch.setattr(values, "_written", noted)
+    fresh = base(values.dataclass)
+    for number in range(values.FEW + 2):
+        fresh("clock", 1.5)
+        assert written == ([fresh] if number >= values.FEW else [])
+
+
 @pytest.mark.parametrize(("given", "named"), REFUSED)
 def test_refused_alike(given: tuple[Any, ...], named: dict[str, Any]) -> None:
     """What the standard library refuses is refused in its words, by the first instance and by those after it."""

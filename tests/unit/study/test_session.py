@@ -8,11 +8,13 @@ import pytest
 from tests.unit.store.test_spool import line
 from tests.unit.store.test_store import FACTS, STUDY, run
 
+from becalm import hosts
 from becalm.errors import StoreError
 from becalm.hosts import Noticed, Runs
 from becalm.report.formats import becalm_json
 from becalm.store import Spool, Store, recover
-from becalm.study.session import StudySession
+from becalm.study.session import StudySession, open_session
+from becalm.study.session_options import SessionOptions
 from becalm.study.stored import document_of
 from becalm.verbs.records import import_
 
@@ -77,6 +79,19 @@ def test_runs_that_no_file_takes_travel_with_the_error(session, tmp_path, monkey
     with pytest.raises(StoreError, match=r"2 runs that it could not take are above") as caught:
         session.take(Runs([run(0), run(1)]))
     assert [row[0] for row in json.loads(caught.value.unsaved)["runs"]["rows"]] == [0, 1]
+
+
+@pytest.mark.parametrize("load", [True, False])
+def test_a_host_is_told_at_the_start_whether_runs_will_be_observed(store, monkeypatch, load):
+    asked, real = [], hosts.open
+
+    def opened(name, access):
+        asked.append(access.observed)
+        return real(name, access)
+
+    monkeypatch.setattr(hosts, "open", opened)
+    with open_session(SessionOptions.of({"host": "null", "load": load}), "a test"):
+        assert asked == [load]
 
 
 def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measured(session, monkeypatch):
