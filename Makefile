@@ -140,11 +140,11 @@ test-rust: check-tools
 
 # Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
 campaigns: debian-packages build
-	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/machine/test_causes.py tests/machine/test_region_causes.py
+	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/contract/test_causes.py tests/contract/test_region_causes.py
 
 # A whole search through a dozen restarts of an emulated Debian, killed and its power cut: a quarter of an hour.
 boots: guests
-	BECALM_BOOTS=1 $(BIN)/python -m pytest -q tests/guest/test_boot_study.py
+	BECALM_BOOTS=1 $(BIN)/python -m pytest -q tests/system/guest/test_boot_study.py
 
 # The source criterion beside the real crate, which takes minutes to compile.
 criterion: build
@@ -184,7 +184,7 @@ fuzz: check-tools
 
 # The same for files that becalm imports and profiles, in Python; a few of each are tried by `make test`.
 fuzz-imports: build
-	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -q tests/fuzz
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -q tests/property/fuzz
 
 # The timers of Armv8, for which there is no machine here.
 check-arm: check-tools

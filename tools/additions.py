@@ -50,7 +50,11 @@ TABLE = (
             (("run", "--runs", "3", "--", "sleep", "0.15"), "sleep 0.15"),
             (("export", "last", "--format", "csv"), "load_compactions"),
         ),
-        ("tests/conformance/test_load_columns.py", "tests/unit/nouns/test_tables.py", "tests/unit/load/test_record.py"),
+        (
+            "tests/contract/conformance/test_load_columns.py",
+            "tests/unit/nouns/test_tables.py",
+            "tests/unit/load/test_record.py",
+        ),
         "[compactions]",
         "load::",
     ),
@@ -62,7 +66,7 @@ TABLE = (
             (("tune", "--help"), "coin"),
             (("tune", *SPIN[:4], "--method", "coin", "--budget", "none", "--", "spin", "1s"), "Coins were thrown"),
         ),
-        ("tests/conformance/test_methods.py",),
+        ("tests/unit/conformance/test_methods.py",),
         "[coin]",
     ),
     Addition(
@@ -101,7 +105,7 @@ TABLE = (
             (("run", "--host", "times", "--runs", "5", "--", "anything"), "1.000 ms"),
             (("run", "--help"), "times:FILE"),
         ),
-        ("tests/conformance/test_hosts.py", "-k", "times or null or sim"),
+        ("tests/contract/conformance/test_hosts.py", "-k", "times or null or sim"),
         "[times]",
     ),
 )

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from tests.guest import ganesha, image
+from tests.system.guest import ganesha, image
 
 from becalm.errors import BecalmError, UsageError
 from becalm.hosts.guest import kernel

@@ -11,7 +11,7 @@ import sys
 
 from rows import Command, side_by_side
 
-COMPUTE = ("tests/unit", "tests/property", "tests/fuzz", "tests/bench")
+COMPUTE = ("tests/unit", "tests/property", "tests/property/fuzz", "tests/unit/bench")
 """All folders whose tests need no machine."""
 
 AFTER_GUESTS = (*(f"tests/unit/{name}" for name in ("analysis", "stats", "methods", "tools")), *COMPUTE[1:])

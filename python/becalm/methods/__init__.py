@@ -1,6 +1,6 @@
 """Methods that search for settings: one table, one interface (`becalm.methods.protocol`), one file per method.
 
-The conformance suite in `tests/conformance/test_methods.py` runs over the table.
+The conformance suite in `tests/unit/conformance/test_methods.py` runs over the table.
 """
 
 from __future__ import annotations

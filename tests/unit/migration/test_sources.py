@@ -1,4 +1,4 @@
-"""What is particular to each source of sweet spots; tests/conformance has what all of them promise."""
+"""What is particular to each source of sweet spots; tests/contract/conformance has what all of them promise."""
 
 import pytest
 

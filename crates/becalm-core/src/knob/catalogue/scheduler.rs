@@ -2,7 +2,7 @@
 //! measured program (`nice`, `policy`, `slice_ns`).
 //!
 //! Times and numbers are in debugfs since 5.13 and were in /proc/sys/kernel before; those of CFS end with 6.5, those of
-//! EEVDF begin with 6.6. Hosts at which a row points are guests that come with becalm's images, so `tests/guest` sees
+//! EEVDF begin with 6.6. Hosts at which a row points are guests that come with becalm's images, so `tests/system/guest` sees
 //! that they have it.
 
 use super::super::domain::Scale::{Linear, Log};

@@ -1,0 +1,447 @@
+"""An entry that stays: each start that goes well chooses the next; whatever goes wrong, it starts as always again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.contract.boot.loaders import (
+    KERNELS,
+    MACHINES,
+    OPTIONS,
+    came_up,
+    debian,
+    entry,
+    grubenv,
+    kernels,
+    restarted,
+    systemd_boot,
+)
+from tests.contract.boot.test_boot_entry import NEXT, UNITS, WORDS, Starter, custom
+from tests.contract.boot.test_boot_killed import armed, cut, same
+from tests.contract.restore.laptop import changed, put, snapshot, strays
+from tests.needs import need
+
+import becalm
+from becalm.errors import BootError, RefusedError, UsageError
+from becalm.hosts.agent import agent_path
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
+
+pytestmark = pytest.mark.machine
+
+SERVICE = f"{UNITS}/becalm-kept.service"
+LINK = f"{UNITS}/multi-user.target.wants/becalm-kept.service"
+OFF = Profile("mine", Settings.of({"watchdogs_boot": "off", "swappiness": 10}))
+OFF_WORDS = ("nowatchdog", "nosoftlockup", "nmi_watchdog=0")
+
+
+@pytest.fixture(params=MACHINES)
+def root(request, tmp_path):
+    return MACHINES[request.param](tmp_path / "root")
+
+
+def once(root: Path, *words: str, boot: str = NEXT) -> str:
+    """The machine is in a boot of becalm's, and that was found healthy. Gives its mark."""
+    with Starter(root) as agent:
+        mark = agent.boot(*(words or WORDS))["mark"]
+    restarted(root, boot=boot, mark=mark, parameters=words or WORDS)
+    with Starter(root) as agent:
+        assert agent.done("healthy")["ours"]
+    return mark
+
+
+def keep(root: Path, *words: str) -> str:
+    """The same, and every start is to be that one."""
+    mark = once(root, *words)
+    with Starter(root) as agent:
+        agent.done("keep_boot", parameters=list(words or WORDS))
+    return mark
+
+
+def about(root: Path) -> dict:
+    with Starter(root) as agent:
+        return agent.done("status")["boot"]
+
+
+def reset(root: Path, *options: str) -> None:
+    done = subprocess.run([agent_path(), "restore", "--root", root, *options], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def as_before(root: Path, before: dict) -> None:
+    """After a restart as always: every byte, but for what the restart itself changes."""
+    restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())
+    same(root, before, "proc/cmdline")
+
+
+def test_every_start_is_becalms_as_long_as_each_goes_well(root):
+    before = snapshot(root)
+    mark = keep(root)
+    found = about(root)
+    assert (found["kept"], found["armed"], found["running"], found["waiting"]) == (True, True, True, False)
+    assert {each["state"] for each in found["files"]} == {"ours"}
+    assert not list((root / UNITS).rglob("becalm-boot.*")), "nobody comes to a kept boot: nothing may restart it"
+    for number in (3, 4):
+        restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
+        assert armed(root) is None, "the loader uses the choice up before it starts the kernel"
+        assert about(root)["waiting"] is False
+        came_up(root)
+        assert mark in armed(root)
+        assert (about(root)["kept"], about(root)["armed"]) == (True, True)
+    reset(root)
+    as_before(root, before)
+
+
+def test_a_start_that_does_not_go_well_is_the_last_one(root):
+    """A panic, a hang, the power cut while it starts: no unit has chosen the entry again."""
+    before = snapshot(root)
+    mark = keep(root)
+    restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=WORDS)
+    restarted(root, boot=f"{NEXT[:-1]}4")
+    came_up(root)
+    assert armed(root) is None
+    found = about(root)
+    assert (found["kept"], found["armed"], found["running"]) == (True, False, False)
+    command = [sys.executable, "-m", "becalm", "status", "--root", str(root)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "One of them did not go well" in " ".join(said.split())
+    # The service at the machine's start removes it then; on a boot of the entry's it lets it be.
+    reset(root, "--at-start")
+    as_before(root, before)
+
+
+def test_the_service_lets_a_kept_boot_be(root):
+    mark = keep(root)
+    restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=WORDS)
+    reset(root, "--at-start")
+    came_up(root)
+    assert mark in armed(root)
+
+
+def test_what_a_lost_connection_left_is_put_back_without_the_entry(tmp_path):
+    root = debian(tmp_path / "root")
+    mark = keep(root)
+    with Starter(root) as agent:
+        agent.done("hold", settings={"swappiness": 10}, keep=True)
+    with Starter(root) as agent:
+        assert agent.done("restore", entry=False)["unsettled"] == []
+        assert agent.done("status")["journal"] is None
+    assert mark in armed(root)
+    assert about(root)["kept"]
+
+
+def test_only_this_boot_with_exactly_these_words_and_healthy_is_kept(root):
+    def refused(*words: str) -> str:
+        before = snapshot(root)
+        with Starter(root) as agent:
+            error = agent.error("keep_boot", parameters=list(words))
+        assert error["kind"] == "unsupported"
+        assert changed(before, snapshot(root)) == {}
+        return error["message"]
+
+    assert "there is no entry of becalm's" in refused(*WORDS)
+    with Starter(root) as agent:
+        mark = agent.boot(*WORDS)["mark"]
+    assert "does not run by becalm's entry" in refused(*WORDS)
+    restarted(root, boot=NEXT, mark=mark, parameters=WORDS[:1])
+    assert "it has isolcpus=1,3 nohz_full=1,3, not what was asked for" in refused(WORDS[0])
+    assert "lacks nohz_full=1,3" in refused(*WORDS)
+    restarted(root, boot=NEXT, mark=mark, parameters=WORDS)
+    assert "it was not found healthy yet" in refused(*WORDS)
+    with Starter(root) as agent:
+        agent.done("healthy")
+    tools = [path for place in ("usr/bin", "usr/sbin") for path in (root / place).glob("*") if path.is_file()]
+    held = {path: path.read_bytes() for path in tools}
+    for path in tools:
+        path.unlink()
+    assert "is not installed" in refused(*WORDS)
+    for path, data in held.items():
+        path.write_bytes(data)
+    with Starter(root) as agent:
+        agent.done("keep_boot", parameters=list(reversed(WORDS)))
+        agent.done("keep_boot", parameters=list(WORDS))
+    assert about(root)["armed"]
+    with Starter(root, reboot=False) as agent:
+        assert agent.error("keep_boot", parameters=list(WORDS))["kind"] == "consent"
+
+
+def test_another_entry_is_refused_while_one_is_kept(root):
+    before = snapshot(root)
+    mark = keep(root)
+    for running in (mark, None):
+        with Starter(root) as agent:
+            error = agent.error("boot", parameters=["isolcpus=2"])
+            assert error["kind"] == "unsupported"
+            assert "Take that off first: becalm reset" in error["message"]
+        restarted(root, boot=f"{NEXT[:-1]}3", mark=running, parameters=WORDS)
+        if running:
+            came_up(root)
+    # After a start that was not its own nothing chooses it any more, so that it is in nobody's way.
+    with Starter(root) as agent:
+        agent.boot("isolcpus=2")
+    reset(root)
+    as_before(root, before)
+
+
+def test_somebodys_own_choice_for_one_start_goes_first(tmp_path):
+    root = debian(tmp_path / "root")
+    keep(root)
+    put(root, "boot/grub/grubenv", grubenv("next_entry=2"))
+    found = about(root)
+    assert (found["kept"], found["armed"]) == (True, False)
+    with Starter(root) as agent:
+        done = agent.done("unboot")
+        assert [each["place"] for each in done["places"] if each["fate"] == "foreign"] == ["/boot/grub/grubenv"]
+    assert (root / "boot/grub/grubenv").read_bytes() == grubenv("next_entry=2")
+
+
+@pytest.mark.parametrize("kind", ["debian", "fedora", "systemd-boot on /efi"])
+def test_a_newer_kernel_is_said(kind, tmp_path):
+    """The entry names a kernel: it goes on starting that one while its file is there."""
+    root = MACHINES[kind](tmp_path / "root")
+    keep(root)
+    assert about(root)["default_kernel"] is None
+    if kind == "debian":
+        kernels(root, "6.1.0-19-amd64")
+        path = root / "boot/grub/grub.cfg"
+        text = path.read_text()
+        first = text.index("menuentry 'Debian GNU/Linux'")
+        newer = entry("Debian GNU/Linux", "gnulinux-simple-0b0e", "6.1.0-19-amd64")
+        path.write_text(text[:first] + newer + text[text.index("submenu 'Advanced") :])
+    elif kind == "fedora":
+        machine = "5c2f3b8e0a1d4e6f9b7c8d9e0f1a2b3c"
+        old = f"boot/loader/entries/{machine}-6.5.6-300.fc39.x86_64.conf"
+        newer = (root / old).read_text().replace("6.5.6-300", "6.5.7-200")
+        put(root, old.replace("6.5.6-300", "6.5.7-200"), newer)
+        env = (root / "boot/grub2/grubenv").read_bytes().replace(b"6.5.6-300", b"6.5.7-200")
+        (root / "boot/grub2/grubenv").write_bytes(env)
+    else:
+        old = root / f"efi/loader/entries/debian-{KERNELS[0]}.conf"
+        newer = old.read_text().replace(KERNELS[0], "6.1.0-19-amd64")
+        (old.parent / "debian-6.1.0-19-amd64.conf").write_text(newer)
+    found = about(root)
+    assert found["default_kernel"] not in (None, found["kernel"])
+    command = [sys.executable, "-m", "becalm", "status", "--root", str(root)]
+    said = " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert f"It starts {found['kernel']}; by default the machine would start {found['default_kernel']}." in said
+    reset(root)
+
+
+def test_what_grub_and_systemd_are_given(tmp_path):
+    root = debian(tmp_path / "root")
+    mark = keep(root)
+    unit = (root / SERVICE).read_text()
+    assert f"ConditionKernelCommandLine=becalm.boot={mark}\n" in unit
+    assert f"ExecStart=/usr/bin/grub-editenv /boot/grub/grubenv set next_entry=becalm-{mark}\n" in unit
+    assert (root / LINK).resolve() == (root / SERVICE)
+    verify = [need("systemd-analyze"), "verify", "--man=no", root / SERVICE]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert [line for line in done.stderr.splitlines() if "becalm" in line and "not executable" not in line] == []
+    # A kernel that is gone from the disk: GRUB restarts the machine, and nothing has chosen the entry for that start.
+    assert "\tif boot; then true; else reboot; fi\n}" in custom(root)
+    whole = root / "boot/grub/grub.cfg"
+    assert "becalm" not in whole.read_text()
+
+
+def test_systemd_boots_own_tool(tmp_path):
+    root = systemd_boot(tmp_path / "root")
+    mark = keep(root)
+    assert f"ExecStart=/usr/bin/bootctl set-oneshot becalm-{mark}.conf\n" in (root / SERVICE).read_text()
+    assert not list((root / "sys/firmware/efi/efivars").glob("LoaderEntryDefault*")), "the default is not touched"
+
+
+@pytest.mark.parametrize("path", [SERVICE, LINK])
+def test_a_file_in_the_way(path, tmp_path):
+    root = debian(tmp_path / "root")
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    before = snapshot(root)
+    once(root)
+    put(root, path, "somebody's")
+    with Starter(root) as agent:
+        error = agent.error("keep_boot", parameters=list(WORDS))
+        assert (error["kind"], f"/{path} cannot be written" in error["message"]) == ("refused", True)
+        assert not agent.done("status")["boot"]["kept"]
+    assert armed(root) is None
+    assert (root / path).read_text() == "somebody's\n"
+    (root / path).unlink()
+    reset(root)
+    as_before(root, before)
+
+
+def test_somebody_has_edited_the_unit(tmp_path):
+    root = debian(tmp_path / "root")
+    before = snapshot(root)
+    keep(root)
+    text = (root / SERVICE).read_text()
+    (root / SERVICE).write_text(text.replace("Type=oneshot", "Type=simple"))
+    assert {each["path"]: each["state"] for each in about(root)["files"]}[f"/{SERVICE}"] == "changed"
+    with Starter(root) as agent:
+        done = agent.done("unboot")
+        assert [each["fate"] for each in done["places"]].count("foreign") == 1
+    assert armed(root) is None, "the next start is as always all the same"
+    reset(root, "--force")
+    as_before(root, before)
+
+
+CUTS = 40
+
+
+@pytest.mark.parametrize("kind", ["debian, a person's custom.cfg", "systemd-boot on /boot/efi"])
+def test_killed_or_without_power_while_it_is_kept(kind, tmp_path):
+    """Cut at any moment: the entry that starts next, if any, has its unit and no fall-back; all can be removed."""
+    root = MACHINES[kind](tmp_path / "root")
+    before = snapshot(root)
+    once(root)
+    moments = cut(root, "keep_boot", None, parameters=WORDS)
+    reset(root)
+    as_before(root, before)
+    chosen = 0
+    for number in range(CUTS):
+        mark = once(root)
+        cut(root, "keep_boot", moments * number // CUTS, parameters=WORDS)
+        if armed(root) is not None:
+            chosen += 1
+            assert mark in armed(root)
+            assert mark in (root / LINK).read_text()
+            assert not list((root / UNITS).rglob("becalm-boot.*"))
+            assert mark in (root / "var/lib/becalm/boot").read_text()
+        if number % 2:
+            # The agent alone was killed: asked again, it is kept.
+            with Starter(root) as agent:
+                agent.done("keep_boot", parameters=list(WORDS))
+            assert {each["state"] for each in about(root)["files"]} == {"ours"}
+            restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=WORDS)
+            came_up(root)
+            assert armed(root) is not None
+        reset(root)
+        as_before(root, before)
+    assert 0 < chosen < CUTS
+    assert strays(root) == []
+
+
+# --- the verb ---------------------------------------------------------------------------------------------------------
+
+
+def watchdogs(root: Path, value: str) -> None:
+    for name in ("watchdog", "soft_watchdog", "nmi_watchdog"):
+        put(root, f"proc/sys/kernel/{name}", value)
+
+
+def on(root: Path, **options: object) -> becalm.ApplyResult:
+    return becalm.apply(OFF, root=str(root), boot=True, dangerous=True, **options)
+
+
+@pytest.mark.parametrize("kind", ["debian", "systemd-boot on /efi"])
+def test_apply_boot_step_by_step(kind, tmp_path):
+    """Dry run, once, kept, and off: the same command each time, until it is there."""
+    root = MACHINES[kind](tmp_path / "root")
+    watchdogs(root, "1")
+    before = snapshot(root)
+    done = on(root, dry_run=True)
+    assert [(each.place, each.after, each.changes) for each in done.changes] == [
+        ("/proc/cmdline", " ".join(OFF_WORDS), True)
+    ]
+    assert [each.knob for each in done.skipped] == ["swappiness"]
+    assert changed(before, snapshot(root)) == {}
+    with pytest.raises(UsageError, match="First without --keep"):
+        on(root, keep=True)
+    assert changed(before, snapshot(root)) == {}
+    done = on(root)
+    assert (done.boot.state, done.boot.parameters, done.boot.limit_s) == ("armed", OFF_WORDS, 600)
+    mark = about(root)["mark"]
+    restarted(root, boot=NEXT, mark=mark, parameters=OFF_WORDS)
+    with pytest.raises(BootError, match=r"nowatchdog nosoftlockup nmi_watchdog=0 was given, but .* is still on"):
+        on(root, keep=True)
+    assert not about(root)["kept"]
+    watchdogs(root, "0")
+    assert on(root).boot.state == "on"
+    assert on(root, keep=True).boot.state == "kept"
+    assert on(root).boot.state == "kept"
+    with pytest.raises(RefusedError, match="becalm reset"):
+        becalm.apply(Profile("other", Settings.of({"idle": "halt"})), root=str(root), boot=True, dangerous=True)
+    restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=OFF_WORDS)
+    came_up(root)
+    assert becalm.status(root=str(root)).boot.kept
+    assert becalm.reset(root=str(root)).unsettled == ()
+    watchdogs(root, "1")
+    as_before(root, before)
+
+
+def test_what_apply_boot_refuses(tmp_path):
+    root = debian(tmp_path / "root")
+    before = snapshot(root)
+    live = Profile("live", Settings.of({"aslr": "off", "swappiness": 10}))
+    said = "Nothing of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
+        becalm.apply(live, root=str(root), boot=True)
+    with pytest.raises(UsageError, match="not for one program"):
+        becalm.apply(OFF, ["true"], root=str(root), boot=True)
+    with pytest.raises(UsageError, match="--keep is about settings of the boot: add --boot"):
+        becalm.apply(OFF, root=str(root), keep=True)
+    with pytest.raises(UsageError, match="--dangerous"):
+        becalm.apply(OFF, root=str(root), boot=True)
+    watchdogs(root, "1")
+    with pytest.raises(UsageError, match="does not reboot"):
+        on(root, allow_reboot=True)
+    for path in ("watchdog", "soft_watchdog", "nmi_watchdog"):
+        held = before.get(f"proc/sys/kernel/{path}")
+        if held is None:
+            (root / "proc/sys/kernel" / path).unlink()
+        else:
+            (root / "proc/sys/kernel" / path).write_bytes(held[1])
+    assert changed(before, snapshot(root)) == {}
+
+
+def test_what_the_command_says(tmp_path):
+    root = debian(tmp_path / "root")
+    watchdogs(root, "0")
+
+    def says(*words: str) -> str:
+        command = [sys.executable, "-m", "becalm", *words, "--root", str(root)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stderr
+        return " ".join(done.stdout.split())
+
+    line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off")
+    said = says(*line)
+    assert "The next start of this machine, and only that, is with nowatchdog nosoftlockup nmi_watchdog=0" in said
+    assert "10.0 min after its start" in said
+    restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
+    assert "On until the next restart of this machine: nowatchdog" in says(*line)
+    assert "On at every start of this machine: nowatchdog" in says(*line, "--keep")
+    said = says("status")
+    assert "Every start of this machine is becalm's boot entry, until: becalm reset. It has nowatchdog" in said
+    assert "restarts by itself" not in said
+    assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
+    restarted(root, boot=f"{NEXT[:-1]}3")
+    assert says("status") == "Nothing of becalm's is on: the machine is as it was."
+    assert OPTIONS.split()[0] in (root / "proc/cmdline").read_text()
+
+
+def test_who_sits_at_a_terminal_is_asked(tmp_path):
+    root = debian(tmp_path / "root")
+    watchdogs(root, "0")
+    on(root)
+    restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
+    line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off", "--root", str(root))
+    for answer, kept in (("n", False), ("y", True)):
+        front, terminal = pty.openpty()
+        os.write(front, f"{answer}\n".encode())
+        command = [sys.executable, "-m", "becalm", *line]
+        done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, check=False)
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):
+            while block := os.read(front, 4096):
+                said += block
+        os.close(front)
+        assert done.returncode == 0, said
+        assert b"at every start?" in said
+        assert about(root)["kept"] is kept

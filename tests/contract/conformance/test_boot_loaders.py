@@ -1,0 +1,147 @@
+"""What every boot loader promises, over the agent's table of them: one more row is one more run of these tests.
+
+They act on directories that look like machines which that loader has started, as installers leave them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.boot.loaders import MACHINES, came_up, restarted
+from tests.contract.boot.test_boot_entry import NEXT, Starter
+from tests.contract.restore.laptop import changed, put, snapshot, strays
+from tests.contract.restore.talk import Agent, end, guards
+
+from becalm.hosts.agent import agent_path
+
+pytestmark = pytest.mark.machine
+
+WORDS = ("isolcpus=1", "nohz_full=1")
+
+
+def loaders() -> list[str]:
+    tables = json.loads(subprocess.run([agent_path(), "tables"], capture_output=True, check=True).stdout)
+    return [row["name"] for row in tables["boot_loaders"]]
+
+
+@pytest.fixture(params=loaders())
+def loader(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+def started_by(loader: str, base: Path) -> list[Path]:
+    """All machines that this loader has started; at least one for each row of the table."""
+    found = []
+    for number, make in enumerate(MACHINES.values()):
+        root = make(base / str(number))
+        with Starter(root) as agent:
+            if agent.boot(*WORDS)["loader"] == loader:
+                found.append(root)
+            agent.done("unboot")
+    assert found, f"tests/contract/boot/loaders.py has no machine that {loader} has started"
+    return found
+
+
+@pytest.fixture
+def roots(loader: str, tmp_path: Path) -> list[Path]:
+    return started_by(loader, tmp_path)
+
+
+def entry(root: Path) -> Any:
+    with Agent(root) as agent:
+        return agent.done("status")["boot"]
+
+
+def test_an_entry_is_written_read_back_and_removed(roots: list[Path]) -> None:
+    for root in roots:
+        before = snapshot(root)
+        with Starter(root) as agent:
+            armed = agent.boot(*WORDS)
+            assert agent.done("status")["boot"]["armed"]
+        # It outlives the conversation: the next start is what it is for.
+        found = entry(root)
+        assert (found["mark"], found["parameters"], found["armed"]) == (armed["mark"], list(WORDS), True)
+        assert {each["state"] for each in found["files"]} == {"ours"}
+        with Agent(root) as agent:
+            assert agent.done("unboot")["unsettled"] == []
+        assert (entry(root), changed(before, snapshot(root)), strays(root)) == (None, {}, [])
+
+
+def test_an_error_in_the_middle_leaves_nothing(roots: list[Path]) -> None:
+    """A file of somebody's has the name of one that an entry needs."""
+    for root in roots:
+        with Starter(root) as agent:
+            files = agent.boot(*WORDS)["files"]
+            agent.done("unboot")
+        in_the_way = [path for path in files if path.endswith("becalm-boot.timer")]
+        put(root, in_the_way[0], "somebody's")
+        before = snapshot(root)
+        with Starter(root) as agent:
+            error = agent.error("boot", parameters=list(WORDS))
+            assert in_the_way[0] in error["message"]
+        assert changed(before, snapshot(root)) == {}
+        (root / in_the_way[0].lstrip("/")).unlink()
+
+
+@pytest.mark.parametrize("who", ["agent", "agent and guard"])
+def test_a_kill_leaves_what_one_reset_removes(roots: list[Path], who: str) -> None:
+    for root in roots:
+        before = snapshot(root)
+        agent = Starter(root)
+        agent.boot(*WORDS)
+        for guard in guards(root) if "guard" in who else ():
+            end(guard)
+        agent.kill()
+        agent.process.stdout.close()
+        with Agent(root) as following:
+            assert following.done("restore")["unsettled"] == []
+        assert (changed(before, snapshot(root)), strays(root)) == ({}, [])
+
+
+def test_an_entry_that_went_well_stays_until_it_is_removed(roots: list[Path]) -> None:
+    for root in roots:
+        before = snapshot(root)
+        with Starter(root) as agent:
+            mark = agent.boot(*WORDS)["mark"]
+        restarted(root, boot=NEXT, mark=mark, parameters=WORDS)
+        with Starter(root) as agent:
+            assert agent.done("healthy")["ours"]
+            agent.done("keep_boot", parameters=list(WORDS))
+        for number in range(3, 6):
+            restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
+            came_up(root)
+            found = entry(root)
+            assert (found["kept"], found["armed"], found["running"]) == (True, True, True)
+        with Agent(root) as agent:
+            assert agent.done("restore")["unsettled"] == []
+        restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())
+        left = changed(before, snapshot(root))
+        assert (entry(root), left.keys() - {"proc/cmdline"}, strays(root)) == (None, set(), [])
+
+
+def test_the_default_entry_is_never_touched(roots: list[Path]) -> None:
+    for root in roots:
+        with Starter(root) as agent:
+            first = agent.boot(*WORDS)["default"]
+            agent.done("unboot")
+            assert agent.boot("isolcpus=2")["default"] == first
+            agent.done("unboot")
+
+
+def test_a_machine_that_cannot_says_why_not(roots: list[Path]) -> None:
+    for root in roots:
+        before = snapshot(root)
+        (root / "run/systemd/system").rmdir()
+        with Starter(root) as agent:
+            error = agent.error("boot", parameters=list(WORDS))
+            assert error["kind"] == "unsupported"
+            assert "systemd does not run here" in error["message"]
+            refused = agent.error("boot", parameters=["init=/bin/sh"])
+            assert refused["kind"] in ("consent", "unsupported", "usage", "domain"), refused
+        (root / "run/systemd/system").mkdir()
+        assert changed(before, snapshot(root)) == {}

@@ -1,0 +1,161 @@
+"""Every source of sweet spots: a stream that the detector takes, its events named, and nothing made up."""
+
+import json
+
+import pytest
+from tests.places import ROOT
+from tests.unit.migration.test_sources import DUMP, LOG
+
+import becalm
+from becalm.errors import UsageError
+from becalm.migration import sources
+from becalm.report import drawn
+
+PERF = ROOT / "crates/becalm-core/tests/vectors/faults.perf.data"
+
+
+def record(at_ms, what, references, misses):
+    return {"time_ns": at_ms * 1_000_000, "cpu": 0, "what": what, "references": references, "misses": misses}
+
+
+def switch(out, to):
+    return {"switch": {"out": out, "to": to, "preempted": False}}
+
+
+STEPS = [
+    record(0, switch(0, 5), 0, 0),
+    record(6, "tick", 1000, 10),
+    record(12, "tick", 2000, 800),
+    record(18, switch(5, 0), 2100, 810),
+]
+
+
+def of_records(*steps):
+    return json.dumps({"events": "software", "records": list(steps)}).encode()
+
+
+def windows_of_log(*known):
+    head, tail = "Start tracking task with pid 77\n", "Finish tracking task with pid 77\n"
+    return (
+        head + "".join(f"{end} p1 {length} {misses} {all_}\n" for end, length, misses, all_ in known) + tail
+    ).encode()
+
+
+GOOD = {"log": LOG.encode(), "callgrind": DUMP.encode(), "perf": PERF.read_bytes(), "records": of_records(*STEPS)}
+"""A file of each."""
+
+STEPS_BACK = {
+    # A window that begins before the one before has ended.
+    "log": windows_of_log((9_000_000, 5_000_000, 1, 1000), (10_000_000, 8_000_000, 1, 1000)),
+    # Its time is a count of instructions, which has no clock: dumps in another order are other windows.
+    "callgrind": None,
+    "records": of_records(*STEPS[:3], record(1, "tick", 2050, 805), record(8, switch(5, 0), 2100, 810)),
+    # Of perf's files records are sorted by time; what steps back between rounds is in crates/becalm-core.
+    "perf": None,
+}
+"""A file of each whose clock steps back; None: it cannot."""
+
+LOST = {
+    "log": None,
+    "callgrind": None,
+    "perf": None,
+    "records": of_records(*STEPS[:2], record(12, "lost", 2000, 800), STEPS[3]),
+}
+"""A file of each with records that are missing; None: its form has no word for it (perf: crates/becalm-core)."""
+
+every = pytest.mark.parametrize("source", sources.SOURCES, ids=lambda each: each.name)
+
+
+def written(folder, content, name="file"):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def found_in(path):
+    """What is found, or the sentence why not."""
+    try:
+        return becalm.sweetspots(path, rules="published")
+    except UsageError as error:
+        return str(error)
+
+
+@every
+def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
+    path = written(tmp_path, GOOD[source.name])
+    assert sources.read(path).source == source.name
+    found = becalm.sweetspots(path, rules="published")
+    windows = list(found.windows())
+    assert found.source == source.name
+    assert found.programs
+    assert len(windows) >= 2
+    assert all(each["misses"] <= each["references"] for each in windows)
+    assert len(found.events) > 5
+    assert found.found["question"]["rules"]["others_factor"] == 10
+    assert found.to_csv().count("\n") == len(windows) + 1
+    assert found.to_json()["events"] == found.events
+
+
+@every
+def test_equal_files_give_equal_streams(source, tmp_path):
+    first, second = (found_in(written(tmp_path, GOOD[source.name], name)) for name in ("one", "two"))
+    assert first.found == second.found
+
+
+@every
+def test_a_damaged_file_is_refused_in_a_sentence_or_read(source, tmp_path):
+    content = GOOD[source.name]
+    for at in range(1, len(content), max(13, len(content) // 12)):
+        for damaged in (content[:at], content[:at] + b"\0\xef9" + content[at + 2 :]):
+            found = found_in(written(tmp_path, damaged))
+            if isinstance(found, str):
+                assert found.endswith((".", "PROGRAM")), found
+                assert len(found) > 20
+
+
+@every
+def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp_path):
+    if STEPS_BACK[source.name] is None:
+        return
+    found = found_in(written(tmp_path, STEPS_BACK[source.name]))
+    if isinstance(found, str):
+        assert "before" in found
+        return
+    windows = list(found.windows())
+    assert all(each["until_ns"] >= each["from_ns"] for each in windows)
+    assert not all(each["known"] for each in windows)
+
+
+@every
+def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
+    if LOST[source.name] is None:
+        return
+    found = found_in(written(tmp_path, LOST[source.name]))
+    assert not all(each["known"] for each in found.windows())
+    assert found.found["trouble"]["lost"] == 1
+    assert "unknown" in found.sentence
+    assert not [each for each in found.spots if each["kind"] == 1], "nothing is made of it"
+
+
+def test_programs_have_the_names_that_the_source_knows(tmp_path):
+    """perf's file has records of names; what is recorded is written with them."""
+    found = becalm.sweetspots(written(tmp_path, GOOD["perf"]))
+    names = {each["name"] for each in found.programs}
+    assert {"sh", "sleep"} <= names
+    labels = [found.label(number) for number in range(len(found.programs))]
+    assert any(label.startswith("sleep (") for label in labels)
+    text = drawn.as_markdown(found)
+    assert "sleep (" in text
+    named = json.dumps({"events": "software", "records": STEPS, "names": {"5": "gzip"}}).encode()
+    assert becalm.sweetspots(written(tmp_path, named, "named")).label(0) == "gzip (5)"
+    assert becalm.sweetspots(written(tmp_path, GOOD["records"], "plain")).label(0) == "5"
+
+
+def test_no_share_is_above_1(tmp_path):
+    """Two counters that are read one after the other: of the second one fault more was seen."""
+    path = written(tmp_path, of_records(*STEPS[:2], record(12, "tick", 1100, 111), record(18, switch(5, 0), 1200, 212)))
+    found = becalm.sweetspots(path)
+    assert any(each["misses"] > each["references"] for each in found.windows())
+    assert "101.0 %" not in drawn.as_markdown(found)
+    trace = found.to_trace()["traceEvents"]
+    assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1

@@ -1,0 +1,116 @@
+"""The control group of an observation that was killed: shown, and removed by the guard or by a reset."""
+
+import contextlib
+import io
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.contract.restore.talk import Agent, guards, wait_for
+from tests.contract.test_load_records import needs_root, unified
+
+from becalm import reset, status
+from becalm.report import settings as report
+
+pytestmark = [
+    pytest.mark.machine,
+    needs_root,
+    pytest.mark.skipif(unified() is None, reason="no group can be made here"),
+]
+
+
+def killed(settings=None, put_on=lambda: True):
+    """An agent that is killed while it records the load of a run; its group is there.
+
+    `put_on`: whether its settings are on, which they are only after the group has its first process.
+    """
+    agent = Agent()
+    assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
+    agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
+    made = unified() / f"becalm-{agent.pid}"
+    wait_for(lambda: processes(made) and put_on())
+    agent.kill()
+    wait_for(lambda: not processes(made))
+    return made
+
+
+def processes(group):
+    """The numbers in a group, a line each; of one that is not there, or that its guard removes right now, none."""
+    try:
+        return (group / "cgroup.procs").read_text()
+    except OSError:
+        return ""
+
+
+def test_it_is_shown_and_a_reset_removes_it():
+    made = killed()
+    with Agent() as agent:
+        assert {"path": str(made), "processes": 0} in agent.done("status")["groups"]
+        assert made.exists(), "asking changes nothing"
+        done = agent.done("restore")
+        assert str(made) in done["sentence"] or "control groups" in done["sentence"]
+        assert done["unsettled"] == []
+        assert not made.exists()
+        assert agent.done("status")["groups"] == []
+        assert agent.done("restore")["sentence"] == ""
+
+
+def test_what_a_person_reads_of_it():
+    made = killed()
+    found = status()
+    assert [group.path for group in found.groups] == [str(made)]
+    screen = Console(width=300, file=io.StringIO())
+    screen.print(report.status(found))
+    assert f"left the control group {made}. Remove it: becalm reset" in screen.file.getvalue()
+    assert str(made) in reset().sentence
+    assert not made.exists()
+
+
+def test_one_that_is_in_use_stays_and_is_named():
+    made = unified() / "becalm-4194304"
+    made.mkdir()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            (made / "cgroup.procs").write_text("0")
+            signal.pause()
+        os._exit(1)
+    try:
+        wait_for(lambda: processes(made))
+        with Agent() as agent:
+            assert {"path": str(made), "processes": 1} in agent.done("status")["groups"]
+            (sentence,) = agent.done("restore")["unsettled"]
+            assert str(made) in sentence
+            assert "1 of its processes" in sentence
+            assert made.exists()
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        wait_for(lambda: not processes(made))
+        made.rmdir()
+
+
+def test_that_of_an_agent_that_runs_is_left_alone():
+    with Agent() as agent, Agent() as other:
+        assert agent.define([{}], ("sleep", "0.3"))["event"] == "done"
+        number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
+        made = unified() / f"becalm-{agent.pid}"
+        wait_for(made.exists)
+        assert other.done("status")["groups"] == []
+        assert other.done("restore")["unsettled"] == []
+        assert made.exists()
+        del number
+
+
+def test_the_guard_removes_it(tmp_path):
+    """On the real machine only: on a directory there are no groups. A setting that does nothing here brings a guard."""
+    place = Path("/proc/sys/vm/stat_interval")
+    before = place.read_text()
+    made = killed({"stat_interval": int(before) + 1}, lambda: place.read_text() != before)
+    wait_for(lambda: not guards(None))
+    assert place.read_text() == before
+    assert not made.exists()
+    with Agent() as agent:
+        agent.done("restore")

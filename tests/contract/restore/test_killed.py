@@ -1,0 +1,184 @@
+"""Agent, guard, both, or the line to becalm cut at any system call of a study: the machine is put back all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from tests.contract.restore.laptop import changed, laptop, snapshot, strays
+from tests.contract.restore.stepping import Stepped
+from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
+
+pytestmark = pytest.mark.machine
+
+SETTINGS = [
+    {"swappiness": 10, "governor": "performance", "swap": "off", "frequency_floor": "max"},
+    {"swappiness": 20, "isolation": "first-core", "irq_affinity": "away", "services": "pause"},
+    {},
+    {"online_cpus": "first", "transparent_hugepages": "never", "cpu_dma_latency": 0},
+    {"swappiness": 10, "governor": "performance"},
+]
+
+
+def begin(root) -> Agent:
+    """An agent with a study defined on it."""
+    agent = Agent(root)
+    assert agent.define(SETTINGS)["event"] == "done"
+    return agent
+
+
+def study(agent) -> None:
+    """Ask for a study that switches between all settings, then for the end; nothing is read."""
+    agent.send("measure", first=0, steps=[[0, which, 0, 0] for which in (0, 1, 2, 3, 4)])
+    agent.send("bye")
+
+
+def stops(root) -> int:
+    """How many system calls, begun or ended, an undisturbed study has."""
+    with Agent(root) as agent:
+        agent.define(SETTINGS)
+        traced = Stepped(agent.pid)
+        study(agent)
+        assert not traced.run()
+        return traced.stops
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["cgroup-v1", "cgroup-v2"])
+def machine(request, tmp_path_factory):
+    """A tree, what it holds, and the number of moments at which its study can be cut."""
+    root = laptop(tmp_path_factory.mktemp("root"), cgroup=request.param, cpus=4)
+    try:
+        moments = stops(root)
+    except PermissionError:
+        pytest.skip("processes cannot be traced here (ptrace is forbidden)")
+    return root, snapshot(root), moments
+
+
+def check(root, before) -> None:
+    """Everything is as it was, and nobody and nothing is left."""
+    wait_for(lambda: not holders(root))
+    if strays(root):
+        with Agent(root) as agent:
+            assert agent.done("restore")["unsettled"] == []
+    assert changed(before, snapshot(root)) == {}
+    assert strays(root) == []
+    with Agent(root) as agent:
+        assert agent.done("status")["journal"] is None
+        # The kernel lets a lock go a little after the last descriptor of a killed process.
+        wait_for(lambda: agent.done("status")["busy"] is None)
+
+
+CUTS = 28
+"""Moments in each test, spread over the whole study; with two trees and four ways of dying that makes 224."""
+
+
+@pytest.mark.parametrize("who", ["agent", "guard", "both", "line"])
+def test_cut_at_any_system_call(machine, who):
+    root, before, moments = machine
+    for cut in range(CUTS):
+        agent = begin(root)
+        traced = Stepped(agent.pid)
+        study(agent)
+        alive = traced.run(moments * cut // CUTS)
+        if who in ("guard", "both"):
+            for guard in guards(root):
+                end(guard)
+        if who == "line":
+            os.kill(agent.pid, signal.SIGSTOP)
+            agent.process.stdin.close()
+            os.kill(agent.pid, signal.SIGCONT)
+        if alive and who in ("agent", "both"):
+            traced.kill()
+        elif alive:
+            traced.run()
+        agent.process.wait()
+        agent.process.stdout.close()
+        check(root, before)
+
+
+def test_a_guard_killed_while_it_restores(machine):
+    root, before, moments = machine
+    deepest = 0
+    for cut in range(CUTS):
+        agent = begin(root)
+        traced = Stepped(agent.pid)
+        study(agent)
+        assert traced.run(moments * (cut % 5 + 2) // 8)
+        (guard,) = guards(root)
+        try:
+            watched = Stepped(guard)
+        except PermissionError:
+            pytest.skip("processes that are not one's children cannot be traced here")
+        traced.kill()
+        agent.process.wait()
+        if watched.run(20 * cut + 1):
+            watched.kill()
+            deepest = cut
+        check(root, before)
+    assert deepest > 0, "it was caught at work"
+
+
+def test_killed_at_any_time(tmp_path):
+    """Without tracing, which keeps everything in step: agent and guard die in any order at any time."""
+    root = laptop(tmp_path / "root", cgroup=1, cpus=16)
+    before = snapshot(root)
+    started = time.monotonic()
+    with begin(root) as agent:
+        begun = time.monotonic()
+        agent.done("measure", first=0, steps=[[0, which, 0, 0] for which in (0, 1, 2, 3, 4, 1, 0, 3)])
+    length = time.monotonic() - begun
+    assert begun > started
+    for cut in range(70):
+        agent = begin(root)
+        study(agent)
+        time.sleep(length * cut / 56)
+        victims = [agent.pid, *guards(root)]
+        for pid in victims if cut % 2 else reversed(victims):
+            if cut % 5 == 0 and pid != agent.pid:
+                continue
+            os.kill(pid, signal.SIGKILL) if pid == agent.pid else end(pid)
+        agent.process.wait()
+        agent.process.stdout.close()
+        check(root, before)
+
+
+def test_the_input_ends_in_the_middle_of_a_request(tmp_path):
+    root = laptop(tmp_path / "root")
+    before = snapshot(root)
+    agent = begin(root)
+    agent.done("hold", settings=SETTINGS[1], dangerous=True)
+    agent.process.stdin.write(json.dumps({"id": 9, "do": "hold"}).encode()[:-4])
+    agent.close()
+    assert changed(before, snapshot(root)) == {}
+
+
+def test_signals_that_ask_to_end(tmp_path):
+    root = laptop(tmp_path / "root")
+    before = snapshot(root)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        agent = begin(root)
+        agent.done("hold", settings=SETTINGS[1], dangerous=True)
+        (guard,) = guards(root)
+        # A session that ends signals everybody in it, the guard too.
+        os.kill(guard, number)
+        os.kill(agent.pid, number)
+        assert agent.process.wait() == 0
+        check(root, before)
+
+
+def test_a_guard_killed_alone_is_there_again_before_the_next_write(tmp_path):
+    root = laptop(tmp_path / "root")
+    before = snapshot(root)
+    with begin(root) as agent:
+        agent.done("hold", settings={"swappiness": 10})
+        (first,) = guards(root)
+        end(first)
+        agent.done("measure", first=0, steps=[[0, 0, 0, 0]])
+        (second,) = guards(root)
+        assert second != first
+        agent.kill()
+        check(root, before)
+        assert "was ended before" in (root / "var/lib/becalm/last-restore").read_text()

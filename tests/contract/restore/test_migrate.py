@@ -1,0 +1,264 @@
+"""`becalm migrate` on this machine: all threads are moved and put back, however it ends, killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.restore.bound_program import CPUS, Program
+from tests.contract.restore.talk import guards, holders, wait_for
+from tests.needs import missing
+
+import becalm
+from becalm.errors import RefusedError, UsageError
+from becalm.hosts.agent import agent_path
+from becalm.hosts.recorded import MEANS
+
+JOURNAL = Path("/var/lib/becalm/journal")
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
+    pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to move a process to one of them"),
+]
+
+KILLS = int(os.environ.get("BECALM_MIGRATE_KILLS", "20"))
+"""How many times becalm is killed, in all ways together; 1000 for a release."""
+
+MOVED = ((CPUS[0],), (CPUS[-1],))
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    if JOURNAL.exists():
+        pytest.skip(f"settings are on: {JOURNAL} is there")
+    made = Program()
+    yield made
+    subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
+    made.close()
+
+
+def test_all_threads_are_moved_and_those_that_come_meanwhile_put_back_too(program: Program) -> None:
+    before = program.masks()
+    seen = []
+
+    def meanwhile(sentence: str) -> None:
+        program.tell("thread")
+        program.fork()
+        seen.append((sentence, program.masks()))
+
+    done = becalm.migrate(program.pid, CPUS[0], duration="10ms", say=meanwhile)
+    ((sentence, masks),) = seen
+    assert set(masks.values()) == {(CPUS[0],)}
+    assert len(masks) == len(before) + 3
+    assert sentence.endswith("It lasts for 0.01 s, or until Ctrl-C.")
+    assert (done.threads, done.cpus) == (3, (CPUS[0],))
+    assert program.masks() == {**dict.fromkeys(program.masks(), tuple(CPUS)), **before}
+    assert not JOURNAL.exists()
+
+
+def test_kept_it_stays_until_reset(program: Program) -> None:
+    before = program.masks()
+    becalm.migrate(program.pid, "least-loaded", keep=True)
+    assert set(program.masks().values()) in [{each} for each in MOVED]
+    becalm.reset()
+    assert program.masks() == before
+
+
+def test_two_processes_are_moved_one_after_the_other_and_a_third_is_refused(program: Program) -> None:
+    before = program.masks()
+    with contextlib.closing(Program()) as other:
+        theirs = other.masks()
+        becalm.migrate(program.pid, CPUS[0], duration="1ms")
+        becalm.migrate(other.pid, CPUS[-1], duration="1ms")
+        assert (program.masks(), other.masks()) == (before, theirs)
+        becalm.migrate(program.pid, CPUS[0], keep=True)
+        with pytest.raises(becalm.BecalmError, match="becalm migrate"):
+            becalm.migrate(other.pid, CPUS[-1], keep=True)
+        assert other.masks() == theirs
+        becalm.reset()
+        assert program.masks() == before
+
+
+def test_one_that_ends_meanwhile_ends_the_move(program: Program) -> None:
+    done = becalm.migrate(program.pid, CPUS[0], say=lambda _: program.close())
+    assert done.remarks[-1] == f"Process {program.pid} has ended."
+    assert not JOURNAL.exists()
+    with pytest.raises(UsageError, match="There is no process"):
+        becalm.migrate(program.pid, CPUS[0])
+
+
+def test_a_process_of_one_cpu_stays_there(program: Program) -> None:
+    for tid in program.masks():
+        os.sched_setaffinity(tid, {CPUS[0]})
+    before = program.masks()
+    with pytest.raises(RefusedError, match=f"may use the CPUs {CPUS[0]} only"):
+        becalm.migrate(program.pid, CPUS[-1])
+    assert program.masks() == before
+    assert not JOURNAL.exists()
+
+
+AGAIN = """exec sh -c 'sleep 0.01; eval "$AGAIN"'"""
+"""A shell that begins itself again for ever."""
+
+
+@pytest.mark.parametrize("by", MEANS)
+def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count(by: str) -> None:
+    if JOURNAL.exists():
+        pytest.skip(f"settings are on: {JOURNAL} is there")
+    with subprocess.Popen(["sh", "-c", AGAIN], env={**os.environ, "AGAIN": AGAIN}) as child:
+        try:
+            done = becalm.migrate(child.pid, CPUS[0], at_sweetspot=True, events="faults", by=by, duration="1ms")
+            assert os.sched_getaffinity(child.pid) == set(CPUS)
+        except RefusedError as error:
+            if "BPF" not in str(error):
+                raise
+            missing(f"{error} (make bpf)") if "built without" in str(error) else pytest.skip(str(error))
+        finally:
+            child.kill()
+    assert (done.waited.why, done.waited.decided.kind) == ("spot", 0)
+    assert "at a sweet spot of type 0: a program begins" in done.sentence
+    assert done.waited.events.endswith(" by BPF") == (by == "bpf")
+
+
+def test_pages_are_counted_where_there_are_no_counters_and_all_is_put_back(program: Program) -> None:
+    before = program.masks()
+    seen = []
+    given = {"at_sweetspot": True, "events": "ws_turnover", "limit": "20ms", "duration": "1ms"}
+    done = becalm.migrate(program.pid, CPUS[0], **given, say=lambda _: seen.append(program.masks()))
+    assert set(seen[0].values()) == {(CPUS[0],)}
+    assert done.waited.why in ("spot", "hard_limit")
+    assert not done.waited.bounded
+    assert program.masks() == before
+    assert not JOURNAL.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, number: signal.Signals) -> None:
+    before = program.masks()
+    words = [sys.executable, "-m", "becalm", "migrate", str(program.pid), str(CPUS[0])]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+        assert f"Process {program.pid} (python" in command.stderr.readline()
+        assert set(program.masks().values()) == {(CPUS[0],)}
+        command.send_signal(number)
+        said, _ = command.communicate()
+    if number == signal.SIGINT:
+        assert (command.returncode, said) == (0, f"Process {program.pid} has its CPUs back.\n")
+    wait_for(lambda: not holders(None))
+    assert program.masks() == before
+    assert not JOURNAL.exists()
+
+
+def start(pid: int) -> int:
+    """A becalm that moves a process. Forked: starting Python would take longer than all the rest."""
+    child = os.fork()
+    if child == 0:
+        try:
+            becalm.migrate(pid, CPUS[0])
+        finally:
+            os._exit(1)
+    return child
+
+
+def kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def agents(pid: int) -> list[int]:
+    """The agent of a becalm that we started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            name, _, rest = (entry / "stat").read_text().rpartition(") ") if entry.name.isdigit() else ("", "", "")
+            if name.endswith("(becalm-agent") and int(rest.split()[1]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
+def pipes(pid: int) -> set[str]:
+    found = set()
+    with contextlib.suppress(OSError):
+        for each in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(each.path))
+    return {each for each in found if each.startswith("pipe:")}
+
+
+def guards_of(pid: int) -> list[int]:
+    """Its guard, which is no child of it any more, but has a pipe in common with the agent."""
+    return [each for each in guards(None) if any(pipes(each) & pipes(agent) for agent in agents(pid))]
+
+
+def children() -> set[int]:
+    """Of this process, without those that only see interrupts back: guards that are done, and keepers."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            name, _, rest = (entry / "stat").read_text().rpartition(") ") if entry.name.isdigit() else ("", "", "")
+            watching = name.endswith(("(becalm-guard", "(becalm-keeper"))
+            if rest and not watching and int(rest.split()[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def orphans() -> Iterator[None]:
+    """What a killed child has started becomes a child of this process (PR_SET_CHILD_SUBREAPER, prctl(2))."""
+    prctl = ctypes.CDLL(None).prctl
+    assert prctl(36, 1, 0, 0, 0) == 0
+    yield
+    prctl(36, 0, 0, 0, 0)
+
+
+def ended(others: set[int]) -> bool:
+    """Whether we have no children but these; those that have ended are collected."""
+    for pid in children() - others:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+    return children() <= others
+
+
+WAYS = {
+    "becalm": lambda becalm: kill([becalm]),
+    "agent, then becalm": lambda becalm: kill([*agents(becalm), becalm]),
+    "guard, then becalm": lambda becalm: kill([*guards_of(becalm), becalm]),
+    "everything": lambda becalm: kill([becalm, *guards_of(becalm), *agents(becalm)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_killed_at_any_moment_every_thread_has_its_own_again(program: Program, orphans: None, way: str) -> None:
+    before = program.masks()
+    begun = time.monotonic()
+    becalm.migrate(program.pid, CPUS[0], duration="1ms")
+    length = time.monotonic() - begun
+    moments = random.Random(1)
+    bound, others = 0, children()
+    for cut in range(max(1, KILLS // len(WAYS))):
+        child = start(program.pid)
+        if cut % 2:
+            # At any moment, also while it begins; the others once all is moved, however slow the machine is.
+            time.sleep(length * moments.uniform(0.0, 1.2))
+        else:
+            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)})
+        bound += set(program.masks().values()) == {(CPUS[0],)}
+        WAYS[way](child)
+        os.waitpid(child, 0)
+        # An agent that was just being started was not there to be killed, and has not heard that nobody needs it.
+        wait_for(lambda: ended(others) and not holders(None))
+        if JOURNAL.exists():
+            subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
+        assert program.masks() == before, cut
+        assert not JOURNAL.exists()
+    assert bound > 0, "it was moved at least once when it was killed"

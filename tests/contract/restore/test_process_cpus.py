@@ -1,0 +1,183 @@
+"""CPUs of running processes: every thread bound, and each put back exactly, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.restore.bound_program import CPUS, Program
+from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
+
+import becalm
+from becalm.errors import BecalmError
+from becalm.hosts.agent import agent_path
+
+JOURNAL = Path("/var/lib/becalm/journal")
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
+    pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to bind a process to one of them"),
+]
+
+KILLS = int(os.environ.get("BECALM_PLACEMENT_KILLS", "36"))
+"""How many times agents are killed; 1000 for a release."""
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    if JOURNAL.exists():
+        pytest.skip(f"settings are on: {JOURNAL} is there")
+    made = Program()
+    yield made
+    subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
+    made.close()
+
+
+def narrow(program: Program) -> dict[str, str]:
+    return {"process_cpus": f"{program.pid}:{CPUS[0]}"}
+
+
+def test_every_thread_is_bound_and_has_its_own_again(program: Program) -> None:
+    before = program.masks()
+    assert sorted(before.values()) == sorted([tuple(CPUS)] * 2 + [(CPUS[-1],)])
+    with Agent() as agent:
+        done = agent.done("hold", settings=narrow(program))
+        assert [each["place"] for each in done["changes"]] == [program.place]
+        assert set(program.masks().values()) == {(CPUS[0],)}
+        (place,) = agent.done("status")["journal"]["places"]
+        assert (place["now"], place["ours"]) == (str(CPUS[0]), str(CPUS[0]))
+        assert agent.done("release")["unsettled"] == []
+    assert program.masks() == before
+
+
+def test_what_is_born_meanwhile_has_those_of_the_main_thread(program: Program) -> None:
+    before = program.masks()
+    program.fork()
+    first = program.masks()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        # What it had forked before is not bound.
+        assert program.masks() == {**first, **dict.fromkeys(before, (CPUS[0],))}
+        program.tell("thread")
+        program.fork()
+        assert len(program.masks()) == len(first) + 3
+        assert sum(mask == (CPUS[0],) for mask in program.masks().values()) == len(before) + 3
+    assert program.masks() == {**dict.fromkeys(program.masks(), tuple(CPUS)), **before}
+
+
+def test_moved_again_within_what_it_had_before(program: Program) -> None:
+    before = program.masks()
+    with Agent() as agent:
+        for cpu in (CPUS[0], CPUS[-1], CPUS[0]):
+            agent.done("hold", settings={"process_cpus": f"{program.pid}:{cpu}"})
+            assert set(program.masks().values()) == {(cpu,)}
+    assert program.masks() == before
+
+
+def test_a_thread_that_somebody_else_binds_is_left_and_the_others_are_not(program: Program) -> None:
+    before = program.masks()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        bound = max(before)
+        os.sched_setaffinity(bound, {CPUS[-1]})
+        answer = agent.done("release")
+    theirs = before[bound] != (CPUS[-1],)
+    assert bool(answer["unsettled"]) == theirs
+    assert program.masks() == {**before, bound: (CPUS[-1],)}
+
+
+def test_one_that_ends_meanwhile_is_no_error(program: Program) -> None:
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+        program.close()
+        answer = agent.done("release")
+    assert answer["unsettled"] == []
+    assert not JOURNAL.exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("{none}:0", "there is no process"),
+        ("{pid}@1:0", "is not the one that was meant"),
+        ("{pid}:60000", "60000 are not online"),
+        ("{thread}:{first}", "is a thread of process {pid}; name the process"),
+        ("2:{first}", "is a thread of the kernel"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused_in_a_sentence(program: Program, value: str, words: str) -> None:
+    second = Path("/proc/2/comm")
+    if value.startswith("2:") and not (second.exists() and second.read_text() == "kthreadd\n"):
+        pytest.skip("threads of the kernel are not seen here")
+    before = program.masks()
+    names = {"pid": program.pid, "thread": max(before), "first": CPUS[0], "none": 2**22 - 1}
+    with Agent() as agent:
+        message = agent.error("hold", settings={"process_cpus": value.format(**names)})["message"]
+        assert words.format(**names) in message
+        os.sched_setaffinity(program.pid, {CPUS[0]})
+        bound = subprocess.Popen(["sleep", "1000"], preexec_fn=lambda: os.sched_setaffinity(0, {CPUS[0]}))
+        try:
+            settings = {"process_cpus": f"{bound.pid}:{CPUS[-1]}"}
+            message = agent.error("hold", settings=settings)["message"]
+            assert f"process {bound.pid} (sleep) may use the CPUs {CPUS[0]} only" in message
+            assert os.sched_getaffinity(bound.pid) == {CPUS[0]}
+        finally:
+            bound.kill()
+            bound.wait()
+    assert not JOURNAL.exists()
+
+
+def test_it_is_kept_shown_and_taken_off_by_the_verbs(program: Program) -> None:
+    before = program.masks()
+    becalm.apply(becalm.profile(settings=narrow(program)))
+    assert set(program.masks().values()) == {(CPUS[0],)}
+    assert program.place in str(becalm.status())
+    with pytest.raises(BecalmError):
+        becalm.apply(becalm.profile(settings=narrow(program)))
+    becalm.reset()
+    assert program.masks() == before
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["still", "busy"])
+def test_killed_at_any_time(program: Program, busy: bool) -> None:
+    """Agent alone, then agent and guard in either order, before, while and after it is bound."""
+    before = program.masks()
+    if busy:
+        program.tell("busy")
+    started = time.monotonic()
+    with Agent() as agent:
+        agent.done("hold", settings=narrow(program))
+    length = time.monotonic() - started
+    bound = 0
+    for cut in range(KILLS // 2):
+        agent = Agent()
+        agent.send("hold", settings=narrow(program))
+        time.sleep(length * cut / (KILLS // 2) if cut % 3 else 0.0)
+        if not busy and cut >= KILLS // 2 - 3:
+            # The last of each kind come when it is bound, however slow the machine is.
+            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)})
+        others = guards(None)
+        bound += set(program.masks().values()) == {(CPUS[0],)}
+        if cut % 3 == 1:
+            for guard in others:
+                end(guard)
+        agent.kill()
+        if cut % 3 == 2:
+            for guard in others:
+                end(guard)
+        agent.process.stdout.close()
+        wait_for(lambda: not holders(None))
+        if JOURNAL.exists():
+            subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
+        assert not JOURNAL.exists()
+        if busy:
+            # What it forked before and lives for a moment is none of ours; what lasts is.
+            wait_for(lambda: set(program.masks().values()) <= {tuple(CPUS), (CPUS[-1],)})
+        found = program.masks()
+        assert {tid: found.get(tid) for tid in before} == before, cut
+    assert busy or bound > 0, "it was bound at least once when its agent was killed"

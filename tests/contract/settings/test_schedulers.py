@@ -1,0 +1,135 @@
+"""Settings of the scheduler on machines of several kernels, each a directory: what is found, set, and put back."""
+
+import pytest
+from tests.contract.restore.laptop import SCHEDULERS, changed, laptop, scheduler, snapshot
+from tests.contract.restore.talk import Agent
+
+import becalm as api
+
+pytestmark = pytest.mark.machine
+
+CFS = {"sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns", "sched_child_runs_first"}
+BOTH = {
+    "sched_migration_cost_ns", "sched_nr_migrate", "sched_tunable_scaling", "autogroup", "numa_scan_delay_ms",
+    "numa_scan_period_min_ms", "numa_scan_period_max_ms", "numa_scan_size_mb", "sched_rt_runtime_us",
+    "sched_rr_timeslice_ms", "sched_cfs_bandwidth_slice_us",
+}  # fmt: skip
+FOUND = {
+    "5.10": CFS | BOTH,
+    "6.1": CFS | BOTH | {"sched_preempt", "sched_idle_min_granularity_ns"},
+    "6.12": BOTH | {"sched_preempt", "sched_base_slice_ns"},
+}
+"""The settings that each of these kernels has, besides features."""
+
+FEATURES = {
+    "5.10": {"gentle_fair_sleepers", "sis_prop", "wa_bias"},
+    "6.1": {"gentle_fair_sleepers", "sis_prop", "sis_util", "alt_period", "wa_bias"},
+    "6.12": {"run_to_parity", "delay_dequeue", "sis_util", "wa_bias"},
+}
+
+
+@pytest.fixture(params=SCHEDULERS)
+def machine(request, tmp_path):
+    """A kernel, and a laptop with it."""
+    return request.param, with_kernel(tmp_path, request.param)
+
+
+@pytest.fixture
+def newest(tmp_path):
+    """A laptop with the newest of these kernels."""
+    return with_kernel(tmp_path, "6.12")
+
+
+def with_kernel(tmp_path, kernel):
+    root = laptop(tmp_path / "root")
+    scheduler(root, kernel)
+    return root
+
+
+def rows(agent):
+    """The scheduler's rows by name."""
+    found = agent.done("knobs")["knobs"]
+    return {row["name"]: row for row in found if row["name"].startswith(("sched_", "autogroup", "numa_scan"))}
+
+
+def test_what_a_kernel_has_is_found_and_where_the_rest_is_in_reach_is_said(machine):
+    kernel, root = machine
+    with Agent(root) as agent:
+        found = rows(agent)
+    here = {name for name, row in found.items() if row["supported"]}
+    features = {name.removeprefix("sched_feature_") for name in here if name.startswith("sched_feature_")}
+    assert {name for name in here if not name.startswith("sched_feature_")} == FOUND[kernel]
+    assert features >= FEATURES[kernel]
+    assert not features & set().union(*FEATURES.values()) - FEATURES[kernel]
+    for name, row in found.items():
+        assert row["supported"] or row["reason"].endswith(f"; in reach on --host {row['elsewhere']}"), name
+    if kernel == "6.12":
+        assert "guest:6.1" in found["sched_latency_ns"]["reason"]
+    else:
+        assert found["sched_base_slice_ns"]["elsewhere"] == "guest:6.12"
+
+
+def test_all_of_them_at_once_are_set_read_back_and_put_back_to_the_byte(machine):
+    _, root = machine
+    before = snapshot(root)
+    with Agent(root) as agent:
+        wanted = {}
+        for name, row in rows(agent).items():
+            if row["supported"]:
+                domain = row["domain"]
+                other = [word for word in domain.get("choices", ()) if word not in (row["value"], "lazy")]
+                wanted[name] = other[0] if other else str(domain["low"] + 1)
+        agent.done("hold", settings=wanted, dangerous=True)
+        assert {name: row["value"] for name, row in rows(agent).items() if name in wanted} == wanted
+        assert agent.done("release")["unsettled"] == []
+    assert changed(before, snapshot(root)) == {}
+
+
+def test_features_that_somebody_else_switches_are_theirs(newest):
+    """One word of the file is ours, the others are not looked at."""
+    path = newest / "sys/kernel/debug/sched/features"
+    before = path.read_text()
+    with Agent(newest) as agent:
+        agent.done("hold", settings={"sched_feature_run_to_parity": "off"})
+        assert " NO_RUN_TO_PARITY " in path.read_text()
+        path.write_text(path.read_text().replace("NO_HRTICK ", "HRTICK "))
+        assert agent.done("release")["unsettled"] == []
+    assert path.read_text() == before.replace("NO_HRTICK ", "HRTICK ")
+
+
+def test_debugfs_that_is_not_mounted_is_said_with_what_to_do(newest, tmp_path):
+    """What is in /proc/sys, and the program's own slice, remain."""
+    (newest / "sys/kernel/debug").rename(tmp_path / "aside")
+    with Agent(newest) as agent:
+        found = rows(agent)
+        slice_ns = next(row for row in agent.done("knobs")["knobs"] if row["name"] == "slice_ns")
+    assert "mount -t debugfs none /sys/kernel/debug" in found["sched_base_slice_ns"]["reason"]
+    assert "guest:6.12" in found["sched_feature_run_to_parity"]["reason"]
+    assert slice_ns["supported"]
+    assert found["sched_rr_timeslice_ms"]["supported"]
+
+
+def test_what_the_kernel_made_of_a_value_is_said_in_remark_status_and_run(becalm, root):
+    """The laptop's processors have a highest frequency, and take no higher one for the lowest."""
+    with Agent(root) as agent:
+        held = agent.done("hold", settings={"frequency_floor": 20_000_000})
+        assert any("took 4700000 for 20000000" in remark for remark in held["remarks"])
+        places = agent.done("status")["journal"]["places"]
+        assert {(each["now"], each["asked"]) for each in places} == {("4700000", "20000000"), ("3600000", "20000000")}
+        agent.done("release")
+        agent.done("define", workloads=[{"argv": ["true"]}], settings=[{"frequency_floor": 20_000_000}])
+        clamped = agent.done("measure", first=0, steps=[[0, 0, 0, 0]])["clamped"]
+        assert {each["wanted"] for each in clamped} == {"20000000"}
+        assert {each["found"] for each in clamped} == {"4700000", "3600000"}
+    assert becalm("apply", "--set", "frequency_floor=20000000", root=root).returncode == 0
+    assert "4700000 (asked for 20000000)" in becalm("status", "--plain", root=root).stdout
+
+
+def test_files_for_production_have_the_words_of_features_and_the_weight_of_a_unit(newest, home):
+    wanted = {"sched_feature_run_to_parity": "off", "sched_feature_next_buddy": "on", "cpu_weight": 250}
+    found = api.export_settings(root=str(newest), settings=wanted)
+    text = "\n".join(each.content for each in found.files)
+    for line in ("echo NO_RUN_TO_PARITY > ", "echo RUN_TO_PARITY > ", "echo NEXT_BUDDY > ", "echo NO_NEXT_BUDDY > "):
+        assert f"{line}/sys/kernel/debug/sched/features" in text, "put on, and taken off"
+    assert "CPUWeight=250" in text
+    assert found.left == ()

@@ -1,0 +1,347 @@
+"""Settings of the running machine, put on by people with and without rights, and by a becalm that is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.contract.restore.real import FILES, GROUPS
+from tests.contract.restore.talk import holders, wait_for
+from tests.needs import need
+
+import becalm
+from becalm.hosts.agent import agent_path
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
+from becalm.store import Store
+
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
+    pytest.mark.skipif(
+        not os.access("/proc/sys/vm/stat_interval", os.W_OK), reason="this machine's settings are read-only"
+    ),
+]
+
+STAT = Path("/proc/sys/vm/stat_interval")
+HUGE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+JOURNAL = Path("/var/lib/becalm/journal")
+SUDOERS = Path("/etc/sudoers.d/becalm-test")
+
+
+def settings():
+    """The settings of this machine that these tests may change, and groups that becalm makes."""
+    found = {}
+    for name in FILES:
+        with contextlib.suppress(OSError):
+            found[name] = Path(name).read_text()
+    return {**found, "groups": sorted(map(str, GROUPS.glob("becalm*")))}
+
+
+@pytest.fixture
+def as_before(home):
+    """Skips when somebody's settings are on. Whatever happens, the machine is put back, and has to be as it was."""
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: not JOURNAL.exists() and not holders(None))
+    if JOURNAL.exists() or holders(None):
+        pytest.skip("settings are on, or another becalm is at work")
+    before = settings()
+    other = "17" if STAT.read_text().strip() == "20" else "20"
+    try:
+        yield other
+        wait_for(lambda: not JOURNAL.exists())
+        wait_for(lambda: settings() == before)
+    finally:
+        if JOURNAL.exists():
+            subprocess.run([agent_path(), "restore", "--force"], check=True)
+    assert settings() == before
+
+
+def front(*arguments, **popen):
+    """A becalm in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "becalm", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        **popen,
+    )
+
+
+def runs(marker):
+    """Processes with an argument like that."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if marker.encode() in path.read_bytes():
+                found.append(path)
+    return found
+
+
+def test_what_is_said_to_have_changed_has(as_before):
+    done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
+    try:
+        places = {each.place: each.now for each in becalm.status().places}
+        assert any(each.changes for each in done.changes)
+        for each in done.changes:
+            assert (places.get(each.place) == each.after) == each.changes, each.place
+        # An interrupt that the kernel keeps where it is has not changed, and one on its way back had its old mask.
+        known = {each.place: each.original for each in becalm.status().places}
+        assert all(each.before == known[each.place] for each in done.changes if each.changes)
+    finally:
+        becalm.reset()
+
+
+def test_a_setting_is_on_for_a_program_and_off_afterwards(as_before):
+    process = front("apply", "--set", f"stat_interval={as_before}", "--", "cat", str(STAT))
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (0, f"{as_before}\n", "")
+
+
+def test_a_setting_is_on_until_reset(as_before):
+    was = STAT.read_text()
+    becalm.apply(becalm.Profile("mine", becalm.Settings.of({"stat_interval": int(as_before)})))
+    assert STAT.read_text().strip() == as_before
+    found = becalm.status()
+    assert [(each.original, each.now) for each in found.places] == [(was.strip(), as_before)]
+    assert becalm.reset().unsettled == ()
+    assert STAT.read_text() == was
+
+
+def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
+    """Isolated CPUs are for what becalm starts, not for becalm itself; the verdict says what is on."""
+    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+        pytest.skip("no isolation here")
+    show = "import os; print('on', sorted(os.sched_getaffinity(0)))"
+    free = os.sched_getaffinity(0)
+    becalm.apply(becalm.Profile("mine", becalm.Settings.of({"isolation": "first-core"})))
+    try:
+        rest = os.sched_getaffinity(0)
+        found = front("run", "--runs", "1", "--output", "inherit", "--no-store", "--", sys.executable, "-c", show)
+        out, said = found.communicate()
+    finally:
+        becalm.reset()
+    assert found.returncode == 0, said
+    assert set(out.splitlines()) == {f"on {sorted(free - rest)}"}
+    assert "On before, by `becalm apply`, and still: isolation=first-core." in " ".join(said.split())
+    assert os.sched_getaffinity(0) == free
+
+
+def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
+    """The program and what it starts are in it; the weight is read there on the scale that the kernel shows."""
+    if not {each.name: each for each in becalm.knobs()}["cpu_weight"].supported:
+        pytest.skip("no cpu controller here")
+    look = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/becalm-weighted/cpu.shares; true"
+    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=120)
+    assert err == "" or "cpu.shares" in err, "on version 2 there is none"
+    (group,) = [line for line in out.splitlines() if line.endswith("/becalm-weighted")]
+    assert group.startswith("0::") or ("2560" in out and "cpu" in group), out
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, number):
+    was = STAT.read_text()
+    process = front("apply", "--set", f"stat_interval={as_before}", "--", "sleep", "3012345")
+    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012345"))
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    wait_for(lambda: STAT.read_text() == was and not runs("3012345"))
+    assert process.returncode in (-number, 130)
+
+
+TRIED = ("--only", "stat_interval", "--only", "transparent_hugepages", "--only", "timer_migration", "--only", "aslr")
+SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
+"""So many runs, however long they take: in some seconds a busy machine has none to spare for settings."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, number):
+    was, log = settings(), home / "log"
+    log.touch()
+    program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
+    process = front("tune", *TRIED, "--no-profiles", "--seed", "1", *SIZE, "--", *program)
+    # Later than the first look, which has no settings on.
+    wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
+    process.send_signal(number)
+    _, err = process.communicate(timeout=120)
+    wait_for(lambda: settings() == was and not runs("0.0123459"))
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
+    found = becalm.tune(resume="last")
+    with Store.open() as store:
+        runs_kept = list(store.runs(found.study))
+    assert [run.seq for run in runs_kept] == list(range(len(runs_kept))), "no run is lost and none counted twice"
+    assert found.confirm_runs == 0 or found.comparisons
+
+
+def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
+    found = becalm.tune(
+        ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="none", most_runs=150,
+        seed=1, confirm_loops=4, compare_profiles=False,
+    )  # fmt: skip
+    tried = {knob for trial in found.trials for knob in trial.settings}
+    assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
+    assert "stat_interval" in tried or STAT.read_text().strip() == "20"
+    assert found.search_runs > 0
+    assert not any(each.kind == "refused" for each in found.findings)
+
+
+# --- an ordinary user -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def python():
+    """An interpreter that everybody may run (the tests' own may be in somebody's home), and its search path."""
+    here = str(Path(becalm.__file__).parents[1])
+    path = os.pathsep.join([here, sysconfig.get_path("purelib")])
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for candidate in (sys.executable, f"/usr/bin/python{version}", "/usr/bin/python3"):
+        command = [candidate, "-c", "import sys, becalm, numpy, scipy; print('%d.%d' % sys.version_info[:2])"]
+        with contextlib.suppress(OSError):
+            done = subprocess.run(
+                [*dropped(), *command],
+                capture_output=True,
+                text=True,
+                env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
+            )
+            if done.stdout.strip() == version:
+                return candidate, path
+    pytest.skip("nobody may run no Python that has what becalm needs")
+
+
+def dropped():
+    """A prefix that runs a command as nobody."""
+    account = pwd.getpwnam("nobody")
+    return ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+
+
+@pytest.fixture
+def nobody(python):
+    """becalm as an ordinary user with a home of its own."""
+    account, home = pwd.getpwnam("nobody"), Path(tempfile.mkdtemp(prefix="becalm-nobody-", dir="/tmp"))
+    os.chown(home, account.pw_uid, account.pw_gid)
+    interpreter, path = python
+    environment = {"HOME": str(home), "PYTHONPATH": path, "PATH": os.environ["PATH"], "COLUMNS": "100"}
+
+    def run(*arguments, **given):
+        return subprocess.run(
+            [*dropped(), interpreter, "-m", "becalm", *map(str, arguments)],
+            capture_output=True, text=True, env=environment, cwd="/", stdin=subprocess.DEVNULL, timeout=120, **given,
+        )  # fmt: skip
+
+    run.command = [*dropped(), interpreter, "-m", "becalm"]
+    run.environment = environment
+    yield run
+    shutil.rmtree(home)
+
+
+def test_without_rights_only_settings_of_the_program_are_tried(as_before, nobody):
+    done = nobody("tune", "--seed", "1", *SIZE, "--json", "--", "true")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {knob for trial in found["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
+    reasons = {each["knob"]: each["reason"] for each in found["excluded"]}
+    for knob in ("nice", "io_priority", "isolation", "stat_interval"):
+        assert reasons[knob] in ("needs root: --sudo", "is 20 already")
+
+
+def test_without_rights_nothing_of_the_machine_is_set_and_it_says_how(as_before, nobody):
+    done = nobody("apply", "--set", f"stat_interval={as_before}")
+    assert done.returncode == 3
+    assert "--sudo" in done.stderr
+    assert nobody("apply", "--set", f"stat_interval={as_before}", "--", "true").returncode == 3
+    listed = json.loads(nobody("knobs", "--json").stdout)["knobs"]
+    assert {each["name"]: each["value"] for each in listed}["stat_interval"] == STAT.read_text().strip()
+
+
+def test_everybody_sees_what_is_on_and_only_root_takes_it_off(as_before, nobody):
+    becalm.apply(becalm.Profile("mine", becalm.Settings.of({"stat_interval": int(as_before)})))
+    seen = nobody("status", "--plain")
+    assert seen.returncode == 0, seen.stderr
+    # Whose they are is for everybody, what for is root's to know: it may be a command line with a secret in it.
+    assert "Settings: set by root" in seen.stdout
+    assert "mine" not in seen.stdout
+    assert "stat_interval" in seen.stdout
+    refused = nobody("reset")
+    assert refused.returncode == 3
+    assert STAT.read_text().strip() == as_before
+    becalm.reset()
+    said = nobody("status").stdout
+    assert "stat_interval" not in said
+    # Interrupts that tests before this one have moved, and whose devices have not fired since, are still told.
+    assert "as it was" in said or "Moved by becalm, and not back yet:" in said or "control group" in said
+
+
+# --- sudo -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sudo(nobody, as_before):
+    """The ordinary user may start the agent through sudo while this lasts."""
+    need("sudo", "visudo")
+    if SUDOERS.exists():
+        pytest.skip(f"{SUDOERS} is there already")
+    new = SUDOERS.with_name("becalm-test.new")  # sudo reads no names with dots
+    try:
+        new.write_text(f"nobody ALL=(root) NOPASSWD: {agent_path()}\n")
+        new.chmod(0o440)
+        subprocess.run([need("visudo"), "-c", "-q", "-f", new], check=True)
+        new.rename(SUDOERS)
+        probe = subprocess.run([*dropped(), "sudo", "-n", "-v"], capture_output=True, text=True)
+        if probe.returncode != 0:
+            pytest.skip(f"sudo does not work for nobody here: {probe.stderr.strip()}")
+        yield nobody
+    finally:
+        new.unlink(missing_ok=True)
+        SUDOERS.unlink(missing_ok=True)
+
+
+def test_sudo_sets_as_root_and_runs_the_program_as_the_user(sudo, as_before):
+    script = f"cat {STAT}; id -un; echo oops >&2; exit 7"
+    done = sudo("apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sh", "-c", script)
+    assert (done.returncode, done.stdout, done.stderr) == (7, f"{as_before}\nnobody\n", "oops\n")
+
+
+def test_sudo_until_reset_names_who_it_was(sudo, as_before):
+    done = sudo("apply", "--sudo", "--set", f"stat_interval={as_before}")
+    assert done.returncode == 0, done.stderr
+    assert STAT.read_text().strip() == as_before
+    assert "set by nobody" in sudo("status").stdout
+    off = sudo("reset", "--sudo")
+    assert off.returncode == 0, off.stderr
+
+
+def test_a_study_through_sudo_changes_the_machine_and_keeps_its_runs(sudo, as_before):
+    done = sudo(
+        "tune", "--sudo", "--seed", "1", *SIZE, "--no-profiles",
+        "--only", "stat_interval", "--only", "transparent_hugepages", "--json", "--", "id",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    tried = {knob for trial in found["trials"] for knob in trial["settings"]}
+    assert tried <= {"stat_interval", "transparent_hugepages"}
+    assert tried or (STAT.read_text().strip(), "[never]" in HUGE.read_text()) == ("20", True)
+    assert json.loads(sudo("list", "--json").stdout)["studies"][0]["runs"] >= found["search_runs"]
+
+
+def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
+    was = STAT.read_text()
+    command = [*sudo.command, "apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sleep", "3012346"]
+    process = subprocess.Popen(
+        command, env=sudo.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012346"))
+    process.kill()
+    process.communicate(timeout=120)
+    wait_for(lambda: STAT.read_text() == was and not runs("3012346"))

@@ -1,0 +1,50 @@
+"""Profiles that somebody wrote by hand: read, or refused in a sentence; what was read is written and read the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.property.fuzz.edits import damaged, often
+
+from becalm import profiles
+from becalm.errors import UsageError
+
+GOOD = profiles.text(profiles.load("llvm-tips")) + '\n[machine]\nname = "bench"\n'
+VALUES = st.one_of(st.text(max_size=12), st.integers(-(2**63), 2**63 - 1), st.booleans())
+
+
+def read(text):
+    """The profile, or None where it was refused in a sentence."""
+    try:
+        return profiles.parse(text, "p.toml", "p")
+    except UsageError as refusal:
+        said = str(refusal)
+    assert said.endswith(".")
+    assert "p.toml" in said
+    return None
+
+
+@often(300)
+@given(damaged(GOOD))
+def test_a_damaged_profile_is_read_or_refused(text):
+    found = read(text)
+    if found is not None:
+        assert profiles.parse(profiles.text(found), "again", "again") == found
+
+
+@often(200)
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    read(text)
+
+
+@often(200)
+@given(st.dictionaries(st.text(max_size=12), VALUES, max_size=5), st.text(max_size=12), st.text(max_size=12))
+def test_any_profile_is_written_and_read_again(values, name, description):
+    made = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})
+    assert profiles.parse(profiles.text(made), "again", "again") == made
+
+
+@pytest.mark.parametrize("deep", ["a = " + "[" * 100_000, "[" + "a." * 20_000 + "a]", "settings = " + "{a=" * 50_000])
+def test_nesting_without_end_is_refused(deep):
+    with pytest.raises(UsageError, match=r"p\.toml"):
+        profiles.parse(deep, "p.toml", "p")

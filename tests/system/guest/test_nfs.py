@@ -1,0 +1,155 @@
+"""NFS counted for real: a guest's kernel is the client of servers that count as well.
+
+NFS 4.1 over the guest's network: nfs-ganesha on this machine, before it a relay that counts calls and loses one. NFS 3
+over the guest's own loopback interface: `small_nfs`, since version 3 has other procedures in other places.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.measuring import observed
+from tests.needs import missing, need
+from tests.system.guest.ganesha import Ganesha, Unavailable
+from tests.system.guest.nfs_relay import Relay
+
+from becalm import hosts
+from becalm.errors import UsageError
+from becalm.hosts.guest import kernel, qemu
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+
+pytestmark = [
+    pytest.mark.guest,
+    pytest.mark.machine,
+    pytest.mark.skipif(os.geteuid() != 0, reason="programs in the guest run as the user here, and mounting needs root"),
+]
+
+SMALL = Path(__file__).with_name("small_nfs.py")
+CLIENT = Path(__file__).with_name("nfs_client.py")
+PLACE = "/tmp/mounted"
+BLOCK = 4096
+WRITES, READS, STATS, DIRECTORIES = 19, 17, 23, 7
+WORK = {"WRITE": WRITES, "READ": READS, "CREATE": DIRECTORIES, "REMOVE": DIRECTORIES}
+"""What the program asks for, as the operations of NFS 4.1 that nothing else asks for."""
+
+
+def needed(version):
+    """Skip, and say why, where a guest with this kernel cannot be booted."""
+    need(qemu.PROGRAM)
+    try:
+        kernel.find(version)
+    except UsageError:
+        missing(f"the kernel {version} is not kept: becalm guest prepare {version}")
+
+
+@pytest.fixture
+def server():
+    """nfs-ganesha, on this machine."""
+    try:
+        running = Ganesha()
+    except Unavailable as why:
+        missing(f"no NFS server: {why}")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def relay(server):
+    """What the guest speaks to."""
+    made = Relay(server.port)
+    yield made
+    made.close()
+
+
+def one(guest, seq, workload):
+    """The record of load around one run that ends well, and what it printed."""
+    (run,), texts, loads = observed(guest, (workload, 0), first=seq)
+    assert run.outcome == "ok", texts
+    (load,) = loads
+    return load, texts.get(seq, ("", ""))[1]
+
+
+def counters(guest, source):
+    return guest.inner.inner._ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
+
+
+@pytest.mark.parametrize("version", ["6.1", "6.12"])
+def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, server, relay):
+    needed(version)
+    python = ["/usr/bin/python3", str(CLIENT)]
+    amounts = [str(each) for each in (WRITES, READS, STATS, DIRECTORIES)]
+    works = [Workload.of([*python, "mount", str(relay.port), PLACE]), Workload.of([*python, "work", PLACE, *amounts])]
+    with hosts.open(f"guest:{version}?cpus=2&net=user&modules=nfsv4") as guest:
+        guest.define(works, [Settings()])
+        mounting, _ = one(guest, 0, 0)
+        # Every call of the kernel's, as they passed here and as the agent's record has them.
+        assert mounting.nfs_calls == relay.calls > 0
+        mounted, interface = server.operations(), counters(guest, "netdev")
+
+        working, _ = one(guest, 1, 1)
+        served, passed = server.operations(), relay.calls
+        for name, count in WORK.items():
+            assert served[name] - mounted.get(name, 0) == count, (name, served)
+        assert served["GETATTR"] - mounted["GETATTR"] >= STATS
+        assert working.nfs_calls == passed - mounting.nfs_calls == served["SEQUENCE"] - mounted["SEQUENCE"]
+        assert mounting.nfs_retransmissions == working.nfs_retransmissions == 0
+        seen = counters(guest, "nfs")
+        for name, count in WORK.items():
+            calls, sent = (seen[f"{PLACE}:{name}.{what}"] for what in ("calls", "transmissions"))
+            assert calls == sent == count, name
+        assert seen[f"{PLACE}:GETATTR.calls"] >= STATS
+        assert seen[f"{PLACE}:bytes.read_from_server"] == READS * BLOCK
+        assert seen[f"{PLACE}:bytes.written_to_server"] == WRITES * BLOCK
+        assert seen["rpc.calls"] == seen["proc4.calls"] == passed
+        assert (seen["proc4.reads"], seen["proc4.writes"]) == (READS, WRITES)
+
+        # The blocks came by the guest's interface, and nothing by its loopback interface.
+        assert working.net_in_bytes > READS * BLOCK
+        assert working.net_out_bytes > WRITES * BLOCK
+        assert (working.net_errors, working.loopback_bytes) == (0, 0)
+        moved = {name: value - interface[name] for name, value in counters(guest, "netdev").items()}
+        assert moved["eth0.received_bytes"] >= working.net_in_bytes
+        assert moved["eth0.sent_bytes"] >= working.net_out_bytes
+
+        # A call that is lost with its connection is sent again, once.
+        relay.lose_next = True
+        losing, _ = one(guest, 2, 1)
+        assert (relay.lost, relay.connections) == (1, 2)
+        assert losing.nfs_retransmissions == 1
+        assert losing.nfs_calls == relay.calls - passed, "one that is sent twice is one call"
+        after, again = counters(guest, "nfs"), server.operations()
+        assert after["rpc.retransmissions"] == 1
+        sent, calls = (
+            sum(value for name, value in after.items() if name.startswith(f"{PLACE}:") and name.endswith(what))
+            for what in (".transmissions", ".calls")
+        )
+        assert sent - calls == 1
+        assert {name: again[name] - served[name] for name in WORK} == WORK
+
+
+def test_calls_of_version_3_are_counted_as_the_server_counts_them():
+    needed("6.1")
+    command = ["/usr/bin/python3", str(SMALL), PLACE, str(READS), str(STATS)]
+    with hosts.open("guest:6.1?cpus=2&modules=nfsv3") as guest:
+        guest.define([Workload.of(command, output=Output.KEEP)], [Settings()])
+        load, said = one(guest, 0, 0)
+        seen = counters(guest, "nfs")
+    served = json.loads(said)
+    # What the program asked for, as far as it is in its own hand.
+    assert served["READ"] == READS
+    assert served["GETATTR"] >= STATS
+    assert served["FSINFO"] >= 1
+    # The agent's record around the run, and its reading by mount and procedure, against the server.
+    assert load.nfs_calls == sum(served.values())
+    assert load.nfs_retransmissions == 0
+    for name, count in served.items():
+        if name != "ACL":
+            assert seen[f"{PLACE}:{name}.calls"] == count, (name, seen)
+    assert seen[f"{PLACE}:READ.timeouts"] == 0
+    assert seen[f"{PLACE}:READ.received_bytes"] >= READS * BLOCK
+    assert seen[f"{PLACE}:bytes.read_from_server"] == READS * BLOCK
+    assert seen["proc3.reads"] == READS
+    assert seen["proc3.calls"] == sum(served.values()) - served["ACL"]
+    assert seen["rpc.calls"] == sum(served.values())
