@@ -207,7 +207,7 @@ lint: build check-arm check-crate
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/house.py --check
+	$(BIN)/python tools/check_tree.py
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@# With programs of BPF, where they were compiled.

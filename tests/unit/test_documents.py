@@ -159,7 +159,19 @@ def test_functions_that_the_table_of_statistics_names_exist():
         assert name == "*" or hasattr(found, name), f"{module}.{name}"
 
 
-def test_places_that_the_map_of_the_house_names_exist():
+def test_make_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_files_that_documents_link_to_exist():
+    for document in DOCUMENTS:
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / link).exists(), f"{document.name} links to {link}"
+
+
+def test_places_that_the_map_of_contributing_names_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     named = set(re.findall(r"`((?:python|crates|tests|bench|docs|tools)(?:/[\w./-]+)?)`", text))
     named |= {f"python/becalm/{name}" for name in re.findall(r"`…/(\w+)`", text)}

@@ -39,9 +39,8 @@ class Verbs(click.Group):
         """The command of a verb."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(
-            importlib.import_module(VERBS[cmd_name].command), f"command_{cmd_name.replace('-', '_')}"
-        )
+        module = importlib.import_module(f"becalm.cli.{VERBS[cmd_name].module or cmd_name}")
+        command: click.Command = getattr(module, f"command_{cmd_name.replace('-', '_')}")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -123,11 +123,6 @@ class Verb:
             found[name] = f"becalm.verbs.{module or name}"
         return found
 
-    @property
-    def command(self) -> str:
-        """The module of the command line that has it."""
-        return f"becalm.cli.{self.module or self.name}"
-
 
 _SUMMARY = "becalm.study.conclude:summarise_stored"
 _MEASURED = Kind(

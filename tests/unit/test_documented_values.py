@@ -1,0 +1,126 @@
+"""The reference pages list the exit codes, columns and JSON fields that the code has."""
+
+import dataclasses
+import re
+
+import pytest
+from tests.places import ROOT
+
+import becalm.errors
+from becalm._version import VERSION
+from becalm.hosts.agent import PROTOCOL
+from becalm.load import run_report
+from becalm.load.attribution import Answer, Attribution, Share
+from becalm.load.delay import Delay
+from becalm.load.explanation import Bottleneck, Case, Explanation, Point
+from becalm.load.live import Consumer, Followed, Instant
+from becalm.load.waterfall import Bar, Waterfall
+from becalm.nouns import design_fit, settings_change
+from becalm.nouns.design import Design, DesignRun
+from becalm.nouns.excluded import Excluded
+from becalm.nouns.factor import Factor
+from becalm.nouns.goal import Goal
+from becalm.nouns.knob import Knob
+from becalm.nouns.multi_host import MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
+from becalm.nouns.run import COLUMNS, Outcome
+from becalm.nouns.survey import Outlier, PeerGroup, Row, SurveyResult
+from becalm.nouns.tables import run_columns
+from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
+from becalm.nouns.verdict import UNDECIDED_CODE, Difference, Summary, Verdict
+from becalm.stats.response_shape import Shape
+
+FIT_WHOLES = {design_fit.DesignFit, design_fit.ResponseFit}
+FIT_PARTS = {
+    kind
+    for kind in vars(design_fit).values()
+    if dataclasses.is_dataclass(kind) and kind.__module__ == design_fit.__name__
+} - FIT_WHOLES
+
+LISTED = {
+    "A verdict": (Verdict, Difference, Summary),
+    "A tune study": (TuneVerdict, Trial, Arm, ArmComparison, AblationEffect),
+    "Several hosts": (MultiHostVerdict, PooledDifference),
+    "A survey": (SurveyResult,),
+    "One watched run": (run_report.Watched, Waterfall),
+    "One interval": (Instant,),
+    "An explanation": (Explanation, Case, Point, Attribution),
+    "A design": (Design,),
+    "A filled design": tuple(FIT_WHOLES),
+    "The catalogue": (Knob,),
+    "Putting on": (settings_change.ApplyResult,),
+    "Taking off": (settings_change.Reset,),
+    "What is on": (settings_change.Status, settings_change.BootEntry),
+}
+"""The values whose fields have a row or a mention each, by chapter of docs/reference/json.md."""
+
+INLINE = {
+    "A tune study": (Transfer, Excluded),
+    "Several hosts": (PooledTime, PooledMetric),
+    "A survey": (Outlier, Row, PeerGroup),
+    "One watched run": (Delay, Bar, run_report.Course, Consumer),
+    "One interval": (Followed,),
+    "An explanation": (Bottleneck, Bar, Delay, Share, Shape),
+    "A design": (DesignRun, Factor),
+    "A filled design": (Goal, *FIT_PARTS),
+    "Putting on": (settings_change.Change, Excluded, settings_change.BootApplied),
+    "Taking off": (settings_change.RestoredPlace,),
+    "What is on": (settings_change.Held, settings_change.BootFile, settings_change.LeftGroup),
+}
+"""The values that are written as `{first, second}`, by chapter."""
+
+
+def chapter(title):
+    """Return one chapter of docs/reference/json.md."""
+    text = (ROOT / "docs/reference/json.md").read_text()
+    assert f"\n## {title}" in text
+    return text.split(f"\n## {title}")[1].split("\n## ")[0]
+
+
+def names(kind):
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+@pytest.mark.parametrize("title", LISTED)
+def test_every_json_field_is_documented(title):
+    text = chapter(title)
+    missing = [f"{kind.__name__}.{name}" for kind in LISTED[title] for name in names(kind) if f"`{name}`" not in text]
+    assert missing == []
+
+
+@pytest.mark.parametrize("title", INLINE)
+def test_every_small_json_value_is_documented(title):
+    text = chapter(title)
+    missing = [kind.__name__ for kind in INLINE[title] if f"`{{{', '.join(names(kind))}}}`" not in text]
+    assert missing == []
+
+
+def test_every_value_of_a_change_of_settings_is_documented():
+    listed = {kind for kinds in (*LISTED.values(), *INLINE.values()) for kind in kinds}
+    assert {kind for kind in vars(settings_change).values() if dataclasses.is_dataclass(kind)} <= listed
+
+
+def test_answers_of_an_explanation_are_documented():
+    assert [answer for answer in Answer if f"`{answer}`" not in chapter("An explanation")] == []
+
+
+def test_versions_agree():
+    assert re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1] == VERSION
+    assert VERSION in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_exit_codes_are_documented():
+    text = (ROOT / "docs/reference/exit-codes.md").read_text()
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    errors = [getattr(becalm.errors, name) for name in dir(becalm.errors) if name.endswith("Error")]
+    assert {error.exit_code for error in errors} | {0, 1, UNDECIDED_CODE, 130} == documented
+
+
+def test_columns_and_outcomes_are_documented():
+    text = (ROOT / "docs/reference/protocol.md").read_text()
+    assert text.startswith(f"# The agent's protocol, version {PROTOCOL}\n")
+    assert f'"protocol":{PROTOCOL},' in text
+    # The table of the page is written from these.
+    assert "(columns.md)" in text
+    meanings = {column.name: column.meaning for column in run_columns()}
+    assert tuple(meanings) == COLUMNS
+    assert set(Outcome) <= set(re.findall(r"[a-z]+", meanings["outcome"]))
