@@ -184,7 +184,7 @@ fuzz: check-tools
 
 # The same for files that becalm imports and profiles, in Python; a few of each are tried by `make test`.
 fuzz-imports: build
-	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -q tests/property/fuzz
+	BECALM_SAMPLES=long $(BIN)/python -m pytest -q tests/property/fuzz
 
 # The timers of Armv8, for which there is no machine here.
 check-arm: check-tools

@@ -1,23 +1,17 @@
-"""Documents that somebody has edited: any value replaced, removed, doubled or nested, any text cut and spliced."""
+"""Edited documents: any value replaced, removed, doubled or nested, any text cut and spliced."""
 
 import copy
 import json
-import os
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-
-MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))
-"""So many inputs for each test, other ones each time; without it few, and always the same."""
+from tests.samples import samples
 
 
-def often(count):
-    """How a test is tried: `count` times where nobody asks for more."""
+def examples(usual: int, long: int) -> settings:
+    """Return the settings of a test that tries `usual` inputs, or `long` in the long profile."""
     return settings(
-        max_examples=MORE or count,
-        derandomize=not MORE,
-        database=None,
-        deadline=None,
+        max_examples=samples(usual, long),
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
 
@@ -33,20 +27,20 @@ ODD = st.one_of(
     st.integers(),
     st.floats(),
 )
-"""What no program would write there."""
+"""Values that no program would write there."""
 
 
 def places(value, path=()):
-    """The paths of all values in a JSON value, itself included."""
+    """Yield the paths of all values in a JSON value, itself included."""
     yield path
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in below:
-        yield from places(each, (*path, key))
+    for key, part in below:
+        yield from places(part, (*path, key))
 
 
 @st.composite
 def edited(draw, value):
-    """A JSON value with one to three edits."""
+    """Draw a JSON value with one to three edits."""
     changed = copy.deepcopy(value)
     for _ in range(draw(st.integers(1, 3))):
         paths = list(places(changed))
@@ -67,19 +61,19 @@ def edited(draw, value):
                 holder[path[-1]] = [holder[path[-1]]]
             case _:
                 other = paths[draw(st.integers(0, len(paths) - 1))]
-                found = value
+                part = value
                 try:
                     for key in other:
-                        found = found[key]
+                        part = part[key]
                 except (KeyError, IndexError, TypeError):
                     continue
-                holder[path[-1]] = copy.deepcopy(found)
+                holder[path[-1]] = copy.deepcopy(part)
     return changed
 
 
 @st.composite
 def damaged(draw, text):
-    """A text of which pieces are cut out, doubled or replaced."""
+    """Draw a text of which pieces are cut out, doubled or replaced."""
     for _ in range(draw(st.integers(1, 4))):
         begin = draw(st.integers(0, len(text)))
         end = min(len(text), begin + draw(st.integers(0, 40)))
@@ -91,5 +85,5 @@ def damaged(draw, text):
 
 
 def as_text(value):
-    """JSON as Python writes it: NaN and lone surrogates, too."""
+    """Return JSON as Python writes it: NaN and lone surrogates, too."""
     return json.dumps(value)

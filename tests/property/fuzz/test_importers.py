@@ -1,20 +1,22 @@
-"""Files of others, edited anyhow: imported whole, or refused in a sentence; what was imported can be shown."""
+"""Files of other programs, edited at random: imported whole and shown, or refused in a sentence."""
 
 import contextlib
 import functools
 import json
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.places import ROOT
 from tests.property.fuzz.command_line import said
-from tests.property.fuzz.edits import as_text, damaged, edited, often
+from tests.property.fuzz.edits import as_text, damaged, edited, examples
 
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.load import sadf
+from becalm.report import drawn
 from becalm.report.formats import FORMATS
 from becalm.study.stored import stored
 from becalm.verbs import records
@@ -25,7 +27,7 @@ KINDS = ("run", "compare", "tune", "hyperfine", "pyperf")
 
 @functools.cache
 def original(kind):
-    """A file of this kind as it should be, as JSON."""
+    """Return a valid file of this kind, as JSON."""
     if kind == "hyperfine":
         return json.loads((DATA / "hyperfine-1.20.json").read_text())
     if kind == "pyperf":
@@ -43,28 +45,47 @@ def original(kind):
         return json.loads(records.export("last", store=store))
 
 
+@pytest.fixture(autouse=True)
+def pages(monkeypatch):
+    """Draw each verdict once: importing a file draws its page for a trial, and then the formats and commands do again."""
+    memory = {}
+
+    def page(verdict):
+        key = type(verdict), json.dumps(verdict.to_json())
+        if key not in memory:
+            memory[key] = drawn.as_html(verdict)
+        return memory[key]
+
+    for ending in (".html", ".htm"):
+        monkeypatch.setitem(drawn.FORMS, ending, page)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_whole_file_is_imported(kind, tmp_path):
     assert check(as_text(original(kind)), tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@often(25)
+@examples(6, 300)
 @given(data=st.data())
-def test_an_edited_file_is_imported_or_refused(kind, data, tmp_path_factory):
-    text = as_text(data.draw(edited(original(kind)), label="file"))
-    check(text, tmp_path_factory.mktemp("import"))
+def test_an_edited_file_is_imported_or_refused(kind, data, tmp_path):
+    check(as_text(data.draw(edited(original(kind)), label="file")), tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@often(25)
+@examples(8, 300)
 @given(data=st.data())
-def test_a_damaged_file_is_imported_or_refused(kind, data, tmp_path_factory):
-    check(data.draw(damaged(as_text(original(kind))), label="text"), tmp_path_factory.mktemp("import"))
+def test_a_damaged_file_is_imported_or_refused(kind, data, tmp_path):
+    check(data.draw(damaged(as_text(original(kind))), label="text"), tmp_path)
 
 
-def check(text, place):
-    """Import a text, and use what was imported in every way; returns the numbers of its studies, none if refused."""
+def check(text, scratch):
+    """Import a text and read it in every form; return the numbers of its studies, none where it is refused."""
+    with tempfile.TemporaryDirectory(dir=scratch) as place:
+        return check_in(Path(place), text)
+
+
+def check_in(place, text):
     path, store = place / "file.json", str(place / "runs.db")
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     numbers, refusal = (), ""
@@ -82,8 +103,8 @@ def check(text, place):
             with contextlib.suppress(BecalmError):
                 assert isinstance(records.written(document, row), str)
         # The command writes the same: each file is exported in another format.
-        one, file = FORMATS[len(text) % len(FORMATS)], str(place / "out")
-        assert "defect" not in said("export", str(number), "--store", store, "--format", one.name, "--to", file)
+        row, file = FORMATS[len(text) % len(FORMATS)], str(place / "out")
+        assert "defect" not in said("export", str(number), "--store", store, "--format", row.name, "--to", file)
         for more in ((), ("--json",), ("--markdown",)):
             assert "defect" not in said("show", str(number), "--store", store, *more)
     if numbers:
@@ -92,7 +113,7 @@ def check(text, place):
     return numbers
 
 
-@often(25)
+@examples(40, 1000)
 @given(data=st.data())
 def test_an_edited_record_of_sysstat_is_read_or_refused(data):
     path = data.draw(st.sampled_from(sorted((DATA / "sadf").glob("*.json"))))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.property.fuzz.edits import damaged, often
+from tests.property.fuzz.edits import damaged, examples
 
 from becalm import profiles
 from becalm.errors import UsageError
@@ -23,7 +23,7 @@ def read(text):
     return None
 
 
-@often(300)
+@examples(60, 1000)
 @given(damaged(GOOD))
 def test_a_damaged_profile_is_read_or_refused(text):
     found = read(text)
@@ -31,13 +31,13 @@ def test_a_damaged_profile_is_read_or_refused(text):
         assert profiles.parse(profiles.text(found), "again", "again") == found
 
 
-@often(200)
+@examples(60, 1000)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text):
     read(text)
 
 
-@often(200)
+@examples(60, 1000)
 @given(st.dictionaries(st.text(max_size=12), VALUES, max_size=5), st.text(max_size=12), st.text(max_size=12))
 def test_any_profile_is_written_and_read_again(values, name, description):
     made = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.fuzz.command_line import said
-from tests.property.fuzz.edits import often
+from tests.property.fuzz.edits import examples
 from tests.unit.nouns import region_files as made
 
 import becalm
@@ -69,7 +69,7 @@ def damaged(draw, files):
 ANY = st.one_of(whole(), damaged(st.one_of(st.just(made.SMALL), whole())), st.binary(max_size=300))
 
 
-@often(150)
+@examples(40, 1000)
 @given(ANY)
 def test_every_byte_is_of_a_whole_piece_or_counted_as_damaged(data):
     parts = codec.parts(io.BytesIO(data))
@@ -79,13 +79,13 @@ def test_every_byte_is_of_a_whole_piece_or_counted_as_damaged(data):
     assert (parts.damage.places == 0) == (parts.damage.bytes == 0)
 
 
-@often(40)
+@examples(12, 500)
 @given(ANY)
 def test_a_file_is_imported_and_shown_or_refused(data):
     check(data, ("--json",), ("--markdown",))
 
 
-@often(6)
+@examples(3, 100)
 @given(whole())
 def test_a_page_is_drawn_of_any_lengths(data):
     check(data, page=True)

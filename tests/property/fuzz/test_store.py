@@ -1,4 +1,4 @@
-"""Stores damaged at any byte: `list`, `show` and `export` say so in a sentence, and no value is a changed one."""
+"""Stores damaged at any byte: `list`, `show` and `export` report it in a sentence, and no value is a changed one."""
 
 import contextlib
 import functools
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from tests.property.fuzz.command_line import said
-from tests.property.fuzz.edits import MORE
+from tests.samples import samples
 
 import becalm
 from becalm.errors import BecalmError
 from becalm.study.stored import stored
 
 PARTS = 4
-COPIES = (MORE or 40) // PARTS
+COPIES = samples(20, 500) // PARTS
 
 
 @functools.cache
 def whole():
-    """The bytes of a store with a study of each kind that a simulated machine can make, and the runs of each."""
+    """Return the bytes of a store with a study of each kind that a simulated machine can run, and the runs of each."""
     with tempfile.TemporaryDirectory() as scratch:
         store = f"{scratch}/runs.db"
         common = {"host": "sim:normal", "seed": 1, "store": store}
@@ -36,7 +36,7 @@ def whole():
 
 
 def damaged(data, rng):
-    """One to four places of it flipped, overwritten, emptied, moved or cut off."""
+    """Return a copy with one to four places flipped, overwritten, emptied, moved or cut off."""
     out = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         place = rng.randrange(len(out))
@@ -60,7 +60,7 @@ def damaged(data, rng):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_damaged_store_is_told_in_sentences_and_changes_no_value(part, tmp_path, monkeypatch):
+def test_a_damaged_store_is_reported_in_sentences_and_changes_no_value(part, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     data, runs = whole()
     for seed in range(part, COPIES * PARTS, PARTS):
