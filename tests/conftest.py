@@ -1,20 +1,65 @@
-"""For all tests: what a test is marked to need is there before it begins; a database server that many of them share."""
+"""Set-up for all tests: the tier of a test decides what it may use and whether it runs.
+
+A test's tier is the first folder below `tests`: unit and property use memory only, contract and system need the agent,
+measurement a quiet machine. Tests marked `long` run with BECALM_SAMPLES=long only.
+"""
 
 import os
 import signal
 import tempfile
+from contextlib import nullcontext
 
 import pytest
-from tests import needs, postgresql
+from tests import memory_only, needs, postgresql, samples
+from tests.fixtures import (  # noqa: F401
+    facts,
+    facts_of,
+    floor,
+    name,
+    replay,
+    store,
+    study,
+    trouble,
+)
+from tests.places import ROOT
 
-# Under nohup hang-ups are ignored, and by all programs that a test starts: those that try one would wait for ever.
+from becalm import system_clock
+
+# nohup makes SIGHUP ignored, in the programs that a test starts too: those that wait for it would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Whoever runs the tests keeps their home as it is, and none finds anything there: what becalm, browsers, dask-jobqueue
-# and matplotlib keep is in a folder that goes with us.
+# becalm, browsers, dask-jobqueue and matplotlib keep their files in a directory that goes with this process.
 HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")
-for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DASK_CONFIG", "MPLCONFIGDIR"):
-    os.environ[name] = os.path.join(HOME.name, name)
+for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DASK_CONFIG", "MPLCONFIGDIR"):
+    os.environ[variable] = os.path.join(HOME.name, variable)
+
+MEMORY_ONLY = ("unit", "property")
+
+
+def tier(item) -> str:
+    """Return the first folder below `tests` of a test."""
+    return item.path.relative_to(ROOT / "tests").parts[0]
+
+
+def pytest_configure():
+    samples.load_profile()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests marked `long`, but in the long profile."""
+    if samples.LONG:
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Guard the tests of the memory-only tiers, fixtures of all scopes included."""
+    with memory_only.guard() if tier(item) in MEMORY_ONLY else nullcontext():
+        return (yield)
 
 
 def pytest_runtest_setup(item):
@@ -22,8 +67,14 @@ def pytest_runtest_setup(item):
         needs.need(*mark.args)
 
 
+@pytest.fixture
+def clock():
+    """Return the fake clock of a memory-only test."""
+    return system_clock.current
+
+
 @pytest.fixture(scope="session")
 def postgresql_server():
-    """Where a private PostgreSQL server is (`tests.postgresql.database`)."""
+    """Return where a private PostgreSQL server is (`tests.postgresql.database`)."""
     with postgresql.serving() as server:
         yield server

@@ -9,12 +9,12 @@ helped, or did not.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from becalm import system_clock
 from becalm.errors import BootError, LostError, UsageError
 from becalm.hosts.events import Event, Runs
 from becalm.hosts.held import Planned, PutOn
@@ -196,14 +196,14 @@ class RebootingHost(Wrapper[Restartable]):
             self._checked.add(part.boot)
 
     def _boot(self, parameters: Parameters) -> None:
-        began = time.monotonic_ns()
+        began = system_clock.monotonic_ns()
         try:
             self.inner.reboot(parameters)
         except BootError as error:
             # Not tried again: a boot that hangs takes minutes.
             self._bad[parameters] = error
             raise
-        self._boot_ns, self._stale = time.monotonic_ns() - began, False
+        self._boot_ns, self._stale = system_clock.monotonic_ns() - began, False
 
     def _meet(self) -> None:
         """See whether another agent answers than the one that knows what was defined."""

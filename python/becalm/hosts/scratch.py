@@ -10,10 +10,11 @@ import os
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from becalm import system_clock
 
 YOUNG_S = 60.0
 """Younger ones are left alone: they may not be locked yet."""
@@ -43,7 +44,7 @@ def abandoned(prefix: str, place: Path) -> Iterator[Path]:
     for path in place.glob(f"{prefix}*"):
         with suppress(OSError):
             about = path.lstat()
-            young = time.time() - about.st_mtime < YOUNG_S
+            young = system_clock.time_ns() / 1e9 - about.st_mtime < YOUNG_S
             if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or young:
                 continue
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -10,11 +10,11 @@ alone, `corun` plays tasks on chips through. `becalm place` calls `place`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from becalm import system_clock
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, Placement, Task
 from becalm.placement import exact, learned, search, simple
@@ -113,9 +113,9 @@ def place(
     problem = Problem.of(tasks, chips, costs, _objective(objective))
     if row.costs and costs is None:
         raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm profile` measures it.")
-    begun = time.perf_counter_ns()
+    begun = system_clock.monotonic_ns()
     found = row.decide(problem, Search(seed, budget_s, None if weights is None else str(weights)))
-    spent = time.perf_counter_ns() - begun
+    spent = system_clock.monotonic_ns() - begun
     cost, lost = (None, {}) if costs is None else problem.worth(found.sharing)
     return Placement(
         method=method,

@@ -8,7 +8,6 @@ of pairs: local search finds a sharing, and the linear program over columns that
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_matrix
 
+from becalm import system_clock
 from becalm.errors import UsageError
 from becalm.placement.engine import ask
 from becalm.placement.found import Found, Search, sharing_of
@@ -136,7 +136,7 @@ def _partition(
 
 def by_generation(problem: Problem, search: Search) -> Found:
     """By local search, with a bound by column generation where chips are alike and tasks single: else without."""
-    begun = time.monotonic()
+    begun = system_clock.monotonic()
     first = swap(problem, Search(search.seed, search.budget_s * SHARE_OF_SWAP))
     if not (problem.alike and problem.single and problem.threads == 1):
         return first
@@ -147,7 +147,7 @@ def by_generation(problem: Problem, search: Search) -> Found:
     columns = _Generation(cost, room, count)
     columns.add(_full(first.sharing, len(pairs), room))
     columns.run(begun + search.budget_s * SHARE_OF_COLUMNS)
-    best = columns.whole(max(0.1, begun + search.budget_s - time.monotonic()))
+    best = columns.whole(max(0.1, begun + search.budget_s - system_clock.monotonic()))
     worth, _ = problem.worth(first.sharing)
     sharing: Sharing = first.sharing
     if best is not None:
@@ -197,7 +197,7 @@ class _Generation:
         return float(found.fun), np.asarray(found.eqlin.marginals)
 
     def run(self, until: float) -> None:
-        """Make columns until the linear program is solved, or until that time (time.monotonic())."""
+        """Make columns until the linear program is solved, or until that time (system_clock.monotonic())."""
         center: NDArray[np.float64] | None = None
         while True:
             value, prices = self._solved()
@@ -206,7 +206,7 @@ class _Generation:
                 return
             fresh = 0
             for asked in (SMOOTHED * center + (1 - SMOOTHED) * prices, prices):
-                left = until - time.monotonic()
+                left = until - system_clock.monotonic()
                 if left <= 0:
                     self.late = True
                     return

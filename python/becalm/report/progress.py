@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from becalm import system_clock
 from becalm.nouns.progress import Progress, ProgressListener, SearchProgress
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Answer, Difference, Verdict
@@ -118,7 +118,9 @@ class Watch:
 class Lines(Warnings):
     """A line every ten seconds, for logs; and one when a run outlasts the budget."""
 
-    def __init__(self, out: Console, clock: Callable[[], float] = time.monotonic, *, limits: bool = True) -> None:
+    def __init__(
+        self, out: Console, clock: Callable[[], float] = system_clock.monotonic, *, limits: bool = True
+    ) -> None:
         super().__init__(out)
         self._clock = clock
         self._last = clock()
@@ -165,7 +167,7 @@ class Lines(Warnings):
 class Display(Warnings):
     """Lines at the bottom of a terminal."""
 
-    def __init__(self, live: Live, clock: Callable[[], float] = time.monotonic, *, limits: bool = True) -> None:
+    def __init__(self, live: Live, clock: Callable[[], float] = system_clock.monotonic, *, limits: bool = True) -> None:
         super().__init__(live.console)
         self._goal = StoppingRule()
         self._names: Sequence[str] = ()

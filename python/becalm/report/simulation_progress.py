@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.live import Live
 from rich.text import Text
 
+from becalm import system_clock
 from becalm.report.progress import PLAIN_EVERY_S
 from becalm.report.terminal import console
 from becalm.wording.simulation import progress
@@ -37,12 +37,12 @@ def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bo
                 Text(progress(now_ns, ended), overflow="ellipsis", no_wrap=True), refresh=True
             )
     else:
-        last = time.monotonic()
+        last = system_clock.monotonic()
 
         def told(now_ns: int, ended: float) -> None:
             nonlocal last
-            if lines and time.monotonic() - last >= PLAIN_EVERY_S:
-                last = time.monotonic()
+            if lines and system_clock.monotonic() - last >= PLAIN_EVERY_S:
+                last = system_clock.monotonic()
                 out.print(progress(now_ns, ended), markup=False)
 
         yield told

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from becalm import system_clock
 from becalm._version import VERSION
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
@@ -62,7 +62,7 @@ def insert(
     described = {
         "kind": clean(study.kind),
         "title": clean(study.title),
-        "created_ns": time.time_ns() if created_ns is None else created_ns,
+        "created_ns": system_clock.time_ns() if created_ns is None else created_ns,
         "becalm": clean(becalm),
         "host_name": clean(study.host),
         "seed": study.seed,
@@ -148,7 +148,7 @@ def newest(db: Connection) -> int | None:
 
 def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
     """Add what a study came to."""
-    text, now_ns = json.dumps(verdict), time.time_ns()
+    text, now_ns = json.dumps(verdict), system_clock.time_ns()
     db.insert("verdict", study_id=number, created_ns=now_ns, json=text, checksum=_of_row(number, now_ns, text))
 
 

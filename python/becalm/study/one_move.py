@@ -12,12 +12,12 @@ recording that moves what it records does (`recorded_move`).
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Host
 from becalm.hosts.held import PutOn
@@ -154,7 +154,7 @@ def chosen(
     if cpu == LEAST_LOADED:
         found = moving_target.candidates(process, llc, root)
         if len(found) > 1:
-            time.sleep(LOAD_S if load_s is None else load_s)
+            system_clock.sleep(LOAD_S if load_s is None else load_s)
         return (moving_target.least_loaded(found, before, moving_target.busy(root)),)
     cpus = cpu_list((cpu,) if isinstance(cpu, int) else cpu)
     return moving_target.asked(process, cpus, llc, root)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Host
 from becalm.hosts.recorded import Counting, RecordEvent, Records
@@ -127,7 +127,7 @@ class Mover:
 
     def begins(self, pid: int) -> None:
         """The process that is recorded."""
-        self._pid, self._begun_ns = pid, time.monotonic_ns()
+        self._pid, self._begun_ns = pid, system_clock.monotonic_ns()
         self._may_start()
 
     def add(self, rows: Sequence[Mapping[str, Any]], at_ns: int = 0, cost_ns: int = 0) -> None:
@@ -147,7 +147,7 @@ class Mover:
             rules = move.rules(asked.rules, asked.window, asked.limit)
             stream = Counted(counting, (), self._records)
             with move.prepared(self._machine):
-                after_ns = self._begun_ns + round(asked.after_s * 1e9) - time.monotonic_ns()
+                after_ns = self._begun_ns + round(asked.after_s * 1e9) - system_clock.monotonic_ns()
                 waited = move.awaited(stream, rules, after_ns=after_ns, at_once=asked.how != "spot")
                 move = move.staying() if asked.how == "stay" else move.anew()
                 self._bound(move, move.described(waited), stream)

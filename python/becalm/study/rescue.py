@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from becalm import system_clock
 from becalm.errors import MachineError
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
@@ -21,8 +22,8 @@ def rescue(rows: Sequence[Run], study: Study) -> tuple[str, str]:
 
     Gives the file's path; when neither takes it, none, and the text instead.
     """
-    text = write(Document(study, rows, created_ns=time.time_ns()))
-    name = f"rescued-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    text = write(Document(study, rows, created_ns=system_clock.time_ns()))
+    name = f"rescued-{time.strftime('%Y%m%d-%H%M%S', time.localtime(system_clock.time_ns() / 1e9))}-{os.getpid()}.json"
     for directory in (state_dir, lambda: Path(tempfile.gettempdir())):
         try:
             path = directory() / name

@@ -6,11 +6,11 @@ wanted, and `wait` returns with the batch of records that decides it, at the har
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from becalm import system_clock
 from becalm.errors import RefusedError
 from becalm.migration.live import Decided, Going, Live
 from becalm.migration.migrated import Waited
@@ -64,7 +64,7 @@ def wait(
     process: int,
     counting: Stream,
     rules: Rules,
-    clock: Clock = time.monotonic_ns,
+    clock: Clock = system_clock.monotonic_ns,
     *,
     after_ns: int = 0,
     at_once: bool = False,

@@ -7,13 +7,13 @@ levels of its step r; warm-ups have negative rounds. `becalm explain` analyses s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 import numpy as np
 
+from becalm import system_clock
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host, LoadMade
@@ -175,7 +175,7 @@ def _network(host: Host, directory: str) -> float:
 
 def _tried(host: Host, demand: Demand) -> Made:
     with host.loading(demand) as trial:
-        time.sleep(TRIAL_NS / 1e9)
+        system_clock.sleep(TRIAL_NS / 1e9)
         made = trial.end()
     if made.failure is not None:
         raise MachineError(made.failure)

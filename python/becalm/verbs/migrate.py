@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.hosts.recorded import known_means
@@ -104,9 +103,9 @@ def migrate(
 
 def _until(process: Process, seconds: float | None, root: str | Path) -> None:
     """Until the time is over, or the process."""
-    end = None if seconds is None else time.monotonic() + seconds
-    while end is None or time.monotonic() < end:
+    end = None if seconds is None else system_clock.monotonic() + seconds
+    while end is None or system_clock.monotonic() < end:
         now = running_tasks.look(process.pid, root)
         if now is None or now.start != process.start:
             return
-        time.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - time.monotonic())))
+        system_clock.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - system_clock.monotonic())))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm._version import SCHEMA, VERSION
 from becalm.analysis.placement_watch import Limits, Model, State, step
 from becalm.errors import MachineError, RefusedError, UsageError
@@ -147,15 +146,15 @@ def follow_placement(
     _worth(advice, force)
     model = Model(source.tasks, advice.chips, source.costs, advice.objective)
     limits = Limits(every_s=duration_ns(every) / 1e9)
-    end = None if duration is None else time.monotonic() + duration_ns(duration) / 1e9
+    end = None if duration is None else system_clock.monotonic() + duration_ns(duration) / 1e9
     pause = duration_ns(interval) / 1e9
     with hosts.open(host, Access(sudo=sudo, title="becalm place")) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)
         followed = _Followed(machine, source, model, limits, root, say or (lambda _: None))
         try:
-            while end is None or time.monotonic() < end:
-                followed.look(time.monotonic())
-                time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))
+            while end is None or system_clock.monotonic() < end:
+                followed.look(system_clock.monotonic())
+                system_clock.sleep(pause if end is None else max(0.0, min(pause, end - system_clock.monotonic())))
         except KeyboardInterrupt:
             pass
         finally:
@@ -242,6 +241,6 @@ def _bound(chosen: Chosen, cpus: Mapping[str, Sequence[int]], root: str | Path) 
 
 
 def _wait(seconds: float | None) -> None:
-    end = None if seconds is None else time.monotonic() + seconds
-    while end is None or time.monotonic() < end:
-        time.sleep(1.0 if end is None else max(0.0, min(1.0, end - time.monotonic())))
+    end = None if seconds is None else system_clock.monotonic() + seconds
+    while end is None or system_clock.monotonic() < end:
+        system_clock.sleep(1.0 if end is None else max(0.0, min(1.0, end - system_clock.monotonic())))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.analysis.simulator_fit import Taken, fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
@@ -205,7 +204,7 @@ def measured(
     metrics = () if name.startswith("sim:") else (TIME,)
     rng = np.random.default_rng(seed)
     found: list[list[float]] = [[] for _ in programs]
-    begun = time.monotonic_ns()
+    begun = system_clock.monotonic_ns()
     with hosts.open(name) as host:
         host.define([Workload(argv=argv, metrics=metrics) for argv in programs], list(settings))
         say(f"{len(programs)} runs of hackbench on {name} a round, {runs} rounds.")
@@ -214,7 +213,7 @@ def measured(
         for turn in range(runs):
             first, rest = rng.permutation(needed), needed + rng.permutation(len(programs) - needed)
             for which in (*first, *rest):
-                over = limit_ns is not None and time.monotonic_ns() - begun > limit_ns
+                over = limit_ns is not None and system_clock.monotonic_ns() - begun > limit_ns
                 if over and (which >= needed or turn > 1):
                     continue
                 number += 1

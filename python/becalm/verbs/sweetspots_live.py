@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started, known_means
@@ -189,7 +188,7 @@ class Taker:
         self._counting: Counting | None = None
         self._end: Recorded | None = None
         self._bytes = 0
-        self._begun_ns = self._seen_ns = time.monotonic_ns()
+        self._begun_ns = self._seen_ns = system_clock.monotonic_ns()
 
     def take(self, events: Iterable[Any]) -> None:
         """All of them. Raises WorkloadError when the program was not run."""
@@ -226,8 +225,8 @@ class Taker:
         if self._tally is None or self._look is None:
             return
         self._tally.add(rows)
-        if time.monotonic_ns() - self._seen_ns >= INTERVAL_NS:
-            self._seen_ns = time.monotonic_ns()
+        if system_clock.monotonic_ns() - self._seen_ns >= INTERVAL_NS:
+            self._seen_ns = system_clock.monotonic_ns()
             self._look(self._tally.take())
 
     def asked(self) -> dict[str, Any]:
@@ -261,7 +260,7 @@ class Taker:
         return {
             "pid": self._pid, "by": counting.by, "counted": list(counting.counted), "cpus": counting.cpus,
             "absent": dict(end.absent), "records": end.records, "trouble": dict(end.trouble), "cost_ns": end.cost_ns,
-            "took_ns": time.monotonic_ns() - self._begun_ns,
+            "took_ns": system_clock.monotonic_ns() - self._begun_ns,
         }  # fmt: skip
 
     def sentence(self) -> str:

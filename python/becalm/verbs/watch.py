@@ -8,11 +8,10 @@ A reading that comes too late is left out and counted, never made up for.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.load.live import Account, Followed, Instant, Reading, account
@@ -159,15 +158,15 @@ def live(watching: Watching) -> Iterator[Instant]:
         _warn(watching, host)
         watching.connected(host)
         host.read(consumers=CONSUMERS)
-        due, number, skipped, cost_ns = time.monotonic_ns(), 0, 0, 0
+        due, number, skipped, cost_ns = system_clock.monotonic_ns(), 0, 0, 0
         while watching.count is None or number < watching.count:
             due += period_ns
-            late = time.monotonic_ns() - due
+            late = system_clock.monotonic_ns() - due
             if late > 0:
                 # Whoever shows them was too slow: the next reading covers what was missed.
                 missed = 1 + late // period_ns
                 due, skipped = due + missed * period_ns, skipped + missed
-            if watching.ending.wait((due - time.monotonic_ns()) / 1e9):
+            if watching.ending.wait((due - system_clock.monotonic_ns()) / 1e9):
                 return
             reading = host.read(consumers=CONSUMERS)
             cost_ns += (reading.load and reading.load.cost_ns) or 0
@@ -210,4 +209,4 @@ def _access(watching: Watching) -> Access:
 
 def _instant(number: int, reading: Reading, skipped: int, cost_ns: int) -> Instant:
     load = None if reading.load is None else reading.load._replace(first=number, last=number)
-    return Instant(number, time.time_ns(), load, reading.consumers, None, reading.absent, skipped, cost_ns)
+    return Instant(number, system_clock.time_ns(), load, reading.consumers, None, reading.absent, skipped, cost_ns)

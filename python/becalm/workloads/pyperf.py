@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from becalm import system_clock
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
 from becalm.nouns.workload import Workload
@@ -65,7 +65,7 @@ class Script:
         names = [str(_metadata(suite, each).get("name", "")) for each in suite["benchmarks"]]
         return [Benchmark(name, task) for task, name in enumerate(names)]
 
-    def loops(self, benchmark: Benchmark, clock: Callable[[], float] = time.perf_counter) -> int:
+    def loops(self, benchmark: Benchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
         """How many loops one run shall have: WORK_S of work; where the whole process counts more, for START's sake."""
         task = f"--worker-task={benchmark.task}"
         suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")

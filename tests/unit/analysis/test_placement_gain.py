@@ -20,7 +20,6 @@ NEAR = np.array([[0, 0.10, 0.106, 0.103], [0.10, 0, 0.103, 0.106], [0.106, 0.103
 """The same in small: which is best is often mistaken."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("decider", [OnChips(CHIPS), InRounds(Chip(2))], ids=["chips", "rounds"])
 def test_without_a_true_difference_a_gain_is_claimed_in_four_of_sixty_at_most(decider):
     claimed = sum(gains(parts_of(profile(SAME, SOLO, rounds=8, seed=seed)), decider)[0].found for seed in range(60))
@@ -39,7 +38,6 @@ def test_the_naive_gain_would_be_claimed_nearly_always():
     assert not any(each.found for each in found), "without a noise nothing is claimed"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("costs", "over"), [(TRUE, 0), (TRUE, 1), (NEAR, 0)])
 def test_true_gains_are_covered(costs, over):
     tasks, known = truth(costs, SOLO)
@@ -110,7 +108,6 @@ def test_costs_with_errors_are_thinned():
     assert thinned(tasks, known) == ()
 
 
-@pytest.mark.slow
 def test_thinned_costs_without_a_difference_claim_no_gain():
     tasks, same = truth(SAME, SOLO)
     claimed = 0

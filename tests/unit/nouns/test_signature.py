@@ -129,7 +129,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.slow
 def test_a_type_checker_finds_wrong_calls_and_takes_right_ones(tmp_path):
     """With the cache of `make lint`, seconds; without it minutes."""
     path = tmp_path / "calls.py"

@@ -53,7 +53,6 @@ def test_median_ranks_are_the_binomial_ones() -> None:
     assert median_interval(x[:5], 0.05) == (-math.inf, math.inf)
 
 
-@pytest.mark.slow
 def test_intervals_cover_as_stated() -> None:
     seeds, least = 300, 0.95 - 3.1 * math.sqrt(0.95 * 0.05 / 300)
     hits = {"white": np.zeros(3), "autoregression": np.zeros(3)}
@@ -128,7 +127,6 @@ def test_few_runs_have_infinite_intervals_instead_of_errors() -> None:
         describe([1.0, 2.0, math.inf])
 
 
-@pytest.mark.slow
 def test_two_sittings_are_compared_at_the_stated_rate() -> None:
     wrong = naive = 0
     for seed in range(400):

@@ -139,7 +139,6 @@ def test_bad_input_is_refused_with_a_sentence() -> None:
 SEEDS = 80
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", coverage.NOISES)
 def test_false_alarms_stay_at_the_stated_rate(name: str) -> None:
     found = coverage.paired_rates(name, pairs=30, seeds=SEEDS)
@@ -150,7 +149,6 @@ def test_false_alarms_stay_at_the_stated_rate(name: str) -> None:
     assert max(found.t_each_look, found.signed_rank_each_look) > highest
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [6, 9, 20])
 def test_small_samples_keep_the_rate(pairs: int) -> None:
     wrong = 0

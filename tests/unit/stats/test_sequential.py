@@ -49,7 +49,6 @@ def test_two_equal_looks_of_the_square_family() -> None:
     assert crossing_probability([2.497705, last], [1, 2]) == pytest.approx(0.05, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_brownian_motion_crosses_as_often_as_promised() -> None:
     growth, looks = 1.1, 40
     information = growth ** np.arange(looks)

@@ -27,7 +27,6 @@ def noise(seed: int, n: int, phi: float = 0.0) -> np.ndarray:
     return lfilter([math.sqrt(1 - phi * phi)], [1, -phi], white)[500:]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.93])
 def test_false_findings_are_rare(name: str, phi: float) -> None:

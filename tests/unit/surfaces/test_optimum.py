@@ -85,7 +85,6 @@ def test_of_very_many_choices_each_is_chosen_by_itself(monkeypatch):
     assert not best.separable(fitted(surface.data, frame.terms("2fi")).polynomial, frame)
 
 
-@pytest.mark.slow
 def test_intervals_hold_what_they_promise():
     """Over 120 experiments with a known surface: the true best place and the true value there, nominally 95 %."""
     generator = rng(9)

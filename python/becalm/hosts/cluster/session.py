@@ -14,11 +14,11 @@ import queue
 import socket
 import subprocess
 import threading
-import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
+from becalm import system_clock
 from becalm._version import VERSION
 from becalm.hosts.agent import agent_path
 
@@ -36,7 +36,7 @@ class Session:
         self.outward: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.started = False
         self.ended = ""
-        self.heard = time.monotonic()
+        self.heard = system_clock.monotonic()
         self._lines: deque[bytes] = deque()
         self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
@@ -89,11 +89,11 @@ def serve(key: str, options: list[str], sudo: bool = False) -> str:
         return session.ended
     assert process.stdin is not None
     assert process.stdout is not None
-    session.started, session.heard = True, time.monotonic()
+    session.started, session.heard = True, system_clock.monotonic()
     reader = threading.Thread(target=_read, args=(process, session), name="becalm-lines", daemon=True)
     reader.start()
     with contextlib.suppress(OSError):
-        while reader.is_alive() and time.monotonic() - session.heard < SILENCE_S:
+        while reader.is_alive() and system_clock.monotonic() - session.heard < SILENCE_S:
             with contextlib.suppress(queue.Empty):
                 line = session.outward.get(timeout=1.0)
                 if line is None:
@@ -124,7 +124,7 @@ def _read(process: subprocess.Popen[bytes], session: Session) -> None:
 def send(key: str, line: bytes | None) -> bool:
     """A line for the agent; None: close its input. False when it has ended."""
     session = _session(key)
-    session.heard = time.monotonic()
+    session.heard = system_clock.monotonic()
     session.outward.put(line)
     return not session.ended
 
@@ -135,7 +135,7 @@ async def take(key: str, most_s: float) -> tuple[list[bytes], bool, str]:
     Waits for that up to `most_s` seconds. What is lost on its way to a front that has gone is lost with it.
     """
     session = _session(key)
-    session.heard = time.monotonic()
+    session.heard = system_clock.monotonic()
     await session.wait(most_s)
     ended = session.ended
     found = session.drained()

@@ -10,9 +10,9 @@ import contextlib
 import queue
 import secrets
 import threading
-import time
 from typing import Any
 
+from becalm import system_clock
 from becalm.errors import MachineError
 from becalm.hosts.agent import AgentHost, Surroundings
 from becalm.hosts.cluster import session
@@ -136,8 +136,8 @@ class WorkerLink:
         if not self._over:
             with contextlib.suppress(Exception):
                 self.worker.call(session.send, self._key, None)
-            until = time.monotonic() + END_S
-            while not self._over and self._pump.is_alive() and time.monotonic() < until:
+            until = system_clock.monotonic() + END_S
+            while not self._over and self._pump.is_alive() and system_clock.monotonic() < until:
                 self._pump.join(0.2)
         with contextlib.suppress(Exception):
             self._task.cancel()

@@ -11,13 +11,13 @@ import gzip
 import os
 import pwd
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from becalm import system_clock
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
 from becalm.hosts.agent import ABLE, EMULATED, AgentHost, agent_path
@@ -155,12 +155,12 @@ class GuestMachine(Wrapper[AgentHost]):
         """Boot with these parameters after those in the host's name."""
         self._off()
         self._parameters = parameters
-        began = time.monotonic()
+        began = system_clock.monotonic()
         try:
             try:
                 self._on()
             except MachineError:
-                if time.monotonic() - began >= self._wanted.limit_s:
+                if system_clock.monotonic() - began >= self._wanted.limit_s:
                     raise
                 # An emulated machine panics now and then by itself, when its host is busy: once is no proof.
                 self._off()

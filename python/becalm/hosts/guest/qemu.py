@@ -11,11 +11,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from becalm import system_clock
 from becalm.errors import MachineError
 from becalm.hosts.guest.kernel import Kernel
 from becalm.hosts.guest.options import Wanted
@@ -177,14 +177,14 @@ class GuestLink(ProcessLink):
 
     def read(self) -> bytes:
         """The next line; less when the machine has ended, or hangs."""
-        deadline = None if self._patience is Patience.LONG else time.monotonic() + self.answer_s
+        deadline = None if self._patience is Patience.LONG else system_clock.monotonic() + self.answer_s
         question = ALIVE if self._patience is Patience.PROGRAMS else None
         while b"\n" not in self._arrived:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = None if deadline is None else max(0.0, deadline - system_clock.monotonic())
             ready, _, _ = select.select([self._output], [], [], left)
             if not ready and question is not None:
                 self.interrupt(question)
-                question, deadline = None, time.monotonic() + self.answer_s
+                question, deadline = None, system_clock.monotonic() + self.answer_s
                 continue
             chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
             if not chunk:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from becalm import system_clock
 from becalm.errors import BecalmError, BootError, LostError, RefusedError, UnsettledError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can
 from becalm.hosts.agent import AgentHost
@@ -156,7 +156,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
             f"runs but cannot be reached, it restarts by itself {FALL_BACK_SECONDS // 60} min after its start. Look at "
             f"its console, or switch it off and on; then `becalm reset --host {self.name}` as root removes the entry."
         )
-        self.inner.come_back(time.monotonic() + RESTART_SECONDS, error, former, restarting=True)
+        self.inner.come_back(system_clock.monotonic() + RESTART_SECONDS, error, former, restarting=True)
         self._look_around()
         if not parameters:
             if self._parameters != ():

@@ -8,11 +8,11 @@ arrived: `ReconnectingHost` is a host around the agent of the moment.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from becalm import system_clock
 from becalm.errors import LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
@@ -230,9 +230,9 @@ class ReconnectingHost(Wrapper[AgentHost]):
         if self._holds or self._stopped or self.parted:
             raise error
         self._access.say(f"The connection to {self.name} was lost. It is tried again for {RETURN_SECONDS // 60} min.")
-        began, former = time.monotonic(), self.previous()
+        began, former = system_clock.monotonic(), self.previous()
         kept = self.come_back(began + RETURN_SECONDS, error, former)
-        took = f"{time.monotonic() - began:.0f} s"
+        took = f"{system_clock.monotonic() - began:.0f} s"
         self._access.say(
             f"{self.name} answers again after {took}"
             + (", restarted by somebody else or by a power cut. " if self.boot_id != former.boot_id else ". ")
@@ -265,7 +265,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
                     why = str(now).removesuffix(NOTHING)
                     if isinstance(now, LostError) and now.final:
                         raise LostError(f"{error} It cannot be reached again: {why}", final=True) from now
-                    if time.monotonic() > deadline:
+                    if system_clock.monotonic() > deadline:
                         raise LostError(f"{error} It could not be reached again: {why}") from now
                 self._pause(next(pauses, PAUSES[-1]), error)
         finally:
@@ -273,19 +273,19 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
     def _pause(self, seconds: float, error: LostError) -> None:
         """Wait, but not for somebody who has interrupted. Raises `error` then."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        end = system_clock.monotonic() + seconds
+        while (left := end - system_clock.monotonic()) > 0:
             if self._stopped:
                 raise error
-            time.sleep(min(left, 0.2))
+            system_clock.sleep(min(left, 0.2))
 
     def _await_others(self) -> None:
         """Until the agent of the lost connection, or its guard, has put everything back; else do that ourselves."""
         if not self.abilities()[Ability.MACHINE_SETTINGS]:
             return
-        end = time.monotonic() + ENDING_SECONDS
-        while (found := self.status()).busy is not None and time.monotonic() < end and not self._stopped:
-            time.sleep(1)
+        end = system_clock.monotonic() + ENDING_SECONDS
+        while (found := self.status()).busy is not None and system_clock.monotonic() < end and not self._stopped:
+            system_clock.sleep(1)
         if found.busy is None and found.anything and found.kept is None:
             # A boot entry is not of the lost connection: a person may have put it on to stay.
             settled(self.ask(lambda agent: agent.restore(entry=False)))
