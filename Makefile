@@ -208,6 +208,7 @@ lint: build check-arm check-crate
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_tree.py
+	$(BIN)/python tools/check_tests.py
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@# With programs of BPF, where they were compiled.
