@@ -1,0 +1,1 @@
+"""The reports of results: terminal, HTML pages, Markdown and file formats."""
