@@ -1,4 +1,4 @@
-# Two commands do everything on a fresh Debian or Ubuntu machine with Rust and Python: make demo, make test.
+# Two commands do everything on a machine with Rust, Python 3.11, make and a C compiler: make demo, make test.
 SHELL := /bin/bash
 PYTHON ?= python3
 # What `make demo` installs for you, and what development and tests use: the latter runs the source tree itself.
@@ -17,12 +17,10 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: bpf demo test test-rust campaigns boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
+.PHONY: bpf demo test test-rust test-unit test-contract test-system test-long measure soak boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
-
-INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends
 
 check-tools:
 	@command -v cargo >/dev/null || { echo "Rust is missing: cargo was not found. Install it with rustup or your distribution."; exit 1; }
@@ -30,14 +28,13 @@ check-tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Name another one: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && apt-get update -q && $(INSTALL) python3-venv; } || \
 	  { echo "Python's venv module is missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@command -v cc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && $(INSTALL) gcc libc6-dev; } || \
+	@command -v cc >/dev/null || \
 	  { echo "A C linker is missing. On Debian and Ubuntu: sudo apt-get install gcc libc6-dev"; exit 1; }
 
-# What tools/programs.toml lists.
+# The packages that tools/programs.toml lists for the system tier. Lists them and asks first; YES=1 answers yes.
 debian-packages: check-tools
-	@$(PYTHON) tools/programs.py install
+	@$(PYTHON) tools/programs.py install system
 
 %/bin/python: | check-tools
 	$(PYTHON) -m venv $*
@@ -122,25 +119,46 @@ demo: $(USER_VENV)/.demo
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
+# In tiers, by what tests rest on (CONTRIBUTING, "Tests"). `make test TESTS='-k store'` passes words on to pytest.
+TESTS ?=
+RUN_TESTS = $(BIN)/python tools/run_tests.py
+WITH_TESTS = $(if $(TESTS),-- $(TESTS))
+
+# Memory, the built agent and real processes: minutes, on nothing but Rust, Python, make and a C compiler.
+test: build
+	$(RUN_TESTS) rust unit contract $(WITH_TESTS)
+
+test-rust: check-tools
+	$(PYTHON) tools/run_tests.py rust
+
+test-unit: build
+	$(RUN_TESTS) unit $(WITH_TESTS)
+
+test-contract: build
+	$(RUN_TESTS) contract $(WITH_TESTS)
+
+# Guests, restarts, kills on real settings, other people's programs: a quarter of an hour as root, on a machine that does
+# nothing else. Lists the packages that it needs and asks before it installs them; YES=1 answers yes.
+test-system: debian-packages compilers
+	@$(MAKE) --no-print-directory -j2 guests
+	$(RUN_TESTS) system $(WITH_TESTS)
+
+# The same as `make test` with many samples in simulations and property tests: an hour.
+test-long: build
+	BECALM_SAMPLES=long $(RUN_TESTS) rust unit contract $(WITH_TESTS)
+
+# Figures of this machine, which must be quiet (as root). Nothing else depends on them.
+measure: debian-packages build
+	BECALM_QUIET=1 $(RUN_TESTS) measurement $(WITH_TESTS)
+
+# Whether tests ever fail by chance: all tiers ten times, every second time next to a load.
+SOAK ?= 10 --load
+soak: guests
+	$(BIN)/python tools/soak.py $(SOAK)
+
 # Kernels, a Debian and an NFS server in the cache directory.
 guests: debian-packages build
 	@PYTHONPATH=. $(BIN)/python tools/prepare_guests.py
-
-# Fails, too, when the machine is not afterwards as it was before. On a machine that others use meanwhile, and change:
-# make test UNCHANGED=--tell
-UNCHANGED ?=
-test: debian-packages compilers
-	@# The first boot of an image and downloads wait, and compilers compute: all at once.
-	$(PYTHON) tools/rows.py "$(MAKE) --no-print-directory test-rust" "$(MAKE) --no-print-directory -j2 guests"
-	$(BIN)/python tools/unchanged.py $(UNCHANGED) -- $(BIN)/python tools/run_tests.py
-
-test-rust: check-tools
-	cargo test --workspace --locked
-	cargo test -p becalm-clock --features std --locked
-
-# Whether real load on this machine is named as what made a program slow; for a machine that does nothing else, as root.
-campaigns: debian-packages build
-	BECALM_QUIET=1 $(BIN)/python -m pytest -q tests/contract/test_causes.py tests/contract/test_region_causes.py
 
 # A whole search through a dozen restarts of an emulated Debian, killed and its power cut: a quarter of an hour.
 boots: guests

@@ -1,9 +1,9 @@
 """The README's two commands on a minimal machine: `python tools/fresh.py debian-12 debian-13 ubuntu-24.04` (as root).
 
-mmdebstrap makes a tree with the distribution's smallest set of packages, Python, make and the certificates without
-which nothing can be fetched; Rust's toolchain of this machine is put beside it. `make demo` and `make test` then run in
-it, in mount and process namespaces of their own, with the kernel of this machine. What nobody has installed is missing
-there, and a failure with CI=true, as the Debians have it. On Ubuntu, which lacks Debian's kernels, it is a skip.
+mmdebstrap makes a tree with the distribution's smallest set of packages, what the README asks for (Python, make, a C
+compiler; Rust's toolchain of this machine is put next to it) and the certificates without which nothing can be fetched.
+`make demo` and `make test` then run in it, in mount and process namespaces of their own, with the kernel of this
+machine. They install no system package, so whatever else they needed would be missing there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 import minimal
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("python3", "make", "ca-certificates", "apt")
+PACKAGES = ("python3", "python3-venv", "make", "gcc", "libc6-dev", "ca-certificates", "apt")
 COMMANDS = ("make demo", "make test")
 SYSTEMS = {name: each for name, each in minimal.SYSTEMS.items() if each.by == "mmdebstrap"}
-"""Those on which `make` installs what is missing."""
+"""The distributions whose packages mmdebstrap can install."""
 
 
 def make_tree(system: minimal.System, tree: Path) -> None:

@@ -1,49 +1,107 @@
-"""Run all tests of Python in two rows side by side: those of the machine itself, then most that compute, which need no
-machine at all; and those of virtual machines, then the rest that computes, so that both end at about the same time.
+"""Run tiers of tests one after the other: `python tools/run_tests.py rust unit contract -- -k store`.
 
-Three rows were tried on two processors: they took as long, and what is measured on the machine was disturbed more.
-What the row in the background says comes at the end. Which took longest is said, too. Arguments go to pytest.
+A tier is what its tests may rest on (CONTRIBUTING, "Tests"). Each is timed, and its 20 slowest tests are listed. Words
+after `--` go to pytest. All tiers run, also after a failure; the exit code is the first that is not 0.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 
-from rows import Command, side_by_side
+Command = Sequence[str]
 
-COMPUTE = ("tests/unit", "tests/property", "tests/property/fuzz", "tests/unit/bench")
-"""All folders whose tests need no machine."""
-
-AFTER_GUESTS = (*(f"tests/unit/{name}" for name in ("analysis", "stats", "methods", "tools")), *COMPUTE[1:])
-"""Those of them which come after the tests of virtual machines."""
+WORKERS = str(min(8, len(os.sched_getaffinity(0))))
+"""Processes that run tests at the same time, in the tiers that allow it."""
 
 NOTHING_COLLECTED = 5
-"""pytest's exit code where no test was chosen: of one row that is nothing wrong."""
+"""pytest's exit code where no test was selected."""
 
 
-def rows(arguments: list[str]) -> list[tuple[str, list[Command]]]:
-    """The rows of every test, each test in one of them."""
-    pytest = [sys.executable, "-m", "pytest", "--durations=20", "--durations-min=5", *arguments]
-    without = [f"--ignore={folder}" for folder in COMPUTE]
-    later = [f"--ignore={folder}" for folder in AFTER_GUESTS]
+def pytest(*words: str) -> list[str]:
+    """Return the command that runs these tests."""
+    return [sys.executable, "-m", "pytest", "-q", "--durations=20", "--durations-min=0.25", *words]
+
+
+def parallel(*words: str) -> list[str]:
+    """Return the command that runs these tests in several processes; those of one xdist group share a process."""
+    return pytest("-n", WORKERS, "--dist", "loadgroup", *words)
+
+
+def unchanged(command: Command) -> list[str]:
+    """Return the command that also fails when the other one leaves something behind."""
+    return [sys.executable, "tools/unchanged.py", "--", *command]
+
+
+def rust(words: Sequence[str]) -> list[Command]:
+    """Return the commands of Rust's tests."""
     return [
-        (
-            "tests of this machine, and most that compute",
-            [[*pytest, "-m", "not guest", *without], [*pytest, "-m", "not guest", *later, "tests/unit"]],
-        ),
-        (
-            "tests of virtual machines, and the rest that computes",
-            [[*pytest, "-m", "guest"], [*pytest, "-m", "not guest", *AFTER_GUESTS]],
-        ),
+        ["cargo", "test", "-q", "--workspace", "--locked"],
+        ["cargo", "test", "-q", "-p", "becalm-clock", "--features", "std", "--locked"],
     ]
 
 
-def main(arguments: list[str]) -> int:
-    """Returns 0 when all tests have passed, else the first exit code that is not 0."""
-    print("Those of virtual machines run meanwhile; what they say comes at the end.", flush=True)
-    codes = side_by_side(rows(arguments))
-    failed = [code for code in codes if code not in (0, NOTHING_COLLECTED)]
-    return failed[0] if failed else min(codes)
+def unit(words: Sequence[str]) -> list[Command]:
+    """Return the command of the tests that use memory only."""
+    return [parallel("tests/unit", "tests/property", *words)]
+
+
+def contract(words: Sequence[str]) -> list[Command]:
+    """Return the command of the tests with the agent and real processes."""
+    return [unchanged(parallel("tests/contract", *words))]
+
+
+def system(words: Sequence[str]) -> list[Command]:
+    """Return the commands of the tests that need this machine to themselves; two guests may run at the same time."""
+    return [
+        unchanged(parallel("tests/system/guest", *words)),
+        unchanged(pytest("tests/system", "--ignore=tests/system/guest", *words)),
+    ]
+
+
+def measurement(words: Sequence[str]) -> list[Command]:
+    """Return the commands of the tests that need a quiet machine."""
+    return [
+        pytest("-s", "tests/measurement", *words),
+        ["cargo", "test", "-q", "--workspace", "--release", "--locked", "--", "--ignored", "--test-threads=1"],
+    ]
+
+
+TIERS: dict[str, Callable[[Sequence[str]], list[Command]]] = {
+    tier.__name__: tier for tier in (rust, unit, contract, system, measurement)
+}
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the tiers and the words for pytest; raise ValueError for a tier that does not exist."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    tiers = words[:at]
+    if not tiers or not TIERS.keys() >= set(tiers):
+        raise ValueError(f"usage: tools/run_tests.py TIER… [-- WORDS FOR PYTEST]; tiers: {' '.join(TIERS)}")
+    return tiers, words[at + 1 :]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tiers. Return the exit code."""
+    try:
+        tiers, words = split(arguments)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    code, rows = 0, []
+    for tier in tiers:
+        start = time.monotonic()
+        codes = [subprocess.run(command, check=False).returncode for command in TIERS[tier](words)]
+        failed = [number for number in codes if number not in (0, NOTHING_COLLECTED if words else 0)]
+        code = code or (failed[0] if failed else 0)
+        rows.append(f"{tier:12} {time.monotonic() - start:6.0f} s  {'failed' if failed else 'passed'}")
+        print(f"=== {rows[-1]}", flush=True)
+    print("\n".join(["", "Tier           Time  Result", *rows]), flush=True)
+    return code
 
 
 if __name__ == "__main__":

@@ -1,0 +1,84 @@
+"""Run tiers of tests many times, every second time next to a load: `python tools/soak.py 10 --load rust unit contract`.
+
+The load is four busy processes and one that writes to disk. Each run's output is kept (`--logs DIR`), and the tests that
+failed are listed. Without tiers: rust, unit, contract and system. The exit code is 1 when any run failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+BUSY = "while True: pass"
+WRITER = """
+import os, sys
+with open(sys.argv[1], "wb") as file:
+    while True:
+        file.write(os.urandom(1 << 20)); file.flush(); os.fsync(file.fileno())
+        if file.tell() > 1 << 28: file.seek(0)
+"""
+FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)|^test (\S+) \.\.\. FAILED$|^    ([\w:]+)$(?=\n)", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def load(directory: Path) -> Iterator[None]:
+    """Keep four processes busy and one writing to disk."""
+    commands = [[sys.executable, "-c", BUSY]] * 4 + [[sys.executable, "-c", WRITER, str(directory / "written")]]
+    processes = [subprocess.Popen(command) for command in commands]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def failures(text: str) -> list[str]:
+    """Return the names of the tests that a run's output reports as failed."""
+    return sorted({name for names in FAILURE.findall(text) for name in names if name})
+
+
+def main(arguments: list[str]) -> int:
+    """Run and report. Return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("times", type=int, help="number of runs")
+    parser.add_argument("--load", action="store_true", help="run every second time next to a load")
+    parser.add_argument("--logs", type=Path, help="directory for the output of each run (default: a temporary one)")
+    parser.add_argument("tiers", nargs="*", default=["rust", "unit", "contract", "system"], help="tiers to run")
+    options = parser.parse_args([word for word in arguments if word != "--"])
+    logs = options.logs or Path(tempfile.mkdtemp(prefix="becalm-soak-"))
+    logs.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    rows, bad = [], 0
+    for number in range(1, options.times + 1):
+        loaded = options.load and number % 2 == 0
+        start = time.monotonic()
+        command = [sys.executable, "tools/run_tests.py", *options.tiers]
+        with (
+            tempfile.TemporaryDirectory(prefix="becalm-soak-load-") as directory,
+            load(Path(directory)) if loaded else contextlib.nullcontext(),
+        ):
+            done = subprocess.run(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            )
+        (logs / f"run-{number}.log").write_text(done.stdout)
+        names = failures(done.stdout) if done.returncode else []
+        bad += done.returncode != 0
+        where = "next to a load" if loaded else "alone"
+        seconds = time.monotonic() - start
+        rows.append(f"{number:3}  {where:14}  {seconds:5.0f} s  exit code {done.returncode}  {' '.join(names)}")
+        print(rows[-1], flush=True)
+    print(f"\n{options.times - bad} passed, {bad} failed. Output: {logs}")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
