@@ -1,6 +1,6 @@
 """Run tiers of tests many times, every second time next to a load: `python tools/soak.py 10 --load rust unit contract`.
 
-The load is four busy processes and one that writes to disk. Each run's output is kept (`--logs DIR`), and the tests that
+The load is four busy processes and one that writes to disk. Each run's output is kept (`--logs DIR`) and the tests that
 failed are listed. Without tiers: rust, unit, contract and system. The exit code is 1 when any run failed.
 """
 
