@@ -16,6 +16,7 @@ use becalm_core::source::pace::Pace;
 use becalm_core::source::pid_stat::PidStat;
 use becalm_core::source::process::{gone, Process};
 use becalm_core::source::taskstats::TaskStats;
+use becalm_core::time::Clock;
 use serde_json::{json, Value};
 
 use crate::conversation::{Attention, Conversation};
@@ -103,7 +104,7 @@ impl<'a> Following<'a> {
             );
             return Err(Failure::new("domain", message));
         }
-        let begun_ns = spent();
+        let begun_ns = reading.clock.cpu_ns();
         let held = hold(wish.pid)?;
         let delays =
             fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|text| text.trim() == "1");
@@ -147,10 +148,10 @@ impl<'a> Following<'a> {
     fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
         self.tell(talk, false, true, 0)?;
         let mut pace = Pace::new(now_ns(), self.wish.period_ns, LARGEST_SHARE);
-        let (start, mut cost) = (spent(), 0);
+        let (start, mut cost) = (self.spent_ns(), 0);
         let process = reading(self.held.pidfd.as_raw_fd());
         loop {
-            let before = spent();
+            let before = self.spent_ns();
             let due = pace.next(now_ns(), before - start, cost);
             // A stop may have come in the same read as the request: polling would not see it any more. And there is no
             // other reading before the last one has gone out.
@@ -182,18 +183,23 @@ impl<'a> Following<'a> {
                     "whole": whole,
                     "readings": self.readings,
                     "skipped": pace.skipped,
-                    "cost_ns": spent() - self.begun_ns,
+                    "cost_ns": self.spent_ns() - self.begun_ns,
                 })));
             }
-            cost = spent() - before;
+            cost = self.spent_ns() - before;
         }
+    }
+
+    /// CPU time of this thread, ns.
+    fn spent_ns(&self) -> i64 {
+        self.reading.clock.cpu_ns()
     }
 
     /// Send the last account, with what the machine did meanwhile.
     fn tell(&mut self, talk: &mut Conversation, ended: bool, whole: bool, skipped: u64) -> io::Result<()> {
         let mut event = json!({
-            "id": self.wish.id, "event": "followed", "at_ns": now_ns(), "process": self.last,
-            "ended": ended, "whole": whole, "skipped": skipped, "cost_ns": spent() - self.begun_ns,
+            "id": self.wish.id, "event": "followed", "at_ns": self.reading.clock.now_ns(), "process": self.last,
+            "ended": ended, "whole": whole, "skipped": skipped, "cost_ns": self.spent_ns() - self.begun_ns,
         });
         if let (true, Value::Object(fields)) = (self.wish.load && self.told, &mut event) {
             fields.extend(self.reading.load(self.root));
@@ -219,11 +225,6 @@ fn read(
     }
     account.doubt(u64::try_from(clock_ns(libc::CLOCK_BOOTTIME)).unwrap_or(u64::MAX), process.tick_ns());
     Ok(account)
-}
-
-/// CPU time of this thread, ns.
-fn spent() -> i64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Take hold of a process by its number.

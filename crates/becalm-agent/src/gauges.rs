@@ -63,6 +63,8 @@ fn event_of(quantity: &'static Quantity) -> Option<&'static Event> {
 pub struct Gauges {
     /// The process that starts programs.
     starter: libc::pid_t,
+    /// Memory over time comes from a script.
+    scripted: bool,
     resident: Option<Resident>,
     /// Of the run that goes on, with the time when it began.
     course: Option<(i64, Course)>,
@@ -88,10 +90,11 @@ pub struct Taken {
 }
 
 impl Gauges {
-    /// Of programs that this process starts.
-    pub fn new(starter: libc::pid_t) -> Self {
+    /// Of programs that this process starts; `scripted`: their memory over time comes by `script`.
+    pub fn new(starter: libc::pid_t, scripted: bool) -> Self {
         let (resident, course, counters, energy) = (None, None, None, Vec::new());
-        Self { starter, resident, course, counters, energy, done: Done::default(), told_user_only: false }
+        let done = Done::default();
+        Self { starter, scripted, resident, course, counters, energy, done, told_user_only: false }
     }
 
     /// A run is about to start of which these are wanted.
@@ -99,7 +102,7 @@ impl Gauges {
         let wanted = |kind: fn(&Kind) -> bool| {
             metrics.iter().filter_map(Metric::quantity).any(|quantity| kind(&quantity.kind))
         };
-        let memory = wanted(|kind| matches!(kind, Kind::Memory(_)));
+        let memory = !self.scripted && wanted(|kind| matches!(kind, Kind::Memory(_)));
         self.done = Done::default();
         self.energy.clear();
         for quantity in metrics.iter().filter_map(Metric::quantity) {
@@ -156,6 +159,15 @@ impl Gauges {
         };
         let energy = self.energy.iter().map(used).collect();
         self.done = Done { course: self.course.take().map(|(_, course)| course), counts, energy };
+    }
+
+    /// Take the memory over time of the run that has just stopped from a script.
+    pub fn script(&mut self, resident: &[(i64, u64)]) {
+        let mut course = Course::default();
+        for (at_ns, bytes) in resident {
+            course.take(*at_ns, Some(*bytes), 0);
+        }
+        self.done.course = Some(course);
     }
 
     /// What was measured of a run that used this and took so long; of none that could not be started.
@@ -284,7 +296,7 @@ mod tests {
 
     #[test]
     fn nothing_is_looked_at_that_is_not_wanted() {
-        let mut gauges = Gauges::new(0);
+        let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&[]));
         assert_eq!(gauges.due_ns(), None);
         gauges.look();
@@ -294,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_known_of_a_run_that_was_never_seen_and_the_average_is_not() {
-        let mut gauges = Gauges::new(0);
+        let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&["memory:peak", "memory:average"]));
         assert!(gauges.due_ns().is_some());
         gauges.stop();
@@ -307,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_compared_is_above_zero_and_what_stands_beside_may_be_zero() {
-        let mut gauges = Gauges::new(0);
+        let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&["memory:peak"]));
         gauges.stop();
         let taken = gauges.end(usage(0), 2_000_000);

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use becalm_core::exec::poll::readable;
 use becalm_core::exec::tree::{adopt_orphans, disown_orphans};
@@ -20,6 +20,7 @@ use becalm_core::knob::recover::clear_unnamed;
 use becalm_core::knob::restore::unsettled;
 use becalm_core::knob::task::start_and_state;
 use becalm_core::knob::tree::Tree;
+use becalm_core::time::AnyClock;
 
 use crate::groups::Groups;
 
@@ -43,13 +44,13 @@ pub struct Guard {
 impl Guard {
     /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
     ///
-    /// `patience`: how long interrupts may take to be back.
-    pub fn start(tree: &Tree, lock: RawFd, patience: Duration) -> io::Result<Self> {
+    /// `patience`: how long interrupts may take to be back; `clock`: what its report is dated by.
+    pub fn start(tree: &Tree, lock: RawFd, patience: Duration, clock: &AnyClock) -> io::Result<Self> {
         let (read, write) = pipe()?;
-        let tree = tree.clone();
+        let (tree, clock) = (tree.clone(), clock.clone());
         let agent = pidfd(std::process::id() as i32)?;
         let process = outlive(&[read.as_raw_fd(), lock, agent.as_raw_fd()], "becalm-guard", move |kept| {
-            if watch(kept[0], kept[2], &tree) {
+            if watch(kept[0], kept[2], &tree, &clock) {
                 // Nobody who changes the machine has to wait for this.
                 close(kept[1], kept[1]);
                 drop(settle(&tree, patience, true));
@@ -103,7 +104,7 @@ pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
 
 /// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
 /// Whether it was needed.
-fn watch(line: RawFd, agent: RawFd, tree: &Tree) -> bool {
+fn watch(line: RawFd, agent: RawFd, tree: &Tree, clock: &AnyClock) -> bool {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
     loop {
@@ -115,8 +116,7 @@ fn watch(line: RawFd, agent: RawFd, tree: &Tree) -> bool {
     }
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let said = match clear_unnamed(tree, now) {
+        let said = match clear_unnamed(tree, clock.unix_s()) {
             Ok(recovered) => std::iter::once(recovered.sentence)
                 .chain(unsettled(&recovered.places))
                 .collect::<Vec<_>>()

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::load::counted::{beginnings, SOURCES};
 use becalm_core::load::digest::Digest;
 use becalm_core::load::Load;
 use becalm_core::source::file::Place;
+use becalm_core::time::AnyClock;
 use serde_json::{json, Map, Value};
 
 use crate::probe::Probe;
@@ -24,9 +24,10 @@ pub struct Intervals {
 
 impl Intervals {
     /// Of the machine below a root, which was not read yet.
-    pub fn new(root: &Path) -> Self {
-        let epoch_ns = clock_ns(libc::CLOCK_REALTIME) - now_ns();
-        Self { probe: Probe::new(Place::new(root).brief(beginnings)), last: None, number: 0, epoch_ns }
+    pub fn new(root: &Path, clock: &AnyClock) -> Self {
+        let epoch_ns = clock.epoch_ns();
+        let place = Place::new(root).brief(beginnings).on(clock);
+        Self { probe: Probe::new(place), last: None, number: 0, epoch_ns }
     }
 
     /// Read the machine: the fields `load`, `unknown` and `absent` of an answer (docs/reference/protocol.md). The first reading

@@ -8,7 +8,7 @@ mod told;
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use becalm_core::exec::user::lookup;
 use becalm_core::knob::away::{self, Why};
@@ -21,6 +21,7 @@ use becalm_core::knob::place::Place;
 use becalm_core::knob::recover::{clear, Recovered};
 use becalm_core::knob::restore::{unsettled, Fate, Restored};
 use becalm_core::knob::tree::Tree;
+use becalm_core::time::AnyClock;
 use serde_json::{json, Map, Value};
 
 use crate::groups::Groups;
@@ -41,6 +42,7 @@ pub struct Machine {
     pub reboot: bool,
     /// How long interrupts may take to be back where they were.
     patience: Duration,
+    clock: AnyClock,
     hold: Option<(Hold, Guard)>,
     on: Changes,
     /// It is on after the block that needed it, while the next one is made known.
@@ -56,11 +58,12 @@ pub struct Machine {
 
 impl Machine {
     /// The machine below a root; `user`: who asks, if not this process's own.
-    pub fn new(tree: Tree, user: Option<String>, patience: Duration) -> Self {
+    pub fn new(tree: Tree, user: Option<String>, patience: Duration, clock: AnyClock) -> Self {
         Self {
             tree,
             user,
             patience,
+            clock,
             title: String::new(),
             reboot: false,
             hold: None,
@@ -212,7 +215,7 @@ impl Machine {
             self.check_rights()?;
             let (hold, recovered) = Hold::open(&self.tree, &self.begin()).map_err(|error| failure(&error))?;
             self.remarks.extend(recovered.map(|recovered| recovered.sentence));
-            match Guard::start(&self.tree, hold.lock(), self.patience) {
+            match Guard::start(&self.tree, hold.lock(), self.patience, &self.clock) {
                 Ok(guard) => self.hold = Some((hold, guard)),
                 Err(error) => {
                     drop(hold.release(false));
@@ -223,14 +226,27 @@ impl Machine {
         if let Some((hold, guard)) = &mut self.hold {
             if !guard.alive() {
                 // Somebody killed it: the net must be there again before the next write.
-                *guard = Guard::start(&self.tree, hold.lock(), self.patience)
+                *guard = Guard::start(&self.tree, hold.lock(), self.patience, &self.clock)
                     .map_err(|error| failure(&error.into()))?;
             }
         }
         Ok(())
     }
 
+    /// Raise a refusal where a real machine would be changed while its clock is scripted.
+    fn check_clock(&self) -> Result<(), Failure> {
+        if !self.tree.live || !self.clock.is_scripted() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "refused",
+            "This agent has a scripted clock and so changes no settings of the machine. Start it without --script, or \
+             with --root and a directory that looks like a machine.",
+        ))
+    }
+
     pub fn check_rights(&self) -> Result<(), Failure> {
+        self.check_clock()?;
         // SAFETY: cannot fail.
         if !self.tree.live || unsafe { libc::geteuid() } == 0 {
             return Ok(());
@@ -249,7 +265,7 @@ impl Machine {
             user: self.user.clone().unwrap_or_else(own_user),
             pid: std::process::id(),
             title: self.title.clone(),
-            at: now(),
+            at: self.clock.unix_s(),
         }
     }
 
@@ -329,6 +345,7 @@ impl Machine {
     /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed; `entry`: remove
     /// a boot entry, too.
     pub fn restore(&mut self, force: bool, entry: bool) -> Result<Value, Failure> {
+        self.check_clock()?;
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
         let recovered = self.recover(force)?;
         let entry = entry?;
@@ -361,7 +378,7 @@ impl Machine {
         self.check_rights()?;
         let mut recovered = self.locked(|machine| {
             away::try_again(&machine.tree).map_err(|error| failure(&error.into()))?;
-            clear(&machine.tree, now(), force).map_err(|error| failure(&error))
+            clear(&machine.tree, machine.clock.unix_s(), force).map_err(|error| failure(&error))
         })?;
         self.settle();
         if found.is_none() {
@@ -408,6 +425,23 @@ fn own_user() -> String {
     lookup(&number).map_or_else(|| format!("user {number}"), |user| user.name)
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use becalm_core::knob::played::machine;
+    use becalm_core::time::ScriptedClock;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_scripted_clock_takes_the_right_to_change_the_real_machine() {
+        let rights = |root: &str, clock: AnyClock| {
+            let tree = machine(Path::new(root));
+            Machine::new(tree, None, AT_ONCE, clock).check_rights().map_err(|failure| failure.kind)
+        };
+        let scripted = || AnyClock::Scripted(Arc::new(ScriptedClock::new(0, 0, 0)));
+        assert_eq!(rights("/", scripted()), Err("refused"));
+        assert_eq!(rights("/nowhere", scripted()), Ok(()));
+        assert_ne!(rights("/", AnyClock::System), Err("refused"));
+    }
 }

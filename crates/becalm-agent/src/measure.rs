@@ -18,8 +18,8 @@ use becalm_core::exec::spawner::{Child, Executable, SpawnError, SpawnRequest, Sp
 use becalm_core::exec::stream::Stream;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
-use becalm_core::exec::{clock_ns, now_ns};
 use becalm_core::knob::settings::Settings;
+use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
@@ -29,6 +29,7 @@ use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
 use crate::ready::Ready;
 use crate::recording::Recording;
+use crate::script::{Finished, Script};
 use crate::streams::Streams;
 
 /// Runs steps, one at a time.
@@ -39,6 +40,9 @@ pub struct Runner {
     pub gauges: Gauges,
     /// Who runs when is recorded while a program runs.
     pub recording: Option<Recording>,
+    /// The clock of what is reported; when programs begin and end is seen on the system's.
+    pub clock: AnyClock,
+    script: Option<Script>,
     /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
     pub epoch_ns: i64,
     /// What the neighbours of programs did in this block.
@@ -52,20 +56,23 @@ struct Ended {
 }
 
 impl Runner {
-    /// A runner that gives these descriptors to workloads whose output is inherited.
+    /// A runner that gives these descriptors to workloads whose output is inherited, and reports what a script says.
     pub fn new(
         spawner: Spawner,
         null: OwnedFd,
-        stdout: Option<OwnedFd>,
-        stderr: Option<OwnedFd>,
+        (stdout, stderr): (Option<OwnedFd>, Option<OwnedFd>),
+        script: Option<Script>,
     ) -> io::Result<Self> {
+        let clock = script.as_ref().map_or(AnyClock::System, Script::clock);
         Ok(Self {
-            gauges: Gauges::new(spawner.pid()),
+            gauges: Gauges::new(spawner.pid(), script.is_some()),
             recording: None,
             spawner,
             late: Lateness::open(),
             streams: Streams::new(null, stdout, stderr)?,
-            epoch_ns: clock_ns(libc::CLOCK_REALTIME) - now_ns(),
+            epoch_ns: clock.epoch_ns(),
+            clock,
+            script,
             tallies: Tallies::default(),
         })
     }
@@ -287,22 +294,28 @@ impl Runner {
         let queue = run_queue(child.pid).map(|queue| queue.since(early));
         let own = observer.ended(child.pid, queue, early);
         let (status, usage) = reap(child.pid)?;
-        observer.reaped(own, &usage);
-        let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&status));
+        let mut run = Finished { begun_ns, end, queue, own, status, usage };
+        if let Some(script) = &mut self.script {
+            let (scripted, resident) = script.replace(step.0, &run);
+            self.gauges.script(resident);
+            run = scripted;
+        }
+        observer.reaped(run.own, &run.usage);
+        let expected = ready.workload.expect.as_ref().is_none_or(|codes| codes.contains(&run.status));
         let outcome = match cut {
             Some(outcome) => outcome,
-            None if expected && status >= 0 => Outcome::Ok,
+            None if expected && run.status >= 0 => Outcome::Ok,
             None => Outcome::Failed,
         };
         let row = Row {
             seq,
             step,
-            started_ns: begun_ns + self.epoch_ns,
-            wall_ns: lived(begun_ns, end, queue),
-            usage: Some(usage),
-            wait_ns: queue.map(|queue| queue.wait_ns),
+            started_ns: run.begun_ns + self.epoch_ns,
+            wall_ns: lived(run.begun_ns, run.end, run.queue),
+            usage: Some(run.usage),
+            wait_ns: run.queue.map(|queue| queue.wait_ns),
             outcome,
-            status: Some(status),
+            status: Some(run.status),
             left_behind: 0,
             metrics: None,
         };
@@ -313,7 +326,7 @@ impl Runner {
         Row {
             seq,
             step,
-            started_ns: now_ns() + self.epoch_ns,
+            started_ns: self.clock.now_ns() + self.epoch_ns,
             wall_ns: 0,
             usage: None,
             wait_ns: None,

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use becalm_core::exec::account::RunQueue;
-use becalm_core::exec::now_ns;
 use becalm_core::load::counted::{beginnings, SOURCES};
 use becalm_core::load::digest::Digest;
 use becalm_core::load::machine::Digests;
@@ -21,11 +20,12 @@ use becalm_core::source::pace::LARGEST_SHARE;
 use becalm_core::source::perf_events::Pair;
 use becalm_core::source::sampler::Sampler;
 use becalm_core::source::snapshot::Snapshot;
+use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::Usage;
 
 use crate::accounts::{with_usage, Accounts};
 use crate::output::Output;
-use crate::probe::{cpu_ns, Probe};
+use crate::probe::Probe;
 use crate::protocol::Wanted;
 use crate::record::Record;
 use crate::series::Samples;
@@ -83,10 +83,17 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Observe the machine below a root. `epoch_ns`: Unix time minus CLOCK_MONOTONIC_RAW; `counted`: the process that
+    /// Observe the machine below a root, on a clock and its Unix time minus monotonic time. `counted`: the process that
     /// starts programs, and the events that are counted of these; `made`: before that process was.
-    pub fn new(root: &Path, epoch_ns: i64, counted: (i32, Pair), made: Option<Made>) -> Self {
-        let place = Place::new(root).brief(beginnings);
+    ///
+    /// On a scripted clock nothing is sampled meanwhile, and the kernel is not asked about programs.
+    pub fn new(
+        root: &Path,
+        (clock, epoch_ns): (&AnyClock, i64),
+        counted: (i32, Pair),
+        made: Option<Made>,
+    ) -> Self {
+        let place = Place::new(root).brief(beginnings).on(clock);
         Self {
             probe: Probe::new(place.clone()),
             place,
@@ -110,7 +117,7 @@ impl Observer {
         self.wanted = wanted;
         self.unknown.clear();
         (self.open, self.last) = (None, None);
-        if wanted != Wanted::None {
+        if wanted != Wanted::None && !self.scripted() {
             let (starter, pair) = self.counted;
             self.accounts.get_or_insert_with(|| Accounts::open(starter, pair)).block();
         } else {
@@ -120,7 +127,7 @@ impl Observer {
 
     /// Have a control group for the programs, where one can be made. Only once.
     pub fn make_group(&mut self) {
-        if self.wanted == Wanted::None || self.around.is_some() {
+        if self.wanted == Wanted::None || self.around.is_some() || self.scripted() {
             return;
         }
         let (mut around, why) = self.made.take().unwrap_or_else(|| Around::new(&self.place));
@@ -168,9 +175,11 @@ impl Observer {
         if self.wanted == Wanted::None {
             return;
         }
-        self.sample();
+        if !self.scripted() {
+            self.sample();
+        }
         if self.open.is_none() {
-            let fresh = self.last.filter(|last| now_ns() - last.at_ns() < GAP_NS);
+            let fresh = self.last.filter(|last| self.place.clock.now_ns() - last.at_ns() < GAP_NS);
             let spent_ns = self.cost_ns();
             // Before the machine is read: looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
@@ -199,21 +208,21 @@ impl Observer {
 
     /// A run goes on: fetch what would not fit in the end.
     pub fn look(&mut self) {
-        let begun = cpu_ns();
+        let begun = self.place.clock.cpu_ns();
         if let Some(accounts) = &mut self.accounts {
             accounts.look();
         }
         self.fetch(i64::MAX);
-        self.spent_ns += cpu_ns() - begun;
+        self.spent_ns += self.place.clock.cpu_ns() - begun;
     }
 
     /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`. `queue`: since its time
     /// began; `early`: what it had run and waited before.
     pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>, early: RunQueue) -> Option<Own> {
         let accounts = self.accounts.as_mut().filter(|_| self.open.is_some())?;
-        let begun = cpu_ns();
+        let begun = self.place.clock.cpu_ns();
         let own = accounts.ended(pid as u32, queue, early);
-        self.spent_ns += cpu_ns() - begun;
+        self.spent_ns += self.place.clock.cpu_ns() - begun;
         Some(own)
     }
 
@@ -230,7 +239,7 @@ impl Observer {
         let Some(open) = &mut self.open else { return };
         open.last = Some(seq);
         let least_ns = LEAST_NS.max(self.probe.price_ns.saturating_mul(SHARE));
-        if now_ns() - open.begin.at_ns() >= least_ns {
+        if self.place.clock.now_ns() - open.begin.at_ns() >= least_ns {
             self.close(output);
         }
     }
@@ -268,7 +277,7 @@ impl Observer {
         match &self.sampler {
             Some((_, sampler)) => sampler.resume(),
             None => {
-                let begun = cpu_ns();
+                let begun = self.place.clock.cpu_ns();
                 let (sources, share) = match self.wanted {
                     Wanted::Series => (&SOURCES[..], SERIES_SHARE),
                     _ => (&["loadavg"][..], QUEUE_SHARE),
@@ -276,7 +285,7 @@ impl Observer {
                 let columns = |_: &Snapshot| -> Box<dyn Rows> { Box::new(Digests::default()) };
                 let made = Sampler::with(&self.place, sources, (PERIOD_NS, share), ROOM, columns);
                 self.sampler = made.ok().map(|sampler| (self.wanted, sampler));
-                self.spent_ns += cpu_ns() - begun;
+                self.spent_ns += self.place.clock.cpu_ns() - begun;
             }
         }
     }
@@ -288,6 +297,10 @@ impl Observer {
             let Ok(numbers) = row.try_into() else { return };
             open.sample(Digest(numbers), until_ns);
         });
+    }
+
+    fn scripted(&self) -> bool {
+        self.place.clock.is_scripted()
     }
 
     fn cost_ns(&self) -> i64 {

@@ -58,6 +58,8 @@ pub struct Options {
     pub count: Option<Pair>,
     /// Make a control group for programs at once, which observing them would make later.
     pub group: bool,
+    /// Figures that are reported in place of those of the machine: for tests.
+    pub script: Option<PathBuf>,
 }
 
 /// An idle device may not interrupt for a minute. What waits sleeps between looks that take microseconds.
@@ -77,12 +79,13 @@ impl Default for Options {
             interrupt_wait: INTERRUPT_WAIT,
             count: None,
             group: false,
+            script: None,
         }
     }
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT] [--group]. It is \
+                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT] [--group] [--script FILE]. It is \
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
@@ -122,6 +125,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--spool") => options.spool_path = Some(value.into()),
             Some("--spool-memory") => options.spool_memory = Some(value.into()),
             Some("--root") => options.root = Some(value.into()),
+            Some("--script") => options.script = Some(value.into()),
             Some("--silence") => {
                 let seconds =
                     text.as_deref().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
@@ -198,6 +202,8 @@ mod tests {
             options.count.map(|pair| pair.map(|event| event.name)),
             Some(["task-clock", "page-faults"])
         );
+        let Ok(Command::Serve(options)) = of(&["serve", "--script", "/x"]) else { panic!() };
+        assert_eq!((options.script, options.root), (Some("/x".into()), None));
         assert_eq!(of(&["--version"]), Ok(Command::Version));
         assert_eq!(of(&["tables"]), Ok(Command::Tables));
         let plain =
@@ -215,6 +221,7 @@ mod tests {
             &[][..],
             &["run"],
             &["serve", "--user"],
+            &["serve", "--script"],
             &["serve", "--spool-fd", "x"],
             &["serve", "--spool-fd", "1"],
             &["serve", "--shell", "x"],

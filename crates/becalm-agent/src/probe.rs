@@ -1,6 +1,5 @@
 //! Reading the machine's cheap sources as a digest, and what a reading costs.
 
-use becalm_core::exec::clock_ns;
 use becalm_core::load::counted::SOURCES;
 use becalm_core::load::digest::Digest;
 use becalm_core::load::machine::Machine;
@@ -8,6 +7,7 @@ use becalm_core::source::file::Place;
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::table::find;
 use becalm_core::source::Reader;
+use becalm_core::time::Clock;
 
 /// Reads the sources of a record, whose files it opens at the first reading.
 pub struct Probe {
@@ -26,18 +26,18 @@ impl Probe {
 
     /// Read the cheap sources now. Gives the CPU time that it took besides, ns, which is more for the first.
     pub fn read(&mut self) -> (Digest, i64) {
-        let begun = cpu_ns();
         let place = &self.place;
+        let begun = place.clock.cpu_ns();
         let (reader, machine) = self.open.get_or_insert_with(|| {
             let mut reader = Reader::new(place, SOURCES.iter().filter_map(|name| find(name)));
             // The first time opens the files.
             reader.snapshot();
             (reader, Machine::default())
         });
-        let warm = cpu_ns();
+        let warm = place.clock.cpu_ns();
         reader.sample(&mut self.snapshot);
         let digest = machine.digest(&self.snapshot);
-        let end = cpu_ns();
+        let end = place.clock.cpu_ns();
         let price = end - warm;
         self.price_ns =
             if self.price_ns == 0 { price } else { (3 * self.price_ns + price.min(2 * self.price_ns)) / 4 };
@@ -55,9 +55,4 @@ impl Probe {
         let missing = || (!section.missing.is_empty()).then(|| section.missing.join("; "));
         section.absent().or_else(missing).or_else(|| Some("this machine does not count it".to_owned()))
     }
-}
-
-/// CPU time of this thread, ns.
-pub fn cpu_ns() -> i64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

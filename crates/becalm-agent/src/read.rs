@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use becalm_core::exec::now_ns;
 use becalm_core::exec::tree::own;
 use becalm_core::source::file::Place;
 use becalm_core::source::layout::Kind;
@@ -10,6 +9,7 @@ use becalm_core::source::processes::Processes;
 use becalm_core::source::snapshot::{difference, Moved, Section, Snapshot};
 use becalm_core::source::table::{find, Row, TABLE};
 use becalm_core::source::Reader;
+use becalm_core::time::{AnyClock, Clock};
 use serde_json::{json, Map, Value};
 
 use crate::intervals::Intervals;
@@ -21,6 +21,8 @@ const LOOKING_SHARE: i64 = 100;
 /// The sources that this conversation asked for last, with their files open, and what they said.
 #[derive(Default)]
 pub struct Reading {
+    /// The clock that times are taken from.
+    pub clock: AnyClock,
     open: Option<(Vec<&'static str>, Reader)>,
     last: Option<Snapshot>,
     next: Snapshot,
@@ -37,15 +39,20 @@ struct Looked {
 }
 
 impl Reading {
+    /// Readings on a clock.
+    pub fn on(clock: &AnyClock) -> Self {
+        Self { clock: clock.clone(), ..Self::default() }
+    }
+
     /// The `count` processes that used most CPU time since the look before, the agent left out. Null: there was none
     /// before, or looking again so soon would cost too much.
     pub fn consumers(&mut self, root: &Path, count: u32) -> Value {
-        let at_ns = now_ns();
+        let at_ns = self.clock.now_ns();
         if self.processes.as_ref().is_some_and(|last| at_ns < last.again_ns) {
             return Value::Null;
         }
         let seen = Processes::read(&Place::new(root));
-        let took_ns = now_ns() - at_ns;
+        let took_ns = self.clock.now_ns() - at_ns;
         let told = self.processes.as_ref().map(|last| {
             let used = seen.since(&last.seen, count as usize, &own());
             let named =
@@ -58,7 +65,7 @@ impl Reading {
 
     /// What the machine below a root did since the reading before: `load`, `unknown` and `absent`.
     pub fn load(&mut self, root: &Path) -> Map<String, Value> {
-        self.intervals.get_or_insert_with(|| Intervals::new(root)).read()
+        self.intervals.get_or_insert_with(|| Intervals::new(root, &self.clock)).read()
     }
 
     /// Read these sources below a root, or all of them; `changes`: also since the reading before.
@@ -67,7 +74,7 @@ impl Reading {
         let wanted: Vec<&'static str> = rows.iter().map(|row| row.name).collect();
         let mut reader = match self.open.take() {
             Some((names, reader)) if names == wanted => reader,
-            _ => Reader::new(&Place::new(root), rows.into_iter()),
+            _ => Reader::new(&Place::new(root).on(&self.clock), rows.into_iter()),
         };
         reader.sample(&mut self.next);
         self.open = Some((wanted, reader));

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use becalm_core::boot::running;
 use becalm_core::knob::played::machine;
+use becalm_core::time::AnyClock;
 
 use crate::machine::Machine;
 use crate::options::Restore;
@@ -19,7 +20,7 @@ pub fn run(options: &Restore) -> ExitCode {
         .and_then(|root| {
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
-            let mut machine = Machine::new(tree, Some(who), options.interrupt_wait);
+            let mut machine = Machine::new(tree, Some(who), options.interrupt_wait, AnyClock::System);
             machine.restore(options.force, entry).map_err(|failure| failure.message)
         });
     let open = match restored {

@@ -8,7 +8,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::until_ready;
 use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::tree::sweep;
@@ -21,6 +20,7 @@ use becalm_core::load;
 use becalm_core::run_columns;
 use becalm_core::source::perf_events::Pair;
 use becalm_core::stress::demand::Demand;
+use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::{Text, Workload};
 use serde_json::{json, Map, Value};
 
@@ -39,6 +39,7 @@ use crate::recording::record;
 /// One conversation with becalm.
 pub struct Session {
     talk: Conversation,
+    clock: AnyClock,
     runner: Runner,
     machine: Machine,
     user: Option<User>,
@@ -63,15 +64,17 @@ impl Session {
         user: Option<User>,
     ) -> Self {
         let counted = (runner.starter(), pair);
-        let observer = Observer::new(&machine.tree.path("/"), runner.epoch_ns, counted, group);
-        let (defined, reading) = (Defined::default(), Reading::default());
+        let clock = runner.clock.clone();
+        let observer = Observer::new(&machine.tree.path("/"), (&clock, runner.epoch_ns), counted, group);
+        let reading = Reading::on(&clock);
         Self {
             talk,
+            clock,
             runner,
             machine,
             user,
             base: None,
-            defined,
+            defined: Defined::default(),
             reading,
             observer,
             beside: None,
@@ -109,7 +112,7 @@ impl Session {
             None => json!({"uid": uid, "gid": gid, "name": env::var("USER").ok()}),
         };
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-        self.talk.output.send(&json!({
+        let mut greeting = json!({
             "becalm-agent": env!("CARGO_PKG_VERSION"),
             "protocol": protocol::VERSION,
             "pid": std::process::id(),
@@ -118,7 +121,11 @@ impl Session {
             "boot_id": boot_id.as_deref().map(str::trim),
             "columns": run_columns::NAMES,
             "load_columns": load::table::NAMES.as_slice(),
-        }))
+        });
+        if self.clock.is_scripted() {
+            greeting["scripted"] = true.into();
+        }
+        self.talk.output.send(&greeting)
     }
 
     fn requests(&mut self) -> io::Result<()> {
@@ -323,9 +330,9 @@ impl Session {
         self.machine.switch(&Changes::default())?;
         let settings = Settings::read(given, &self.machine.tree, dangerous)?;
         let changes = self.machine.plan(&settings.changes);
-        let started = now_ns();
+        let started = self.clock.now_ns();
         self.machine.switch(&settings.changes)?;
-        let took_ns = now_ns() - started;
+        let took_ns = self.clock.now_ns() - started;
         if keep {
             self.machine.keep(given)?;
         }

@@ -19,6 +19,7 @@ use crate::measure::Runner;
 use crate::options::Options;
 use crate::outlet::Outlet;
 use crate::output::Output;
+use crate::script::Script;
 use crate::session::Session;
 use crate::spool::Spool;
 
@@ -28,12 +29,15 @@ pub fn session(options: Options) -> Result<Session, String> {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}.")
     };
+    let script = options.script.as_deref().map(Script::read).transpose();
+    let script = script.map_err(|error| format!("{error}."))?;
     adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
     let signals = signals().map_err(failed("Signals could not be set up"))?;
     let root = options.root.unwrap_or_else(|| "/".into());
     let root =
         root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
-    let group = options.group.then(|| Around::new(&Place::new(&root)));
+    // Of a scripted run nothing is read that a group would count.
+    let group = (options.group && script.is_none()).then(|| Around::new(&Place::new(&root)));
     let directory = group.as_ref().and_then(|(around, _)| around.directory());
     // Before anything else grows this process: programs begin with the size that the spawner has now.
     let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
@@ -55,8 +59,9 @@ pub fn session(options: Options) -> Result<Session, String> {
         spool = Some(mapped.map_err(failed(&format!("The memory {} cannot be used", path.display())))?);
     }
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
-    let runner =
-        Runner::new(spawner, null.into(), stdout, stderr).map_err(failed("A pipe or mapping failed"))?;
+    let runner = Runner::new(spawner, null.into(), (stdout, stderr), script)
+        .map_err(failed("A pipe or mapping failed"))?;
+    let clock = runner.clock.clone();
     let outlet = Outlet::new(libc::STDOUT_FILENO).map_err(failed("Standard output cannot be written to"))?;
     Ok(Session::new(
         Conversation::new(
@@ -66,7 +71,12 @@ pub fn session(options: Options) -> Result<Session, String> {
             options.silence,
         ),
         (runner, options.count.unwrap_or(USUAL), group),
-        Machine::new(machine(&root), user.as_ref().map(|user| user.name.clone()), options.interrupt_wait),
+        Machine::new(
+            machine(&root),
+            user.as_ref().map(|user| user.name.clone()),
+            options.interrupt_wait,
+            clock,
+        ),
         user,
     ))
 }

@@ -4,7 +4,7 @@
 //! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
 //! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `quantity` those that are
 //! measured of them, `stress` makes it
-//! busy, `clock` evaluates timers, `beneath` opens files below a directory,
+//! busy, `clock` evaluates timers, `time` is the clock of reported figures, `beneath` opens files below a directory,
 //! `wakeups` is a workload that shows how soon woken threads run, `kernel` are workloads of known pressure on caches.
 //! Nothing here prints, and nothing here knows the protocol's framing.
 
@@ -23,5 +23,6 @@ mod refusal;
 pub mod run_columns;
 pub mod source;
 pub mod stress;
+pub mod time;
 pub mod types;
 pub mod wakeups;

@@ -113,8 +113,13 @@ class AgentHost:
         access: Access,
         surroundings: Surroundings | None = None,
         able: Abilities = ABLE,
+        *,
+        scripted: bool = False,
     ) -> None:
-        """Wait for the agent's greeting and open the conversation. Raises MachineError."""
+        """Wait for the agent's greeting and open the conversation. Raises MachineError.
+
+        `scripted`: an agent whose figures come from a test's script is accepted.
+        """
         self.name = name
         self._link = link
         self._next_id = 0
@@ -129,6 +134,12 @@ class AgentHost:
             raise MachineError(
                 f"The agent speaks protocol {greeting.get('protocol')}, this becalm speaks {PROTOCOL}. "
                 "Install both from the same version."
+            )
+        if greeting.get("scripted") and not scripted:
+            self.close()
+            raise MachineError(
+                "The agent was started with --script: its figures come from a test and not from a machine. "
+                "Nothing was run. Start it without --script."
             )
         columns = greeting["columns"]
         self._load_columns = tuple(greeting.get("load_columns", ()))

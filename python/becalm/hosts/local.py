@@ -17,6 +17,9 @@ from becalm.hosts.transport import ProcessLink
 WAIT = "BECALM_INTERRUPT_WAIT"
 """Seconds that interrupts may take, in the background, to be back where they arrived (docs/how-to/restore.md)."""
 
+SCRIPT = "BECALM_TEST_SCRIPT"
+"""A file with scripted figures, for tests of becalm itself (docs/reference/protocol.md, "Scripted figures")."""
+
 
 def open_local(rest: str, access: Access) -> AgentHost:
     """Start the agent on this machine; `rest` is what follows "local:" in a host's name and must be empty."""
@@ -25,6 +28,8 @@ def open_local(rest: str, access: Access) -> AgentHost:
     command = [agent_path(), "serve"]
     if WAIT in os.environ:
         command += ["--interrupt-wait", os.environ[WAIT]]
+    if scripted := SCRIPT in os.environ:
+        command += ["--script", os.environ[SCRIPT]]
     if access.observed:
         command.append("--group")
     inherited: list[int] = []
@@ -53,7 +58,7 @@ def open_local(rest: str, access: Access) -> AgentHost:
     finally:
         for descriptor in inherited:
             os.close(descriptor)
-    return AgentHost("local", ProcessLink(process), access)
+    return AgentHost("local", ProcessLink(process), access, scripted=scripted)
 
 
 def _known(user: str) -> None:

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::ready;
 use becalm_core::exec::tree::sweep;
+use becalm_core::time::Clock;
 use becalm_core::types::{Outcome, Step};
 use serde_json::json;
 
@@ -74,7 +74,7 @@ impl Session {
                 break;
             }
             let Some((workload, settings)) = self.defined.of(step) else { continue };
-            let started = now_ns();
+            let started = self.clock.now_ns();
             if self.machine.forks_for(&settings.changes) {
                 self.observer.alone();
             }
@@ -85,7 +85,7 @@ impl Session {
                 self.talk.output.flush()?;
                 return Ok(Err(failure));
             }
-            switching_ns += now_ns() - started;
+            switching_ns += self.clock.now_ns() - started;
             settings.process.child.join = self.machine.join();
             self.observer.placed(self.machine.places());
             let result = self.runner.step(

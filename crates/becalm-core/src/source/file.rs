@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::exec::now_ns;
 use crate::refusal::refusal;
+use crate::time::AnyClock;
 
 /// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
 pub type Reason = Arc<str>;
@@ -29,12 +30,14 @@ pub struct Place {
     pub process: String,
     /// Read no more of a source than values whose names begin so: some have much that costs and that nobody uses.
     pub brief: Option<Beginnings>,
+    /// The clock that times of reading are taken from.
+    pub clock: AnyClock,
 }
 
 impl Place {
     /// The files below `root`, as this process sees them.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), process: "self".to_owned(), brief: None }
+        Self { root: root.to_owned(), process: "self".to_owned(), brief: None, clock: AnyClock::System }
     }
 
     /// The same of another process.
@@ -45,6 +48,12 @@ impl Place {
     /// The same place, with no more of its sources than is wanted.
     pub fn brief(mut self, wanted: Beginnings) -> Self {
         self.brief = Some(wanted);
+        self
+    }
+
+    /// The same place, read on a clock.
+    pub fn on(mut self, clock: &AnyClock) -> Self {
+        self.clock = clock.clone();
         self
     }
 

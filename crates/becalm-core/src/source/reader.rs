@@ -7,12 +7,13 @@ use super::interface::Source;
 use super::layout::{Layout, Record};
 use super::snapshot::{Section, Snapshot};
 use super::table::{Row, TABLE};
-use crate::exec::now_ns;
+use crate::time::{AnyClock, Clock};
 
 /// Sources of one machine, open for reading.
 pub struct Reader {
     sources: Vec<Open>,
     buffer: Buffer,
+    clock: AnyClock,
 }
 
 struct Open {
@@ -30,7 +31,7 @@ impl Reader {
     /// Some sources, read in this order.
     pub fn new<'r>(place: &Place, rows: impl Iterator<Item = &'r Row>) -> Self {
         let open = |row: &Row| Open { name: row.name, source: (row.open)(place), layout: Arc::default() };
-        Self { sources: rows.map(open).collect(), buffer: Buffer::default() }
+        Self { sources: rows.map(open).collect(), buffer: Buffer::default(), clock: place.clock.clone() }
     }
 
     /// Take a sample into a snapshot, whatever was in it before.
@@ -54,11 +55,11 @@ impl Reader {
             section.missing.clear();
             section.name = open.name;
             section.first = values.len();
-            section.at_ns = now_ns();
+            section.at_ns = self.clock.now_ns();
             let mut record = Record::new(values, &mut open.layout, &mut section.missing);
             open.source.read(&mut self.buffer, &mut record);
             record.finish();
-            section.took_ns = now_ns() - section.at_ns;
+            section.took_ns = self.clock.now_ns() - section.at_ns;
             section.len = values.len() - section.first;
             if !Arc::ptr_eq(&section.layout, &open.layout) {
                 section.layout = Arc::clone(&open.layout);
