@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from tests.contract.far import Far
+from tests.system.ssh.far import Far
 from tests.needs import need_module
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from tests.contract.far import until
+from tests.waiting import wait_for
 from tests.measuring import loads_of, ran, told
 from tests.needs import missing
 
@@ -333,8 +333,8 @@ def test_settings_are_as_before_after_a_kill(trial):
             assert holding.stdout.readline() == b"on\n"
             assert value(host, "stat_interval") == "37"
             holding.send_signal(signal.SIGKILL)
-        until(lambda: value(host, "stat_interval") == before)
-        until(lambda: host.status().busy is None)
+        wait_for(lambda: value(host, "stat_interval") == before)
+        wait_for(lambda: host.status().busy is None)
         assert not host.status().anything
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.contract.restore.talk import Agent, guards, wait_for
-from tests.contract.test_load_records import needs_root, unified
+from tests.contract.conversation import needs_root, unified_group
 
 from becalm import reset, status
 from becalm.report import settings as report
@@ -17,7 +17,7 @@ from becalm.report import settings as report
 pytestmark = [
     pytest.mark.machine,
     needs_root,
-    pytest.mark.skipif(unified() is None, reason="no group can be made here"),
+    pytest.mark.skipif(unified_group() is None, reason="no group can be made here"),
 ]
 
 
@@ -29,7 +29,7 @@ def killed(settings=None, put_on=lambda: True):
     agent = Agent()
     assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
-    made = unified() / f"becalm-{agent.pid}"
+    made = unified_group() / f"becalm-{agent.pid}"
     wait_for(lambda: processes(made) and put_on())
     agent.kill()
     wait_for(lambda: not processes(made))
@@ -69,7 +69,7 @@ def test_what_a_person_reads_of_it():
 
 
 def test_one_that_is_in_use_stays_and_is_named():
-    made = unified() / "becalm-4194304"
+    made = unified_group() / "becalm-4194304"
     made.mkdir()
     child = os.fork()
     if child == 0:
@@ -96,7 +96,7 @@ def test_that_of_an_agent_that_runs_is_left_alone():
     with Agent() as agent, Agent() as other:
         assert agent.define([{}], ("sleep", "0.3"))["event"] == "done"
         number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
-        made = unified() / f"becalm-{agent.pid}"
+        made = unified_group() / f"becalm-{agent.pid}"
         wait_for(made.exists)
         assert other.done("status")["groups"] == []
         assert other.done("restore")["unsettled"] == []

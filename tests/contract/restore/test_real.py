@@ -11,7 +11,7 @@ import pytest
 from tests.contract.restore.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
 from tests.contract.restore.stepping import Stepped
 from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
-from tests.contract.test_spawner import spawner
+from tests.contract.conversation import spawner
 
 from becalm.hosts.agent import agent_path
 

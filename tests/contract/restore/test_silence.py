@@ -3,7 +3,8 @@
 import time
 
 import pytest
-from tests.contract.conversation import Agent, processes_with, wait_for
+from tests.contract.conversation import Agent, processes_with
+from tests.waiting import wait_for
 from tests.contract.restore.laptop import laptop
 
 pytestmark = pytest.mark.machine

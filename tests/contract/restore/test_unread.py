@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contract.conversation import Agent, processes_with, wait_for
+from tests.contract.conversation import Agent, processes_with
+from tests.waiting import wait_for
 from tests.contract.restore.laptop import laptop, snapshot
 
 from becalm.hosts.agent import agent_path

@@ -181,7 +181,7 @@ def test_examples_of_help_run(becalm, root, line):
 
 @pytest.mark.parametrize("line", [line for line in examples("tune") if "--metric" not in line])
 def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
-    """But for those of metrics: a simulated machine prints nothing (tests/contract/test_metrics.py)."""
+    """But for those of metrics: a simulated machine prints nothing (tests/contract/run/test_metrics.py)."""
     import shlex
 
     from becalm.verbs.tune import tune

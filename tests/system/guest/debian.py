@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.contract.far import free_port
 from tests.needs import missing
 from tests.system.guest.image import Unavailable, image
 from tests.system.guest.image import command as qemu_command
+from tests.system.ssh.far import free_port
 
 import becalm
 from becalm.errors import MachineError

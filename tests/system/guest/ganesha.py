@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.contract.far import answers, free_port
+from tests.system.ssh.far import answers, free_port
 
 from becalm import paths
 

@@ -1,0 +1,74 @@
+"""The worker's side of a cluster by itself: what becomes of the agent when the front is silent or talks nonsense."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from becalm.hosts.cluster import session
+
+
+@pytest.fixture
+def held():
+    """A task that holds a session, as a worker runs it; its result is put into the list."""
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(session.serve("key", [])))
+    thread.start()
+    yield ended
+    session.send("key", None)
+    thread.join(30)
+    session._sessions.pop("key", None)
+
+
+def take(seconds=20.0):
+    return asyncio.run(session.take("key", seconds))
+
+
+def lines():
+    found, started, ended = take()
+    while not found and not ended:
+        found, started, ended = take()
+    return found, started, ended
+
+
+def test_lines_go_both_ways(held):
+    (greeting, *_), started, ended = lines()
+    assert started
+    assert ended == ""
+    version = json.loads(greeting)["protocol"]
+    about = {"id": 1, "do": "open", "protocol": version, "environment": {}, "directory": "/", "title": ""}
+    assert session.send("key", json.dumps(about).encode() + b"\n")
+    found, *_ = lines()
+    assert json.loads(found[0]) == {"event": "done", "id": 1}
+
+
+def test_a_silent_front_is_given_up(held, monkeypatch):
+    lines()
+    monkeypatch.setattr(session, "SILENCE_S", 0.5)
+    until = threading.Event()
+    for _ in range(200):
+        if held:
+            break
+        until.wait(0.1)
+    assert held == ["ended with exit code 0"]
+    assert take(0.1)[2] == "ended with exit code 0"
+
+
+def test_the_end_of_the_agent_is_told(held):
+    lines()
+    session.send("key", b"this is no request\n")
+    ended = ""
+    for _ in range(20):
+        _, _, ended = take(2.0)
+        if ended:
+            break
+        session.send("key", None)
+    assert ended.startswith("ended with exit code")
+
+
+def test_an_agent_that_cannot_be_started_is_told(monkeypatch):
+    monkeypatch.setattr(session, "agent_path", lambda: "/nonexistent/agent")
+    assert session.serve("other", []) == "cannot be started: /nonexistent/agent: No such file or directory"
+    found = asyncio.run(session.take("other", 1.0))
+    assert found == ([], False, "cannot be started: /nonexistent/agent: No such file or directory")

@@ -1,0 +1,262 @@
+"""The agent's request `record`, and `recording` of `measure`: who runs when, on real processes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.contract.conversation import Agent
+from tests.needs import missing, need
+
+from becalm import hosts
+from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.hosts.protocol import MeasureRequest
+from becalm.hosts.recorded import MEANS, Counting, Recorded, Recording, Records, Started
+from becalm.nouns.run import Block
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Workload
+
+SLEEPS = "import time\nfor _ in range(60): time.sleep(.01)"
+GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
+WAITS = "print(flush=True); input()\n"
+"""Before them: they say that they run, and wait until they are told to begin, as they are when somebody records."""
+
+
+@pytest.fixture
+def host():
+    with hosts.open("local") as opened:
+        yield opened
+
+
+def refusal(host, recording):
+    """Why something cannot be recorded here; empty where it can."""
+    try:
+        events = host.record(recording, os.getpid())
+        next(events)
+    except RefusedError as error:
+        return str(error)
+    host.stop()
+    list(events)
+    return ""
+
+
+def able(host, means):
+    """That this machine can record so; else the test is skipped with becalm's reason."""
+    if means == "bpf":
+        need("clang")
+    if why := refusal(host, Recording("faults", by=means)):
+        missing(f"{why} (make bpf)") if "built without" in why else pytest.skip(why)
+    return means
+
+
+@pytest.fixture(params=MEANS)
+def by(request, host):
+    """What tells of switches, each after the other."""
+    return able(host, request.param)
+
+
+def told(events):
+    """The first event, all records, the last event; skipped where this user may not record."""
+    try:
+        found = list(events)
+    except RefusedError as error:
+        if "perf_event_paranoid" in str(error):
+            pytest.skip(str(error))
+        raise
+    rows = [row for each in found if isinstance(each, Records) for row in each.rows]
+    recorded = [each for each in found if isinstance(each, Recorded)]
+    assert len(recorded) == 1
+    return found, rows, recorded[0]
+
+
+def waiting(program):
+    """A program that has started and begins when it is told."""
+    command = [sys.executable, "-c", WAITS + program]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    return child
+
+
+def told_when_begun(events, child):
+    """As `told`, of a program that waits: it begins when it is recorded."""
+
+    def beginning():
+        for number, event in enumerate(events):
+            if number == 0:
+                child.stdin.write(b"\n")
+                child.stdin.flush()
+            yield event
+
+    try:
+        return told(beginning())
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_process_is_recorded_to_its_end(host, by):
+    child = waiting(SLEEPS)
+    found, rows, end = told_when_begun(host.record(Recording("faults", by=by), child.pid), child)
+    assert isinstance(found[0], Counting)
+    assert found[0].by == by
+    assert not found[0].miss_ratio
+    assert found[0].counted[0]["references"]["name"] == "page-faults"
+    assert end.ended
+    assert end.records == len(rows)
+    assert end.cost_ns > 0
+    switches = [each["what"]["switch"] for each in rows if "switch" in each["what"]]
+    assert sum(each["out"] == child.pid for each in switches) >= 15
+    assert {"exit": {"task": child.pid}} in [each["what"] for each in rows]
+    times = [each["time_ns"] for each in rows]
+    assert times == sorted(times)
+
+
+def test_a_program_is_recorded_from_its_first_instruction_on(host, by):
+    host.define([Workload((sys.executable, "-c", GROWS))], [Settings()])
+    request = MeasureRequest(0, Block([(0, 0, 0, 0)]), recording=Recording("faults", window_ns=1_000_000, by=by))
+    found, rows, end = told(host.measure(request))
+    (started,) = [each for each in found if isinstance(each, Started)]
+    whats = [each["what"] for each in rows]
+    assert {"exec": {"task": started.pid}} in whats
+    assert {"exit": {"task": started.pid}} in whats
+    # 30 MiB were touched, 256 pages each, on whichever CPUs.
+    first, last = ({each["cpu"]: each["references"] for each in order} for order in (reversed(rows), rows))
+    assert sum(last[cpu] - first[cpu] for cpu in last) > 30 * 200
+    assert end.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
+
+
+def test_programs_in_the_kernel_and_counters_tell_the_same(host):
+    """Two agents record one program at once: it comes, leaves and faults in both when it did."""
+    by = able(host, "bpf")
+    child = waiting(GROWS)
+    begun = threading.Barrier(3, timeout=60)
+
+    def recorded(machine, recording):
+        events = machine.record(recording, child.pid)
+        first = next(events)
+        begun.wait()
+        return told([first, *events])[1:]
+
+    with hosts.open("local") as beside, ThreadPoolExecutor() as both:
+        other = both.submit(recorded, beside, Recording("faults", 1_000_000))
+        this = both.submit(recorded, host, Recording("faults", 1_000_000, by=by))
+        begun.wait()
+        child.communicate(b"\n")
+        (seen, end), (expected, of_other) = this.result(60), other.result(60)
+    assert end.trouble == of_other.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
+    assert visits(seen, child.pid) == visits(expected, child.pid)
+    assert sum(faults for _, faults in visits(seen, child.pid)) > 30 * 200
+
+
+def visits(rows, task):
+    """Where a task ran from its coming to its leaving, and what was counted there meanwhile, one after the other."""
+    found, came = [], {}
+    for row in rows:
+        switch = row["what"].get("switch", {}) if isinstance(row["what"], dict) else {}
+        if switch.get("out") == task and row["cpu"] in came:
+            found.append((row["cpu"], row["references"] - came.pop(row["cpu"])))
+        if switch.get("to") == task:
+            came[row["cpu"]] = row["references"]
+    return found
+
+
+def test_new_pages_are_told_of_one_process(host):
+    child = waiting(GROWS)
+    found, rows, end = told_when_begun(host.record(Recording("ws_turnover"), child.pid), child)
+    assert not found[0].miss_ratio
+    assert end.ended
+    assert rows[0]["what"] == {"fork": {"parent": 0, "child": child.pid, "process": child.pid}}
+    assert rows[-1]["misses"] > 200
+    assert rows[-1]["misses"] <= rows[-1]["references"]
+
+
+def test_what_cannot_be_recorded_has_a_reason(host):
+    with pytest.raises(WorkloadError, match="no process"):
+        list(host.record(Recording("faults"), 4_000_000))
+    with pytest.raises(WorkloadError, match="another one now"):
+        list(host.record(Recording("faults"), os.getpid(), started=1))
+    for wrong, why in (
+        (Recording("faults", window_ns=1), "0.1 to 50 ms"),
+        (Recording("faults", batch_ns=1), "every 1 to 200 ms"),
+        (Recording("faults", cpus="x"), "list of CPUs"),
+        (Recording("ws_turnover"), "of one process"),
+        (Recording("ws_turnover", by="bpf"), "not by BPF"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            list(host.record(wrong))
+    if why := refusal(host, Recording("llc")):
+        assert "Miss ratios cannot be seen" in why or "perf_event_paranoid" in why
+
+
+def test_another_users_pages_need_root():
+    if os.geteuid() != 0:
+        pytest.skip("another user is needed, which root alone can be")
+    agent = Agent(user=65534, group=65534, extra_groups=())
+    try:
+        recording = {"events": "ws_turnover", "window_ns": 5_000_000}
+        answer = agent.answer(agent.send("record", recording=recording, pid=os.getpid()))[-1]
+        assert (answer["event"], answer["kind"]) == ("error", "permission")
+        recording["events"] = "faults"
+        answer = agent.answer(agent.send("record", recording=recording))[-1]
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+        if paranoid > 0:
+            assert (answer["event"], answer["kind"]) == ("error", "permission")
+            assert "perf_event_paranoid" in answer["message"]
+    finally:
+        agent.close()
+
+
+def test_some_cpus_alone_are_recorded_and_named(host, by):
+    """Until there is a record: on an idle CPU none may come for a while, and none before recording has begun."""
+
+    def until_there_are_some():
+        there = False
+        for event in host.record(Recording("faults", cpus="0", by=by)):
+            if isinstance(event, Records) and event.rows and not there:
+                there = True
+                host.stop()
+            yield event
+
+    found, rows, _ = told(until_there_are_some())
+    assert found[0].cpus == "0"
+    assert {row["cpu"] for row in rows} == {0}
+
+
+UNTYPED = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" -m becalm sweetspots --by bpf --events faults -- true'
+"""As on a kernel that does not describe its types, for this process alone."""
+
+
+def test_a_kernel_without_its_own_types_is_named_with_what_does_without(host):
+    able(host, "bpf")
+    if not Path("/sys/kernel/btf").is_dir():
+        pytest.skip("this kernel does not describe its types anyway")
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", UNTYPED, sys.executable], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    words = " ".join(done.stderr.split())
+    assert "does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read" in words
+    assert "Without BPF the same is recorded: leave --by bpf out." in words
+
+
+def test_nobody_who_reads_costs_no_memory_and_is_told(host, by):
+    # What is not taken stays in the kernel's buffers, which are full at last.
+    with subprocess.Popen([sys.executable, "-c", "while True: __import__('time').sleep(0)"]) as child:
+        try:
+            events = host.record(Recording("faults", 100_000, 1_000_000, by=by), child.pid)
+            try:
+                next(events)
+            except RefusedError as error:
+                pytest.skip(str(error))
+            time.sleep(1)
+        finally:
+            child.kill()
+        left = list(events)
+    lost = left[-1].trouble["lost"]
+    rows = [json.dumps(row["what"]) for each in left if isinstance(each, Records) for row in each.rows]
+    assert bool(lost) == ('"lost"' in rows)

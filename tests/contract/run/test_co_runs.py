@@ -1,0 +1,86 @@
+"""`becalm profile` on this machine: programs beside each other are measured, stored, and found by `becalm place`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import becalm
+from becalm.errors import UsageError, WorkloadError
+from becalm.nouns.co_run_profile import CoRunProfile
+from becalm.store import Store
+
+pytestmark = [
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two programs at a time need two CPUs"),
+]
+
+SPIN = [sys.executable, "-c", "sum(range(200_000))"]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    return str(tmp_path / "runs.db")
+
+
+def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
+    file = tmp_path / "profile.json"
+    found = becalm.measure_co_runs(["sleep 0.02", SPIN], rounds=2, seed=1, save=file)
+    assert {(each.program, each.beside) for each in found.co_runs} == {
+        (one.name, (other.name,)) for one in found.programs for other in found.programs if one is not other
+    }
+    assert all(each.rounds == 2 for each in found.degradations)
+    assert CoRunProfile.of_text(file.read_text(), "file") == found
+    with Store.open(store) as opened:
+        assert opened.studies(limit=1, kind="profile")[0].number == found.study
+        assert CoRunProfile.from_json(opened.verdict(found.study)) == found
+    assert found.cpu in os.sched_getaffinity(0)
+    assert found.cpu not in found.beside_cpus
+
+
+def test_a_program_beside_itself_and_one_that_fails_alone(store):
+    found = becalm.measure_co_runs(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
+    assert [each.name for each in found.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
+    assert any(each.startswith("false fails alone") for each in found.remarks)
+    assert {each.reason for each in found.left_out} == {"one of them fails alone"}
+
+
+def test_what_belongs_to_timed_runs_alone_is_not_asked_of_neighbours(store, tmp_path):
+    """Their output goes nowhere and no command runs around them, whatever is asked of the programs."""
+    log = tmp_path / "log"
+    found = becalm.measure_co_runs(
+        ["echo a", "sleep 0.02"], rounds=1, output="keep", prepare=["sh", "-c", f"echo x >> {log}"], timeout="30s"
+    )
+    timed = 2 * len(found.programs) + len(found.programs) + len(found.co_runs)
+    assert len(log.read_text().split()) == timed
+
+
+def test_too_few_programs_and_cpus_of_ones_own_are_refused(store):
+    with pytest.raises(WorkloadError, match="Two programs that end well alone are needed"):
+        becalm.measure_co_runs(["sleep 0.01", "false"], rounds=1)
+    with pytest.raises(UsageError, match="1 program named"):
+        becalm.measure_co_runs(["sleep 0.01"])
+    with pytest.raises(UsageError, match="puts programs on CPUs by itself"):
+        becalm.measure_co_runs(["true", "sleep 0.01"], settings={"cpus": "0"})
+    with pytest.raises(UsageError, match="cannot be written"):
+        becalm.measure_co_runs(["true", "sleep 0.01"], save="/no/such/directory/x")
+    with pytest.raises(UsageError, match="runs no program"):
+        becalm.measure_co_runs(["spin 20ms", "spin 30ms"], host="sim:drift")
+
+
+@pytest.mark.parametrize("form", ["--json", "--markdown", "--plain", "--quiet"])
+def test_the_command_says_it_in_every_form(store, form):
+    words = [sys.executable, "-m", "becalm", "profile", form, "--rounds", "1", "sleep 0.01", "sleep 0.02"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if form == "--json":
+        value = json.loads(done.stdout)
+        assert (value["kind"], len(value["co_runs"])) == ("co_run_profile", 2)
+    else:
+        assert "One round was measured" in done.stdout
+    again = subprocess.run(
+        [sys.executable, "-m", "becalm", "show", "last", "--json"], capture_output=True, text=True, check=False
+    )
+    assert json.loads(again.stdout)["kind"] == "co_run_profile", again.stderr

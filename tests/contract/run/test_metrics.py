@@ -1,0 +1,170 @@
+"""Numbers that programs print, on this machine: found by the agent, part of the run, compared, and missing."""
+
+import re
+import sys
+
+import pytest
+
+import becalm
+from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.nouns.verdict import Answer, Gate, Stopped
+from becalm.store import Store
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    return str(tmp_path / "runs.db")
+
+
+def shell(text):
+    return ["/bin/sh", "-c", text]
+
+
+def test_a_number_that_a_program_prints_is_part_of_its_run(store):
+    script = """echo "start"; echo "Time: 0.5"; echo "Time: 0.25"; echo '{"rate": {"all": [1, 4000]}}' >&2"""
+    wanted = ["Time: ([0-9.]+),unit=s,take=first", "json:rate.all[-1],unit=req/s,better=higher"]
+    verdict = becalm.run(shell(script), metric=wanted, tasks="100 requests", runs=3, output="keep")
+    (summary,) = verdict.summaries
+    assert [(each.name, each.mean.value) for each in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
+    assert summary.throughput.what == "requests"
+    assert "has Time of 0.5000 s" in verdict.sentence
+    with Store.open(store) as opened:
+        assert {run.metrics for run in opened.runs(verdict.study)} == {(0.5, 4000.0)}
+        assert opened.texts(verdict.study)[0][1].startswith("start\nTime: 0.5\n"), "the output is kept all the same"
+    assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
+
+
+def test_more_is_better_where_that_was_said(store):
+    slow, fast = (f'echo "$(({rate} + $$ % 7)) req/s"' for rate in (1000, 2000))
+    rate = "([0-9]+) req/s,name=rate,better=higher"
+    verdict = becalm.compare([shell(slow), shell(fast)], names=["slow", "fast"], metric=rate, runs=30, fail_above="2%")
+    (found,) = verdict.differences
+    assert found.answer is Answer.HIGHER
+    assert found.worse is False
+    assert verdict.gate is Gate.WITHIN
+    assert "rate of fast is" in verdict.sentence
+    assert "which is better" in verdict.sentence
+    back = becalm.compare([shell(fast), shell(slow)], names=["fast", "slow"], metric=rate, runs=30, fail_above="2%")
+    assert back.gate is Gate.ABOVE
+    again = becalm.compare([shell(slow)], names=["fast"], metric=rate, runs=30, baseline=verdict.study)
+    assert again.differences[0].worse is True
+    with pytest.raises(UsageError, match="holds no run that has the metric 'other'"):
+        becalm.compare([shell(slow)], metric="([0-9]+) req,name=other", runs=2, baseline=verdict.study)
+
+
+def test_a_missing_number_is_a_failed_run_and_said_with_the_last_line(store):
+    with pytest.raises(WorkloadError, match="could not be read") as caught:
+        becalm.run(shell("echo one; echo two"), metric="Time: ([0-9.]+)", runs=3)
+    assert 'Last line of its standard output: "two".' in str(caught.value)
+    with pytest.raises(WorkloadError, match='found "0", which is not a number above zero'):
+        becalm.run(shell("echo Time: 0"), metric="Time: ([0-9.]+)", runs=3)
+    with pytest.raises(WorkloadError, match="failed with exit code 3"):
+        becalm.run(shell("echo Time: 1; exit 3"), metric="Time: ([0-9.]+)", runs=3)
+
+
+def test_runs_before_the_number_went_missing_count(store, tmp_path):
+    script = f"echo x >> {tmp_path}/n; [ $(wc -l < {tmp_path}/n) -gt 6 ] || echo Time: 5"
+    verdict = becalm.run(shell(script), metric="Time: ([0-9.]+)", runs=40, warmup=0)
+    assert verdict.stopped is Stopped.FAILED
+    assert verdict.summaries[0].runs == 6
+    assert "could not be read after 6 good runs" in next(f.sentence for f in verdict.findings if f.kind == "failure")
+
+
+def test_only_the_end_of_much_output_is_looked_at(store):
+    script = "echo Time: 9; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo Time: 7"
+    verdict = becalm.run(shell(script), metric="Time: ([0-9.]+),take=first", runs=2, warmup=0)
+    assert verdict.summaries[0].metrics[0].mean.value == 7.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "(["}, "is not valid"),
+        ({"metric": "(a)(b)"}, "has 2 groups"),
+        ({"metric": "(a)", "output": "inherit"}, "passes that on unread"),
+        ({"metric": "(a)", "host": "null"}, "nothing is printed"),
+        ({"metric": "(a)", "host": "sim:drift"}, "nothing is printed"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options, words):
+    with pytest.raises(UsageError, match=words):
+        becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)
+
+
+GROWS = "import time\nkept = []\nfor step in range(40): kept.append(bytes(range(256)) * 4096); time.sleep(0.02)"
+
+
+def test_memory_is_measured_over_time_and_shown_again(store):
+    specs = ["memory:peak", "memory:average", "memory:growth", "time:wall"]
+    verdict = becalm.run([sys.executable, "-c", GROWS], metric=specs, runs=2, warmup=0)
+    (summary,) = verdict.summaries
+    peak, average, growth, wall = (each.mean.value for each in summary.metrics)
+    assert peak > average > 20 << 20, "40 MiB, and half of it on average"
+    assert growth > 1.2
+    assert wall == pytest.approx(summary.mean_ns.value / 1e9, rel=1e-6)
+    assert len(summary.memory) >= 8
+    sizes = [size for _, size in summary.memory]
+    assert max(sizes) > sizes[0] + (10 << 20)
+    assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
+    with Store.open(store) as opened:
+        (series,) = opened.all_series(verdict.study)
+        assert 0 < series.cost_ns < 0.05 * summary.mean_ns.value
+
+
+def test_memory_of_all_processes_counts_and_short_runs_have_a_peak_alone(store):
+    child = f"{sys.executable} -c 'import time; kept = bytes(range(256)) * 200000; time.sleep(0.3)'"
+    verdict = becalm.run(shell(f"{child} & {child}; wait"), metric="memory:peak", runs=2, warmup=0)
+    assert verdict.summaries[0].metrics[0].mean.value > 95e6, "two of 51 MB"
+    with pytest.raises(WorkloadError, match=r"memory:average is not known of this run.*memory:peak"):
+        becalm.run(shell(":"), metric="memory:average", runs=2)
+
+
+def measurable(spec):
+    """Whether this machine lets us count it; else the reason that was said."""
+    try:
+        becalm.run(shell(":"), metric=["time:wall", spec], runs=1)
+    except RefusedError as error:
+        return str(error)
+    return True
+
+
+@pytest.mark.parametrize("event", ["page-faults", "task-clock"])
+def test_what_the_kernel_counts_is_compared(store, event):
+    if (said := measurable(f"counter:{event}")) is not True:
+        pytest.skip(said)
+    work = "for i in 1 2 3 4 5 6; do /bin/sh -c :; done"
+    verdict = becalm.compare([shell(":"), shell(work)], metric=f"counter:{event}", names=["one", "many"], runs=12)
+    assert verdict.differences[0].answer is Answer.HIGHER
+    assert "of many is" in verdict.sentence
+
+
+@pytest.mark.parametrize("event", ["instructions", "cycles", "cache-misses", "context-switches"])
+def test_a_counter_that_is_not_here_is_refused_with_the_reason(store, event):
+    said = measurable(f"counter:{event}")
+    assert said is True or re.search(rf"^counter:{event} cannot be measured here: .{{30}}", said)
+
+
+def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
+    verdict = becalm.run("wakeups:workers=2,requests=200,work=100", runs=3)
+    (summary,) = verdict.summaries
+    values = {each.name: each.mean.value for each in summary.metrics}
+    assert 0 < values["wake-up p50"] <= values["wake-up p99"] <= values["wake-up p99.9"]
+    assert values["requests/s"] > 0
+    assert "wake-up p99 of" in verdict.sentence
+    rates = becalm.compare(
+        ["wakeups:workers={n},requests=50,work=100"],
+        parameters={"n": "1,2"},
+        metric="json:requests_per_second,name=rate,better=higher",
+        runs=5,
+    )
+    assert rates.metric.name == "rate"
+    assert [dict(each.numbers) for each in rates.findings if each.kind == "failure"] == []
+
+
+def test_a_program_that_is_not_here_is_said_with_its_package(store, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(WorkloadError, match=r'no program "hackbench".*package rt-tests'):
+        becalm.run("hackbench:groups=1,loops=1", runs=1)

@@ -1,0 +1,149 @@
+"""Suites on the real machine: what is run how often, and the figures that follow from the runs that are kept."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from becalm.analysis.rating import geometric_mean, rate
+from becalm.errors import UsageError, WorkloadError
+from becalm.store import Store
+from becalm.study.stored import stored
+from becalm.verbs.records import conclude
+from becalm.verbs.suite import suite
+
+FILE = """
+copies = 2
+[peak]
+nice = 5
+[[program]]
+name = "short"
+command = "sh -c 'echo short $BECALM_COPY >> ran'"
+reference = "1s"
+[[program]]
+name = "long"
+command = "sh -c 'echo long $(nice) >> ran'"
+peak_command = "sh -c 'echo tuned $(nice) >> ran'"
+reference = "3s"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "programs.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_everything_is_run_and_rated(file, tmp_path):
+    store = str(tmp_path / "store.db")
+    found = suite(str(file), runs=2, store=store, seed=1)
+    ran = (tmp_path / "ran").read_text().split("\n")[:-1]
+    nice = int(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
+    # A warm-up and two rounds alone, two rounds of two copies: in base, and in peak.
+    assert ran.count("short") == 2 * 3
+    assert ran.count("short 0") == ran.count("short 1") == 2 * 2
+    assert ran.count(f"long {nice}") == 3 + 2 * 2
+    assert ran.count("tuned 5") == 3 + 2 * 2
+    assert [each.name for each in found.tunings] == ["base", "peak"]
+    with Store.open(store) as opened:
+        kept = opened.study(found.study).study
+        rows = [run for run in opened.runs(found.study) if run.round >= 0]
+    assert kept.kind == "suite"
+    for number, tuning in enumerate(found.tunings):
+        for index, program in enumerate(tuning.programs):
+            alone = [run.wall_ns for run in rows if run.workload == number * 4 + index]
+            together = [run.wall_ns for run in rows if run.workload == number * 4 + 2 + index]
+            assert (program.times_ns, program.rate_times_ns) == (tuple(alone), tuple(together))
+            assert program.ratio == program.reference_ns / (sum(alone) / 2)
+            assert program.rate == rate(2, program.reference_ns, 3e9, sum(together) / 2)
+            assert program.delay == sum(together) / sum(alone)
+        assert tuning.ratio == geometric_mean(each.ratio for each in tuning.programs)
+    assert "2 programs, median of 2" in found.sentence
+    assert conclude(stored(found.study, store)) == found
+
+
+def command(*words, directory):
+    line = [sys.executable, "-m", "becalm", "suite", "--no-store", *words]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=directory)
+
+
+def test_the_command_line_prints_it_three_ways(file, tmp_path):
+    done = command("--json", "--runs", "1", "--tuning", "base", "programs.toml", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    assert (value["kind"], value["suite"], value["copies"], value["study"]) == ("suite", "programs", 2, None)
+    assert [each["name"] for each in value["tunings"][0]["programs"]] == ["short", "long"]
+    done = command("--markdown", "--runs", "1", "--no-rate", "programs.toml", directory=tmp_path)
+    assert "| program | reference | time | spread | ratio |" in done.stdout
+    done = command("--plain", "--runs", "1", "--copies", "3", "programs.toml", directory=tmp_path)
+    assert "3 copies" in done.stdout
+
+
+def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path):
+    each = '[[program]]\nname="{}"\ncommand="{}"\nreference=1\n'
+    text = each.format("good", "true") + each.format("bad", "false")
+    (tmp_path / "s.toml").write_text(text)
+    found = suite(str(tmp_path / "s.toml"), runs=1, copies=2, store=False)
+    good, bad = found.tunings[0].programs
+    assert good.ratio > 0
+    assert (bad.ratio, bad.rate, bad.failed) == (None, None, 2)
+    assert found.tunings[0].ratio is None
+    assert command("--runs", "1", "s.toml", directory=tmp_path).returncode == 4
+    (tmp_path / "s.toml").write_text('[[program]]\ncommand="false"')
+    with pytest.raises(WorkloadError, match="exit code 1"):
+        suite(str(tmp_path / "s.toml"), runs=1, store=False)
+
+
+def test_what_makes_no_sense(file, tmp_path):
+    with pytest.raises(UsageError, match="budget"):
+        suite(str(file), budget=3)
+    (tmp_path / "s.toml").write_text('[[program]]\ncommand="true"')
+    with pytest.raises(UsageError, match="does not define peak"):
+        suite(str(tmp_path / "s.toml"), tuning="peak")
+
+
+PRINTING = """
+[[program]]
+name = "fast"
+command = "echo rate 500"
+metric = "rate ([0-9]+),unit=req/s,better=higher"
+reference = "250 req/s"
+[[program]]
+name = "plain"
+command = "echo took 4 ms"
+reference = "8ms"
+"""
+
+
+def test_programs_are_rated_by_what_they_print(tmp_path):
+    path, store = tmp_path / "programs.toml", str(tmp_path / "store.db")
+    path.write_text(PRINTING)
+    found = suite(str(path), runs=2, store=store, metric="took ([0-9]+) ms,name=took,unit=ms")
+    (tuning,) = found.tunings
+    assert [(each.metric, each.values, each.ratio) for each in tuning.programs] == [
+        ("rate", (500.0, 500.0), 2.0),
+        ("took", (4.0, 4.0), 2.0),
+    ]
+    assert tuning.ratio == pytest.approx(2.0)
+    assert (found.copies, tuning.rate) == (None, None)
+    assert "There are no rates" in found.sentence
+    assert conclude(stored(found.study, store)) == found
+    with pytest.raises(UsageError, match="--copies is for the rate"):
+        suite(str(path), runs=2, store=store, copies=2)
+
+
+def test_copies_are_as_many_as_the_processors_that_the_settings_leave(tmp_path):
+    text = '{}[[program]]\nname="a"\ncommand="true"\nreference=1\n'
+    (tmp_path / "s.toml").write_text(text.format(""))
+    whole = suite(str(tmp_path / "s.toml"), runs=1, store=False).copies
+    assert whole == len(os.sched_getaffinity(0))
+    one = str(min(os.sched_getaffinity(0)))
+    assert suite(str(tmp_path / "s.toml"), runs=1, settings={"cpus": one}, store=False).copies == 1
+    (tmp_path / "p.toml").write_text(f'[settings]\ncpus = "{one}"\n')
+    assert suite(str(tmp_path / "s.toml"), runs=1, profile=str(tmp_path / "p.toml"), store=False).copies == 1
+    # Peak may use all, and has as many copies as base.
+    (tmp_path / "s.toml").write_text(text.format(f'[base]\ncpus = "{one}"\n[peak]\nnice = 1\n'))
+    assert suite(str(tmp_path / "s.toml"), runs=1, store=False).copies == whole

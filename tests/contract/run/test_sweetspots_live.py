@@ -1,0 +1,187 @@
+"""`becalm sweetspots -- CMD` and `--pid N` on real processes, by events that every machine counts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import becalm
+from becalm import hosts
+from becalm.errors import RefusedError, UsageError, WorkloadError
+from becalm.hosts import MeasureRequest
+from becalm.hosts.recorded import Recording
+from becalm.nouns.run import Block, Step
+from becalm.nouns.settings import Settings
+from becalm.nouns.workload import Output, Workload
+from becalm.study.moved_runs import Moving
+from becalm.study.recorded_move import Asked
+
+GROWS = "import time\nkept = []\nfor _ in range(40):\n    kept.append(b'x' * (1 << 20)); time.sleep(.01)"
+COMMAND = [sys.executable, "-c", GROWS]
+
+
+def recorded(*command, **options):
+    try:
+        return becalm.record_sweetspots(*command, **{"events": "faults", "output": "discard", **options})
+    except RefusedError as error:
+        if "perf_event_paranoid" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_a_program_is_recorded_shown_saved_and_read_again(tmp_path):
+    path, seconds = tmp_path / "records.json", []
+    found = recorded(COMMAND, save=path, look=seconds.append)
+    assert found.source == "live"
+    assert not found.miss_ratio
+    assert "no miss ratio" in found.events
+    pid = found.found["recording"]["pid"]
+    assert pid in {each["task"] for each in found.programs}
+    assert 0 in {each["kind"] for each in found.spots}, "it executed a program"
+    own = sum(each["references"] for each in found.windows() if each["task"] == pid)
+    assert own > 40 * 200, "40 MiB were touched"
+    again = becalm.sweetspots(path, rules="rise")
+    assert again.found["records"] == found.found["records"] == len(json.loads(path.read_text())["records"])
+    assert not again.miss_ratio
+    assert again.events == found.events[:400]
+
+
+UNTIL_TOLD = """
+import select, sys
+while not select.select([sys.stdin], [], [], .01)[0]:
+    kept = [b'x' * (1 << 20) for _ in range(4)]
+"""
+
+
+@pytest.mark.parametrize("events", ["faults", "ws_turnover"])
+def test_a_running_process_is_recorded_to_its_end(events):
+    """It ends when there are records of it."""
+    with subprocess.Popen([sys.executable, "-c", UNTIL_TOLD], stdin=subprocess.PIPE) as child:
+        try:
+            found = recorded(pid=child.pid, events=events, look=lambda _: child.stdin.close())
+        finally:
+            child.kill()
+    assert {each["task"] for each in found.programs} == {child.pid}
+    assert found.programs[0]["ended"]
+    assert list(found.windows())
+    assert found.found["recording"]["cost_ns"] > 0
+
+
+movable = pytest.mark.skipif(
+    os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2, reason="needs root and two CPUs to move a program to one"
+)
+
+
+UNTIL_BOUND = """
+import os, time
+for _ in range(6000):
+    sum(range(200_000)); time.sleep(.01)
+    if len(os.sched_getaffinity(0)) == 1: break
+"""
+"""It lives until it is bound, however long a busy machine takes."""
+
+
+@movable
+def test_a_program_is_moved_while_it_is_recorded(capfd):
+    cpus = sorted(os.sched_getaffinity(0))
+    said = f"{UNTIL_BOUND}print(os.sched_getaffinity(0))\nfor _ in range(10): sum(range(200_000)); time.sleep(.01)"
+    found = recorded([sys.executable, "-c", said], migrate=cpus[0], output="inherit")
+    move = found.move
+    assert move["why_not"] is None
+    assert move["done"]["cpus"] == [cpus[0]]
+    # Faults say where another program begins, and Python begins none.
+    assert move["done"]["waited"]["why"] == "hard_limit"
+    assert move["done"]["waited"]["waited_ns"] >= 100_000_000
+    assert move["from_ns"] < move["until_ns"]
+    assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
+    for number in move["migrations"]:
+        assert found.found["migrations"][number]["to"] == cpus[0]
+
+
+@movable
+def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
+    cpus = sorted(os.sched_getaffinity(0))
+    again = """sleep 0.01; exec sh -c "$AGAIN" """
+
+    def interrupt_when_moved(pid):
+        """Ctrl-C; sooner, nobody might hear it yet. The time is a limit for a broken program, not an expectation."""
+        limit = time.monotonic() + 120
+        while len(os.sched_getaffinity(pid)) > 1 and time.monotonic() < limit:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with subprocess.Popen(["sh", "-c", again], env={**os.environ, "AGAIN": again}) as child:
+        try:
+            waiting = threading.Thread(target=interrupt_when_moved, args=(child.pid,), daemon=True)
+            waiting.start()
+            found = recorded(pid=child.pid, migrate="least-loaded")
+            waiting.join()
+            assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is put back"
+        finally:
+            child.kill()
+    waited = found.move["done"]["waited"]
+    assert (waited["why"], waited["spot"]) == ("spot", 0)
+
+
+@movable
+def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
+    # It lives until it is bound, however long a busy machine takes.
+    lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
+    program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)
+    asked = Asked(window="1ms", limit="20ms")
+    with hosts.open("local") as machine, hosts.open("local") as binder:
+        moving = Moving(machine, binder, asked, Recording("faults", 1_000_000, 1_000_000), 100_000_000)
+        moving.define([program] * 3, [Settings()])
+        steps = tuple(Step(arm, 0, 0, 0) for arm in (2, 0, 1))
+        list(moving.measure(MeasureRequest(0, Block(steps))))
+    found = moving.runs()
+    assert [each.run.workload for each in found] == [2, 0, 1]
+    done = [each.moved.done for each in found]
+    assert all(len(each.cpus) == 1 for each in done)
+    assert done[1].cpus == (done[1].came,), "not moved"
+    # What its page faults are, and so by what the wait for a spot ends, is not the same in each run.
+    first, *others = [each.waited.why for each in done]
+    assert first in ("spot", "not_worth_waiting", "waited_enough", "hard_limit")
+    assert others == ["asked", "asked"]
+    assert not Path("/var/lib/becalm/journal").exists()
+
+
+@movable
+def test_a_program_that_is_too_short_is_not_accounted():
+    with pytest.raises(UsageError, match=r"To be moved at a moment of it, .* it has to run for"):
+        becalm.account_command(["true"], events="faults")
+    with pytest.raises(WorkloadError, match="did not end well"):
+        becalm.account_command(["false"], events="faults")
+
+
+def test_what_cannot_be_moved_is_refused_before_it_runs(tmp_path):
+    never = tmp_path / "ran"
+    for given, error, words in (
+        ({"migrate": 1000}, RefusedError, "as becalm itself, and not 1000"),
+        ({"migrate": "gzip"}, UsageError, "'gzip' is no list of CPUs to move to"),
+        ({"migrate": 0, "host": "ssh://nowhere.invalid"}, UsageError, "not on ssh://nowhere.invalid"),
+        ({"migrate": 0, "limit": "1s"}, UsageError, "at most 100 ms"),
+        ({"limit": "10ms"}, UsageError, "--limit is of the wait"),
+    ):
+        with pytest.raises(error, match=words):
+            becalm.record_sweetspots(["touch", str(never)], events="faults", **given)
+    assert not never.exists()
+    with pytest.raises(UsageError, match="no process 4000000"):
+        becalm.record_sweetspots(pid=4_000_000, events="faults", migrate=0)
+
+
+def test_what_cannot_be_recorded_is_refused_in_a_sentence():
+    with pytest.raises(UsageError, match="What is recorded"):
+        becalm.record_sweetspots()
+    with pytest.raises(UsageError, match="no events 'heat'"):
+        becalm.record_sweetspots(["true"], events="heat")
+    with pytest.raises(WorkloadError, match="no process"):
+        recorded(pid=4_000_000)
+    with pytest.raises(WorkloadError):
+        recorded(["/no/such/program"])

@@ -1,0 +1,49 @@
+"""The fixtures of tests that start real programs: an agent, and directories of their own."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.contract.conversation import Agent
+
+from becalm.nouns.elsewhere import place_in
+
+os.environ.setdefault("BECALM_INTERRUPT_WAIT", "0.2")
+"""Idle devices are not waited for: nobody waits a minute after each test for interrupts that it has moved."""
+
+
+@pytest.fixture
+def agent():
+    """Return a conversation with an agent of this test."""
+    conversation = Agent()
+    yield conversation
+    conversation.close()
+
+
+@pytest.fixture
+def store(own_directories):
+    """Return the path of a store of this test, which becalm uses without an option."""
+    return os.environ["BECALM_STORE"]
+
+
+@pytest.fixture
+def own_directories(tmp_path, monkeypatch):
+    """Keep what becalm writes in directories of this test, and check that nothing of a connection is left."""
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    # Short, because sockets go there.
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        monkeypatch.setattr(tempfile, "tempdir", temporary)
+        yield
+        forget_spools(tmp_path / "XDG_STATE_HOME")
+        assert not list(Path(temporary).glob("becalm-ssh-*")), "a connection's directory was left"
+
+
+def forget_spools(state):
+    """Remove what is on "another machine" for becalms that nobody will start again."""
+    for path in state.glob("becalm/spool/*"):
+        if place := place_in(path.read_bytes().partition(b"\n")[0]):
+            Path(place["spool"]).unlink(missing_ok=True)

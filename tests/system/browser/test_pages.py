@@ -1,0 +1,99 @@
+"""The pages of run, compare, stored comparisons and histories in a real browser: light, dark, wide, on a telephone."""
+
+from dataclasses import replace
+
+import pytest
+from tests.system.browser.browser import DESK, PHONE, look
+from tests.unit.analysis.test_timeline import TWO, recorded, slower
+
+import becalm
+from becalm.analysis.timeline import timeline
+from becalm.report import drawn
+
+pytestmark = pytest.mark.needs("chromium")
+
+HOSTILE = "<img src=x onerror=boom()></script><script>boom()</script>\"'&" + "w" * 60
+"""Whatever of it becomes markup calls a function that there is not, or makes the page too wide."""
+
+SITTINGS = 80
+
+
+def history():
+    """Two benchmarks, of which the hostile one is slower from commit 41 on, on two machines one after the other."""
+    given = slower(recorded(SITTINGS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
+    given = [replace(each, machine=TWO) if each.sitting.ordinal > 60 else each for each in given]
+    given = [
+        replace(each, sitting=replace(each.sitting, subject=f"{HOSTILE} {each.sitting.subject}")) for each in given
+    ]
+    return timeline(HOSTILE, given, links="https://example.org/commit/{commit}")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Each page by its file name, with a hostile name in each."""
+    place = tmp_path_factory.mktemp("pages")
+    sim = {"host": "sim:normal", "seed": 1, "store": str(place / "runs.db")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        run = becalm.run("spin 20ms", name=HOSTILE, runs=60, **sim)
+        again = becalm.run("spin 21ms", name=HOSTILE, runs=60, **sim)
+        compared = becalm.compare(["spin 20ms", "spin 21ms", "spin 20ms"], names=[HOSTILE, "b", "c"], runs=30, **sim)
+        stored = becalm.compare_stored(str(run.study), str(again.study), store=sim["store"])
+    found = {"run.html": run, "compare.html": compared, "stored.html": stored, "history.html": history()}
+    return {name: drawn.as_html(each) for name, each in found.items()}
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def seen(request, pages, tmp_path_factory):
+    """Looks at all of them with one choice of colours, and that choice."""
+    looks, console = look(tmp_path_factory.mktemp("browser"), pages, dark=request.param == "dark")
+    assert {(each.name, each.width) for each in looks} == {(name, width) for name in pages for width in (PHONE, DESK)}
+    return looks, console, request.param
+
+
+def test_no_script_fails_and_no_name_becomes_one(seen):
+    looks, console, _ = seen
+    assert console == []
+    assert [each.thrown for each in looks] == [[]] * len(looks)
+    assert all(each.text > 400 for each in looks)
+
+
+def test_nothing_scrolls_sideways_but_what_is_meant_to(seen):
+    looks, _, _ = seen
+    assert {(each.name, each.width): each.wider for each in looks if each.wider} == {}
+
+
+def test_every_text_can_be_read_on_paper_of_the_colour_that_was_asked_for(seen):
+    looks, _, colours = seen
+    assert all((each.paper < 0.1) == (colours == "dark") for each in looks), [each.paper for each in looks]
+    assert {(each.name, each.width): each.faint for each in looks if each.faint} == {}
+
+
+def test_pictures_are_there(seen):
+    looks, _, _ = seen
+    assert {each.name: each.pictures for each in looks} == {
+        "run.html": 3, "compare.html": 7, "stored.html": 1, "history.html": 2,
+    }  # fmt: skip
+
+
+def test_a_history_tells_zooms_and_finds(seen):
+    looks, _, _ = seen
+    for used in (each.used for each in looks if each.name == "history.html"):
+        assert (used["graphs"], used["dots"], used["back"], used["left"]) == (2, SITTINGS, SITTINGS, 0)
+        assert 0 < used["zoomed"] < SITTINGS
+        assert used["marks"] >= 1, "the step is marked"
+        assert HOSTILE in used["told"]
+        assert used["link"].startswith("https://example.org/commit/")
+
+
+def test_a_page_that_is_wrong_is_seen_to_be(tmp_path):
+    """What is asserted above could be false."""
+    page = (
+        "<!doctype html><body style='background:#fff;color:#999'><p>pale</p><div style='width:2000px'>wide</div>"
+        "<script>boom()</script>"
+    )
+    looks, console = look(tmp_path, {"bad.html": page}, dark=False)
+    assert len(console) == len(looks) == 2
+    assert "boom is not defined" in console[0]
+    assert all(each.wider > 600 for each in looks)
+    assert [each.split(":")[0] for each in looks[0].faint] == ["pale", "wide"]

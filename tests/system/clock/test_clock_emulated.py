@@ -1,0 +1,91 @@
+"""Processors that lack something, emulated for one program: what is said of their clocks, and what still holds."""
+
+import os
+import platform
+import subprocess
+
+import pytest
+from tests.contract.clock.test_region_files import CRATE
+from tests.needs import need
+from tests.places import ROOT
+
+import becalm
+from becalm.hosts import timer_evaluation
+from becalm.wording.clock import DOUBTS
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="processors of this kind are emulated"),
+]
+
+NO_RDTSCP = "core2duo"
+NOT_INVARIANT = "max"
+"""As QEMU has it: rdtscp is there, and nobody says that the counter runs at one rate."""
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store of its own, and no evaluation of timers beside it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The example in C that writes a file of regions."""
+    need("cc")
+    program = tmp_path_factory.mktemp("example") / "regions"
+    source = CRATE / "examples/regions.c"
+    subprocess.run(["cc", "-std=gnu99", "-O2", f"-I{CRATE / 'include'}", source, "-o", program], check=True)
+    return program
+
+
+def emulated(processor, *words, **more):
+    return subprocess.run([need("qemu-x86_64"), "-cpu", processor, *words], capture_output=True, text=True, **more)
+
+
+def findings(path):
+    """What is known of the clock of a file."""
+    found = becalm.show(becalm.import_(path)[0]).verdict
+    assert found.regions
+    return {each.kind: each.sentence for each in found.findings}
+
+
+def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, store, monkeypatch):
+    program = tmp_path / "becalm-timers"
+    line = f'exec {need("qemu-x86_64")} -cpu {NO_RDTSCP} {timer_evaluation.timers_path()} "$@"'
+    program.write_text(f"#!/bin/sh\n{line}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(timer_evaluation, "timers_path", lambda: str(program))
+    try:
+        found = becalm.clock(budget=0.5, timers=("barrier", "clock_gettime", "cycles"), flushes=("L1",))
+    except becalm.MachineError as refused:
+        # On a busy machine additions may not take what they should, and then there is no work of a known length.
+        if "A multiplication took" not in str(refused):
+            raise
+        return
+    assert DOUBTS["fallback"] in found.sentence
+    reasons = {each.timer: each.reason for each in found.absences}
+    assert reasons["barrier"] == "the processor has no rdtscp"
+    assert "perf_event_open" in reasons["cycles"]
+    assert [each.timer for each in found.cells] in ([], ["clock_gettime"])
+    assert found.trust["source"].startswith("clock_gettime")
+
+
+def test_the_header_says_that_there_is_no_clock(example, tmp_path):
+    done = emulated(NO_RDTSCP, example, tmp_path / "x.regions")
+    assert (done.returncode, done.stderr) == (1, "no clock of this processor can be used\n")
+    assert not (tmp_path / "x.regions").exists()
+
+
+def test_a_counter_that_may_change_its_rate_is_said(example, tmp_path, store):
+    done = emulated(NOT_INVARIANT, example, tmp_path / "x.regions")
+    assert done.returncode == 0, done.stderr
+    assert "does not say that its counter runs at one rate" in findings(tmp_path / "x.regions")["region_rate"]
+
+
+def test_the_crate_reads_the_system_s_clock_and_the_file_says_so(tmp_path, store):
+    runner = f"{need('qemu-x86_64')} -cpu {NO_RDTSCP}"
+    asked = ["cargo", "run", "-q", "--locked", "-p", "becalm-clock", "--features", "std", "--example", "regions", "--"]
+    environment = {**os.environ, "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER": runner}
+    subprocess.run([*asked, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True, env=environment)
+    assert "clock_gettime(CLOCK_MONOTONIC_RAW) was read instead" in findings(tmp_path / "x.regions")["region_clock"]

@@ -1,0 +1,63 @@
+"""Files of perf: one that this machine's perf writes now, and large ones in bounded memory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.needs import need
+
+import becalm
+import perf_data
+from becalm.errors import UsageError
+from becalm.verbs.sweetspots import MOST_OF_ALL
+
+EVENTS = "{context-switches,page-faults,minor-faults}:S"
+"""The layout of the last-level cache's counters, on machines that have none."""
+
+GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.005)"
+
+
+def test_what_perf_records_now_is_read(tmp_path):
+    """The kept file is of one version of perf; this one is of the one that is here."""
+    path, told = tmp_path / "perf.data", tmp_path / "pid"
+    program = [sys.executable, "-c", f"import os; open({str(told)!r}, 'w').write(str(os.getpid()))\n{GROWS}"]
+    # Without its cache of programs, which is in the home of whoever records.
+    command = [need("perf"), "record", "-q", "-N", "-a", "-c", "1", "-e", EVENTS, "--switch-events", "-o", str(path)]
+    done = subprocess.run([*command, "--", *program], capture_output=True, text=True, check=False)
+    if done.returncode and not path.exists() and os.geteuid() != 0:
+        pytest.skip(f"perf may not record what whole CPUs do here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    pid = int(told.read_text())
+    found = becalm.sweetspots(path, pid=pid, rules="published")
+    assert found.source == "perf"
+    assert "page-faults" in found.events
+    assert not found.miss_ratio
+    (of_it,) = [each for each in found.programs if each["task"] == pid]
+    windows = [each for each in found.windows() if each["known"]]
+    assert of_it
+    assert len(windows) >= 10
+    # 30 MiB, a fault for each page of 4 KiB, and none is made up.
+    assert 30 * 200 < sum(each["references"] for each in windows) < 30 * 1000
+
+
+def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
+    """Six times the records, whose windows may take some of it. 1 GB: bench/perf_data.py."""
+    peaks = []
+    for size in (8 << 20, 48 << 20):
+        perf_data.write(tmp_path / "perf.data", size)
+        found = perf_data.read(tmp_path / "perf.data")
+        assert found["records"] > size // 200
+        assert found["windows"] > size // 20_000
+        peaks.append(found["peak_kib"])
+    assert peaks[1] < peaks[0] * 1.25, peaks
+
+
+def test_of_a_large_file_a_process_is_asked_for_with_how_to_find_it(tmp_path):
+    perf_data.write(tmp_path / "perf.data", MOST_OF_ALL + 1)
+    with pytest.raises(UsageError, match=r"Name a process: --pid N \(perf report --sort pid"):
+        becalm.sweetspots(tmp_path / "perf.data")
+    found = becalm.sweetspots(tmp_path / "perf.data", pid=perf_data.PROCESS)
+    assert [each["task"] for each in found.programs] == [perf_data.PROCESS]
+    # Its misses come in phases of a second, of a tenth and of half of what it references.
+    assert found.spots
