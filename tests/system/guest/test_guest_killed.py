@@ -9,8 +9,8 @@ import time
 
 import pytest
 from tests.contract.account import MARK, begun, kept, nothing_lost
-from tests.contract.far import until
 from tests.system.guest.booted import VERSIONS, needed
+from tests.waiting import wait_for
 
 from becalm.hosts.guest import qemu
 from becalm.hosts.scratch import Scratch
@@ -54,7 +54,7 @@ def unheard(process, place, store):
         time.sleep(0.02)
     seen = begun(console(place))
     process.send_signal(signal.SIGCONT)
-    until(lambda: begun(console(place)) > seen + 1 or process.poll() is not None, 60)
+    wait_for(lambda: begun(console(place)) > seen + 1 or process.poll() is not None)
     return False
 
 
@@ -63,12 +63,12 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
     needed(version)
     store = os.environ["BECALM_STORE"]
     process = subprocess.Popen([sys.executable, "-c", STUDY, f"guest:{version}", PROGRAM])
-    until(lambda: begun(console(place)) > 5 or process.poll() is not None, 300)
+    wait_for(lambda: begun(console(place)) > 5 or process.poll() is not None)
     # Some are finished of which becalm has not heard, and never will.
-    until(lambda: unheard(process, place, store), 300)
+    wait_for(lambda: unheard(process, place, store))
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    until(lambda: not machines(place))
+    wait_for(lambda: not machines(place))
     before = kept(store)
     with Store.open(store) as opened:
         (found,) = recover(opened)
@@ -115,7 +115,7 @@ def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, 
             [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file
         )
     store = os.environ["BECALM_STORE"]
-    until(lambda: process.poll() is not None or stored(store) > 15, 300)
+    wait_for(lambda: process.poll() is not None or stored(store) > 15)
     assert process.poll() is None, said.read_text()
     (line,) = machines(place, "pid,args")
     os.kill(int(line.split()[0]), signal.SIGKILL)
