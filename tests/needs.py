@@ -7,7 +7,6 @@ absence would let tests pass that never ran.
 import functools
 import importlib
 import os
-import shutil
 from typing import NoReturn
 
 import programs
@@ -39,8 +38,8 @@ def need(*names: str) -> str:
 
 
 def _find(name):
-    """Where a program is: by its row, or by the PATH where the README asks for it or every Debian has it."""
-    return shutil.which(name) if name in programs.always() else _rows()[name].find(name)
+    """Return the path of a program: one of the table, or one that every Debian has or the README asks for."""
+    return programs.find(name) if name in programs.always() else _rows()[name].find(name)
 
 
 def need_module(name: str):

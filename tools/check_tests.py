@@ -5,12 +5,14 @@
 
 tests/unit and tests/property run in memory. tests/contract runs real programs; there a number of nanoseconds depends on
 the machine, except under tests/contract/simulator, where programs compute it. Only Python code is read, not programs in
-strings: a child that sleeps may stand for a program that runs long.
+strings: a child that sleeps may stand for a program that runs long. Programs that are called must be there with Rust,
+Python, make and a C compiler.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import sys
@@ -18,6 +20,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from program_calls import called
+from programs import always, needed
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,6 +54,7 @@ ADVICE = {
     "duration": "a contract test does not compare a duration or rate ({name}); script the clock or counters "
     "and use ==, or move it to tests/measurement",
     "import": "a test that runs in memory does not import {name}; use a simulated host, or move it to tests/contract",
+    "program": "only tests/system and tests/measurement may call {name}, which has to be installed; move it there",
 }
 """What to do instead, by rule."""
 
@@ -137,17 +143,24 @@ def check(name: str, text: str) -> Iterator[Problem]:
     names = imported_names(tree)
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 1)
-        called = full_name(node, names)
-        if called.endswith(".sleep") and not called.startswith(("becalm.", "tests.")):
-            yield Problem(line, "sleep", called)
-        if CLOCKS.fullmatch(called):
-            yield Problem(line, "clock", called)
+        function = full_name(node, names)
+        if function.endswith(".sleep") and not function.startswith(("becalm.", "tests.")):
+            yield Problem(line, "sleep", function)
+        if CLOCKS.fullmatch(function):
+            yield Problem(line, "clock", function)
         if isinstance(node, ast.Compare) and name.startswith(CONTRACT) and not name.startswith(COMPUTED):
             yield from (Problem(line, "duration", side) for side in list(compared_durations(node))[:1])
         if name.startswith(MEMORY):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             yield from (Problem(line, "import", module) for module in filter(PROCESSES.fullmatch, modules))
+    yield from (Problem(line, "program", program) for line, program in called(text) if program not in present())
+
+
+@functools.cache
+def present() -> frozenset[str]:
+    """Return the programs that are there wherever the tests of the contract tier run."""
+    return always() | {"becalm"} | {program for row in needed("contract") for program in row.programs}
 
 
 def main(paths: tuple[str, ...] = ("tests/",)) -> int:

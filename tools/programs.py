@@ -1,29 +1,37 @@
-"""The table of programs that becalm and its tests call: which package of Debian has which, and which are missing.
+"""List, look for and install the Debian packages that a tier of tests needs (tools/programs.toml).
 
-`python tools/programs.py missing` prints the packages of the table that are not installed; `install` installs them
-(as root, by apt-get) and says what the tests will skip where it cannot. With CI=true that is a failure.
+    python tools/programs.py list TIER       # the packages of the tier
+    python tools/programs.py missing TIER    # those that are not installed
+    python tools/programs.py install TIER    # install those, as root by apt-get
+
+Tiers are contract, system, measurement and bench. `install` lists what it would install and asks first; YES=1 answers
+yes, CI=true does not ask. Where nobody can answer or apt-get cannot be used, it prints the command and returns 0, since
+the tests that need a missing program are skipped; with CI=true they fail, and it returns 1.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).with_suffix(".toml")
+TIERS = ("contract", "system", "measurement", "bench")
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where daemons are, which the PATH of ordinary users leaves out."""
+"""The directories of daemons, which the PATH of ordinary users leaves out."""
+INSTALL = ("apt-get", "install", "-y", "-q", "--no-install-recommends")
 
 
 @dataclass(frozen=True)
 class Package:
-    """A row: a package of Debian, its programs, and who calls them."""
+    """A row: a Debian package, its programs, and who needs them."""
 
     name: str
     programs: tuple[str, ...] = ()
@@ -31,17 +39,21 @@ class Package:
     makes: str = ""
     packages: str = ""
     becalm: str = ""
-    tests: tuple[str, ...] = ()
-    bench: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
 
     def find(self, program: str) -> str | None:
-        """Where a program of it is on this machine."""
+        """Return the path of one of its programs on this machine."""
         places = [str(path) for pattern in self.places for path in sorted(Path("/").glob(pattern.strip("/")))[::-1]]
-        return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), SYSTEM, *places]))
+        return find(program, *places)
+
+
+def find(program: str, *places: str) -> str | None:
+    """Return the path of a program on this machine: in PATH, the directories of daemons, or these places."""
+    return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), SYSTEM, *places]))
 
 
 def table() -> tuple[Package, ...]:
-    """All rows."""
+    """Return all rows."""
 
     def row(value: Any) -> Package:
         fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
@@ -51,49 +63,86 @@ def table() -> tuple[Package, ...]:
 
 
 def always() -> frozenset[str]:
-    """Programs that every Debian has, and those that the README asks for."""
-    read = tomllib.loads(TABLE.read_text())
-    return frozenset([*read["always"], *read["asked"]])
+    """Return the programs that every Debian has, and those that the README asks for."""
+    values = tomllib.loads(TABLE.read_text())
+    return frozenset([*values["always"], *values["readme"]])
 
 
-def missing() -> Iterator[Package]:
-    """Rows that this machine lacks, but for those that only benches need.
+def needed(tier: str) -> tuple[Package, ...]:
+    """Return the rows of a tier; the build, which every tier needs, is part of contract."""
+    return tuple(row for row in table() if {tier, "contract"} & set(row.tiers))
 
-    Where there is no dpkg, those of whose programs one is not found.
-    """
-    rows = [row for row in table() if row.makes or row.becalm or row.tests]
+
+def installed_names(status: str) -> set[str]:
+    """Return the installed packages in lines of `dpkg-query`: a name and its state."""
+    return {line.split()[0] for line in status.splitlines() if line.endswith(" installed")}
+
+
+def missing(tier: str) -> tuple[Package, ...]:
+    """Return the rows of a tier that this machine lacks: packages, or without dpkg those that lack a program."""
+    rows = needed(tier)
     if shutil.which("dpkg-query") is None:
-        yield from (row for row in rows if not all(map(row.find, row.programs)))
-        return
+        return tuple(row for row in rows if not all(map(row.find, row.programs)))
     words = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *(row.name for row in rows)]
-    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-    installed = {line.split()[0] for line in said.splitlines() if line.endswith(" installed")}
-    yield from (row for row in rows if row.name not in installed)
+    names = installed_names(subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+    return tuple(row for row in rows if row.name not in names)
 
 
-def install() -> int:
-    """Install what is missing, where that can be done. Returns the exit code."""
-    names = [row.name for row in missing()]
+def simulated_names(simulation: str) -> list[str]:
+    """Return the packages in the output of `apt-get install --simulate`, dependencies included."""
+    return sorted(set(re.findall(r"^Inst (\S+)", simulation, re.MULTILINE)))
+
+
+def with_dependencies(names: Sequence[str]) -> list[str]:
+    """Return what apt-get would install for these packages, or the packages themselves where it cannot tell."""
+    done = subprocess.run([*INSTALL, "--simulate", *names], capture_output=True, text=True, check=False)
+    return simulated_names(done.stdout) or list(names)
+
+
+def agreed(count: int, environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
+    """Return whether to install: yes with CI=true or YES=1, else what a person answers, else no."""
+    if environment.get("CI") == "true" or environment.get("YES") == "1":
+        return True
+    question = f"Install these {count} packages with apt-get? [y/N] "
+    return ask is not None and ask(question).strip().lower() in ("y", "yes")
+
+
+def install(tier: str) -> int:
+    """Install what is missing after listing it, where that is possible and wanted. Return the exit code."""
+    names = [row.name for row in missing(tier)]
     if not names:
         return 0
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        words = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *names]
-        done = subprocess.run(["apt-get", "update", "-q"], check=False).returncode == 0
-        if done and subprocess.run(words, env=quiet, check=False).returncode == 0:
-            return 0
-        names = [row.name for row in missing()]
+        packages = with_dependencies(names)
+        print(f"Not installed, but needed by tests ({tier}): {' '.join(packages)}", flush=True)
+        if agreed(len(packages), os.environ, input if sys.stdin.isatty() and sys.stdout.isatty() else None):
+            quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            if subprocess.run(["apt-get", "update", "-q"], check=False).returncode == 0:
+                subprocess.run([*INSTALL, *names], env=quiet, check=False)
+            names = [row.name for row in missing(tier)]
+    if not names:
+        return 0
     strict = os.environ.get("CI") == "true"
-    say = "The tests cannot run without them." if strict else "The tests that need them will be skipped and say so."
-    print(f"Not installed: {' '.join(names)}. {say}", file=sys.stderr)
+    effect = "With CI=true the tests that need them fail" if strict else "The tests that need them are skipped"
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    print(f"{effect}. To install them: {sudo}{' '.join((*INSTALL[:2], *INSTALL[4:], *names))}", file=sys.stderr)
     return int(strict)
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["missing"]:
-            print(" ".join(row.name for row in missing()))
-        case ["install"]:
-            sys.exit(install())
+def main(arguments: Sequence[str]) -> int:
+    """Run a command of the module's documentation; return the exit code."""
+    match arguments:
+        case ["list", tier] if tier in TIERS:
+            print("\n".join(row.name for row in needed(tier)))
+        case ["missing", tier] if tier in TIERS:
+            print("\n".join(row.name for row in missing(tier)))
+        case ["install", tier] if tier in TIERS:
+            return install(tier)
         case _:
-            sys.exit("usage: tools/programs.py missing|install")
+            print(f"usage: tools/programs.py list|missing|install {'|'.join(TIERS)}", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
