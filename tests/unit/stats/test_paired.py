@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import pytest
+from tests.rates import at_most
+from tests.samples import samples
 
 import coverage
 from becalm.stats.paired import PairedEstimate, Pairs, RepeatedPairs, Score, locate, standard_error
@@ -136,27 +139,46 @@ def test_bad_input_is_refused_with_a_sentence() -> None:
         pairs.look([1.0], [1.0], [0], [1], 0.6)
 
 
-SEEDS = 80
+SEEDS = samples(12, 200)
+"""The number of comparisons of each noise."""
+
+
+@functools.cache
+def rates(name: str) -> coverage.Rates:
+    return coverage.paired_rates(name, pairs=30, seeds=SEEDS)
 
 
 @pytest.mark.parametrize("name", coverage.NOISES)
 def test_false_alarms_stay_at_the_stated_rate(name: str) -> None:
-    found = coverage.paired_rates(name, pairs=30, seeds=SEEDS)
-    # 99.9 % of binomial samples with the stated rate lie below; the naive tests must not, or this proves nothing.
-    highest = 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / SEEDS)
-    assert found.called <= highest
-    assert found.missed <= highest
-    assert max(found.t_each_look, found.signed_rank_each_look) > highest
+    assert round(SEEDS * rates(name).called) <= at_most(SEEDS, 0.05)
+    assert round(SEEDS * rates(name).missed) <= at_most(SEEDS, 0.05)
+
+
+def test_false_alarms_of_all_noises_stay_at_the_stated_rate() -> None:
+    """The naive tests must exceed the same bound, or this proves nothing."""
+    trials = SEEDS * len(coverage.NOISES)
+    most = at_most(trials, 0.05, 0.01)
+    every = [rates(name) for name in coverage.NOISES]
+    assert SEEDS * sum(rate.called for rate in every) <= most
+    assert SEEDS * sum(rate.missed for rate in every) <= most
+    assert SEEDS * sum(rate.t_each_look for rate in every) > most
+    assert SEEDS * sum(rate.signed_rank_each_look for rate in every) > most
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", coverage.NOISES)
+def test_naive_tests_exceed_the_stated_rate(name: str) -> None:
+    assert SEEDS * max(rates(name).t_each_look, rates(name).signed_rank_each_look) > at_most(SEEDS, 0.05)
 
 
 @pytest.mark.parametrize("pairs", [6, 9, 20])
 def test_small_samples_keep_the_rate(pairs: int) -> None:
-    wrong = 0
-    for seed in range(400):
+    wrong, trials = 0, samples(120, 2000)
+    for seed in range(trials):
         rng = np.random.default_rng(seed)
-        found = once(draw(coverage.autoregression(0.93)(rng, 2 * pairs), 0.3, rng))
-        wrong += not found.low <= 0.3 <= found.high
-    assert wrong / 400 <= 0.05 + 3.1 * math.sqrt(0.05 * 0.95 / 400)
+        estimate = once(draw(coverage.autoregression(0.93)(rng, 2 * pairs), 0.3, rng))
+        wrong += not estimate.low <= 0.3 <= estimate.high
+    assert wrong <= at_most(trials, 0.05)
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 from scipy.signal import lfilter
+from tests.rates import at_most
+from tests.samples import samples
 
 from becalm.stats.spread import (
     CV,
@@ -187,7 +189,8 @@ def bursts(rng: np.random.Generator, n: int) -> Floats:
 @pytest.mark.parametrize("estimator", [CV, MAD])
 def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: object, estimator: Estimator) -> None:
     assert callable(noise)
-    series, count, runs, wrong, f_wrong = 300, 8, 10, 0, 0
+    series, count, runs, wrong, f_wrong = samples(120, 1000), 8, 10, 0, 0
+    f_critical = stats.f.ppf(0.975, count * runs - 1, count * runs - 1)
     for seed in range(series):
         rng = np.random.default_rng((seed, 1))
         y = 1e8 * np.exp(1e-4 * noise(rng, 2 * count * runs).reshape(count, 2, runs))
@@ -196,12 +199,11 @@ def test_arms_that_are_equal_are_called_different_as_often_as_stated(noise: obje
         found = spread_ratio(list(first), list(second), estimator)
         wrong += not found.low <= 1 <= found.high
         f = first.var(ddof=1) / second.var(ddof=1)
-        f_wrong += min(stats.f(count * runs - 1, count * runs - 1).sf([f, 1 / f])) < 0.025
-    # 5 % of 300 is 15 +- 3.8.
-    assert wrong <= 26
+        f_wrong += max(f, 1 / f) > f_critical
+    assert wrong <= at_most(series, 0.05)
     if noise is not normal:
         # The simulation is hard enough: the F test fails it.
-        assert f_wrong > 60
+        assert f_wrong > series / 5
 
 
 def test_intervals_hold_a_true_ratio_as_often_as_stated() -> None:
