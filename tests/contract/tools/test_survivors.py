@@ -1,0 +1,104 @@
+"""Processes that a command leaves, however they detached themselves, are waited for, named and ended."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+from tests.contract.tools.unchanged_tool import ALWAYS, AT_ONCE, PROCESSES_ONLY, Tool, run, shell
+from tests.waiting import HANG_LIMIT_S, wait_ended
+
+
+@pytest.fixture
+def hello(tmp_path):
+    """A FIFO that a program opens as its first file: whoever has written to it knows that the program runs."""
+    path = tmp_path / "hello"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A FIFO that ends when it is opened: a program that reads it runs until then. Returns it and a function."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+    with contextlib.ExitStack() as stack:
+        descriptor = os.open(path, os.O_RDWR)
+        stack.callback(os.close, descriptor)
+        yield path, lambda: stack.close()
+
+
+def test_the_exit_code_is_the_commands_when_nothing_is_left():
+    assert run("true", patches=[PROCESSES_ONLY]) == (0, "")
+    assert shell("exit 7", patches=[PROCESSES_ONLY]) == (7, "")
+    assert shell("kill -9 $$", patches=[PROCESSES_ONLY]) == (137, "")
+
+
+def test_a_process_that_detached_itself_is_named_with_its_test_and_ended(hello, gate):
+    code, report = shell(
+        f"setsid sh -c 'cat {hello} {gate[0]} >/dev/null 2>&1 & exit 0'; echo > {hello}",
+        patches=[PROCESSES_ONLY, AT_ONCE],
+        PYTEST_CURRENT_TEST="tests/a.py::test_b (call)",
+    )
+    assert code == 1
+    (line,) = (line for line in report.splitlines() if "process" in line)
+    assert f"is still there: cat {hello} {gate[0]}, from tests/a.py::test_b (call)" in line
+    wait_ended(int(line.split()[1]))
+
+
+def test_a_process_with_the_mark_of_the_run_is_ended_though_it_is_no_descendant(tmp_path):
+    tool = Tool("sh", "-c", "echo $BECALM_TEST_RUN; read line", patches=[PROCESSES_ONLY, AT_ONCE])
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, "BECALM_TEST_RUN": tool.line()})
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, "BECALM_TEST_RUN": "another"})
+    try:
+        code, report = tool.end("\n")
+        assert (code, f"process {process.pid} is still there: cat" in report) == (1, True)
+        assert process.wait(HANG_LIMIT_S) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for started in (process, other):
+            started.stdin.close()
+            started.wait(HANG_LIMIT_S)
+
+
+def test_a_process_that_is_ending_is_waited_for(tmp_path):
+    """It ends when the command has ended, which holds the other end of its input."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert shell(f"setsid cat {fifo} & exec 9> {fifo}", patches=[PROCESSES_ONLY, ALWAYS]) == (0, "")
+
+
+@pytest.fixture
+def keeper(tmp_path, hello, gate):
+    """Start the tool with a process left of the name of those that wait for interrupts."""
+    program = tmp_path / "becalm-keeper"
+    shutil.copy("/bin/cat", program)
+    waits = "reap = unchanged.reap; unchanged.reap = lambda: (reap(), print('waiting', flush=True))"
+    interrupts = f"traces.INTERRUPTS = {str(tmp_path / 'interrupts')!r}"
+
+    def start(script=""):
+        script = f"setsid {program} {hello} {gate[0]} >/dev/null & echo > {hello}; {script}"
+        return Tool("sh", "-c", script, patches=[PROCESSES_ONLY, AT_ONCE, waits, interrupts])
+
+    return start
+
+
+LISTED = '0a {"irq":25,"device":"ttyS0","was":"1","mask":"3","why":"waiting","boot":"b"}\n'
+
+
+def test_a_process_that_waits_for_interrupts_is_waited_for(keeper, gate, tmp_path):
+    (tmp_path / "interrupts").write_text(LISTED)
+    tool = keeper()
+    assert tool.line() == "waiting"
+    gate[1]()
+    assert tool.end() == (0, "")
+
+
+def test_it_is_not_waited_for_beside_another_process_or_when_no_interrupt_is_awaited(keeper, hello, gate, tmp_path):
+    code, report = keeper().end()
+    assert (code, f"becalm-keeper {hello}" in report) == (1, True)
+    (tmp_path / "interrupts").write_text(LISTED)
+    code, report = keeper(f"setsid cat {hello} {gate[0]} & echo > {hello}").end()
+    assert (code, f"becalm-keeper {hello}" in report, f"cat {hello}" in report) == (1, True, True)
