@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.places import ROOT
-from tests.unit.migration.test_sources import DUMP, LOG
+from tests.support.count_files import DUMP, LOG
 
 import becalm
 from becalm.errors import UsageError

@@ -6,10 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.support.placement_engine import placement_engine  # noqa: F401
 
 from becalm.analysis.placement_watch import Limits, Model, State, step
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
+
+pytestmark = pytest.mark.usefixtures("placement_engine")
 
 COSTS = np.array([[0, 0.02, 0.2, 0.1], [0.02, 0, 0.1, 0.2], [0.2, 0.1, 0, 0.02], [0.1, 0.2, 0.02, 0]])
 """Best {a, b}, {c, d}."""

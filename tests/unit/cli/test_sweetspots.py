@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from tests.unit.migration.test_sources import LOG
+from tests.support.count_files import LOG
 
 import becalm
 from becalm.cli.main import becalm as group

@@ -88,9 +88,3 @@ def test_a_guest_is_asked_when_it_has_booted(name, used, hypervisor, said):
 def test_of_a_host_without_a_machine_nobody_would_think_otherwise(name):
     with hosts.open(name) as host:
         assert hosts.emulated(host) == ""
-
-
-@pytest.mark.parametrize("name", ["sim:cfs", "sim:eevdf?cpus=4"])
-def test_the_model_of_a_scheduler_says_what_it_leaves_out(name):
-    with hosts.open(name) as host:
-        assert hosts.emulated(host).startswith("its scheduler is simulated; not modelled: ")

@@ -7,7 +7,6 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
-from becalm.placement import rounds as rounds_module
 from becalm.placement.corun import play
 from becalm.placement.found import Search
 from becalm.placement.rounds import Rounds, plan
@@ -124,16 +123,6 @@ def test_processes_of_a_task_run_in_one_round():
     assert rounds.expected() > 0
     with pytest.raises(UsageError, match="it fits no round"):
         Rounds.of([Task("a", 1.0, processes=3)], Chip(2), CoRunCosts(Origin.GIVEN, pairs=pairs))
-
-
-def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch):
-    rounds = random_problem(8, 1)
-    monkeypatch.setattr(rounds_module, "MOST_SETS", 10)
-    found = plan(rounds, SEARCH)
-    assert found.bound is None
-    assert sorted(each for members in found.sharing for each in members) == list(range(8))
-    monkeypatch.undo()
-    assert rounds.total_s(found.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9
 
 
 def test_costs_of_whole_sets_are_used():

@@ -2,7 +2,6 @@
 
 import pytest
 
-import becalm
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler.programs import endless, work_of
 from becalm.hosts.simulated.scheduler.states import BY_THE_MESSAGE, ROOM, read
@@ -102,15 +101,6 @@ solo = ["1s", "3s"]
 """
 
 
-def test_lengths_are_drawn_by_name(tmp_path):
-    path = tmp_path / "drawn.toml"
-    path.write_text('[[task]]\nsteps = ["repeat 400", "compute service", "end"]\n[length]\nservice = ["10us", "30us"]')
-    assert read(path)["programs"] == [[{"repeat": 400}, {"compute_drawn": 0}, "end"]]
-    one, two = becalm.simulate([str(path)], host="sim:cfs", seeds=2).runs
-    assert one.run_ns / 400 == pytest.approx(20_000, rel=0.1)
-    assert one.run_ns != two.run_ns
-
-
 def test_speeds_follow_from_what_was_measured(tmp_path):
     path = tmp_path / "measured.toml"
     path.write_text(MEASURED)
@@ -122,17 +112,6 @@ def test_speeds_follow_from_what_was_measured(tmp_path):
     assert len(made["tasks"]) == 21
     assert made["tasks"][20] == {"name": "quiet, thread 0", "program": 20}
     assert made["lengths"] == [[10**9], [10**9, 3 * 10**9]]
-
-
-@pytest.mark.parametrize(("count", "wanted"), [(1, 2.0), (2, 1.894), (20, 18.94)])
-def test_the_sources_check_values(tmp_path, count, wanted):
-    """Anderson (2013), ch. 3: with one thread a group two never share a CPU; one alone uses half of what it could."""
-    path = tmp_path / "groups.toml"
-    path.write_text(
-        MEASURED[: MEASURED.index('[[measured]]\nname = "quiet"')].replace("count = 20", f"count = {count}")
-    )
-    found = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0")
-    assert found.end_ns / 1e9 == pytest.approx(wanted, rel=0.011)
 
 
 @pytest.mark.parametrize(

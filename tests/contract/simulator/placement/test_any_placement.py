@@ -4,6 +4,7 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import samples
 
 from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, Task
 from becalm.placement import METHODS, place
@@ -33,7 +34,7 @@ def problems(draw):
     return tasks, chips, CoRunCosts(Origin.GIVEN, pairs=pairs)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=samples(15, 200), deadline=None)
 @given(problems(), st.sampled_from(Objective), st.integers(0, 3))
 def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(problem, objective, seed):
     tasks, chips, costs = problem

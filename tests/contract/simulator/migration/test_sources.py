@@ -1,0 +1,42 @@
+"""What is particular to each source of sweet spots, by the real detector."""
+
+import pytest
+from tests.support.count_files import DUMP, LOG, written
+
+import becalm
+from becalm.errors import UsageError
+
+
+def test_a_log_is_read_as_it_stands_and_written_as_it_was_read(tmp_path):
+    found = becalm.sweetspots(written(tmp_path, LOG), rules="published")
+    assert sorted((each["kind"], each["time_ns"]) for each in found.spots) == [(1, 10_000_000), (2, 10_000_000)]
+    assert found.to_log() == LOG
+    assert found.sentence.startswith("2 sweet spots in 3 windows of 1 program")
+
+
+def test_instructions_are_the_time_of_callgrind(tmp_path):
+    found = becalm.sweetspots(written(tmp_path, DUMP))
+    assert found.unit == "instructions"
+    rows = [(each["from_ns"], each["until_ns"], each["references"], each["misses"]) for each in found.windows()]
+    assert rows == [(0, 1000, 250, 6), (1000, 3000, 500, 300)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello", "is none of: the thesis's log;"),
+        ("{", "is no JSON"),
+        ('{"a":' + "[" * 100_000, "is no JSON"),
+        ('{"records": 3}', "no list of records"),
+        ('{"records": [{"time_ns": -1}]}', "is no request"),
+        ("Start tracking task with pid 3\n", "no windows"),
+        ("Start tracking task with pid 3\n5 p1 5 9 3\n", "Line 2"),
+        (LOG + LOG, "second beginning in line 12"),
+        (DUMP.replace(" D1mw", ""), "has no D1mw"),
+        (DUMP[:120], "Make more"),
+    ],
+)
+def test_what_is_none_of_them_is_said(tmp_path, text, words):
+    with pytest.raises(UsageError) as raised:
+        becalm.sweetspots(written(tmp_path, text))
+    assert words in str(raised.value)

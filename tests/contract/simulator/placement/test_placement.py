@@ -1,0 +1,109 @@
+"""The best sharing by the engine: optima found by trial, bounds, and searches that run out of time."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from tests.waiting import HANG_LIMIT_S
+
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task, in_rounds
+from becalm.placement import exact, place, search
+from becalm.placement.engine import ask
+from becalm.placement.found import Search
+from becalm.placement.problem import Problem
+
+
+def ranked(count):
+    return [Task(f"{rank}", 1.0, pressure=float(count - rank)) for rank in range(1, count + 1)]
+
+
+def pairs_of(matrix):
+    names = [f"{each}" for each in range(1, len(matrix) + 1)]
+    return CoRunCosts(
+        Origin.GIVEN,
+        pairs=tuple(
+            PairCost(one, other, float(matrix[i][j]))
+            for (i, one), (j, other) in permutations(list(enumerate(names)), 2)
+        ),
+    )
+
+
+def drawn_pairs(count, seed=0):
+    return pairs_of(np.random.default_rng(seed).uniform(0, 0.05, (count, count)))
+
+
+def by_trial(tasks, room, found):
+    """The least mean cost on two chips."""
+    problem = Problem.of(tasks, [Chip(room)] * 2, found, Objective.DEGRADATION)
+    everyone = set(range(len(problem.item)))
+    sharings = [(one, tuple(everyone - set(one))) for one in combinations(sorted(everyone), room)]
+    return min(problem.worth(sharing)[0] for sharing in sharings)
+
+
+def test_the_optimum_is_the_least_of_all():
+    for seed in range(3):
+        found = drawn_pairs(6, seed)
+        assert place(ranked(6), [Chip(3)] * 2, found).cost == pytest.approx(by_trial(ranked(6), 3, found))
+
+
+def test_jobs_of_several_processes_cost_their_slowest():
+    tasks = [Task(name, 1.0, 2, 1.0) for name in "abc"]
+    random = np.random.default_rng(2)
+    both = [*permutations("abc", 2), *((name, name) for name in "abc")]
+    found = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*each, float(random.uniform(0, 0.3))) for each in both))
+    least = by_trial(tasks, 3, found)
+    assert place(tasks, [Chip(3)] * 2, found).cost == pytest.approx(least)
+    assert place(tasks, [Chip(3)] * 2, found, method="swap").cost == pytest.approx(least)
+
+
+def test_ways_to_the_optimum_agree():
+    tasks, found, chips = ranked(12), drawn_pairs(12, 1), [Chip(3)] * 4
+    problem = Problem.of(tasks, chips, found, Objective.DEGRADATION)
+    limits = Search(0, HANG_LIMIT_S)
+    table = exact.by_table(problem)
+    columns = exact.by_columns(problem, limits)
+    generated = exact.by_generation(problem, limits)
+    best = problem.worth(table.sharing)[0]
+    assert problem.worth(columns.sharing)[0] == pytest.approx(best)
+    assert columns.bound == pytest.approx(best)
+    assert problem.worth(generated.sharing)[0] == pytest.approx(best, rel=0.01)
+    assert generated.bound <= best + 1e-9
+
+
+def test_a_planted_optimum_is_found_and_proved():
+    # Five in a group cost each other the least there is; all others more.
+    random = np.random.default_rng(4)
+    groups = random.permutation(30) % 6
+    least = 0.005
+    matrix = least + np.where(groups[:, None] == groups, 0.0, random.exponential(0.02, (30, 30)))
+    tasks, found = ranked(30), pairs_of(matrix)
+    placed = place(tasks, [Chip(5)] * 6, found, method="swap", seed=1)
+    assert placed.cost == pytest.approx(4 * least)
+    assert {frozenset(groups[int(name) - 1] for name in names) for names in placed.sharing} == {
+        frozenset([group]) for group in range(6)
+    }
+    proved = place(tasks, [Chip(5)] * 6, found, method="optimal", budget_s=HANG_LIMIT_S)
+    assert proved.cost == pytest.approx(4 * least)
+    assert proved.gap < 1e-6
+
+
+def test_degradation_and_slow_down_may_have_other_optima():
+    sets = {("a", "b"): (0.6, 0.0), ("c", "d"): (0.0, 0.0), ("a", "c"): (0.4, 0.3), ("b", "d"): (0.0, 0.0)}
+    sets |= {("a", "d"): (0.9, 0.9), ("b", "c"): (0.9, 0.9)}
+    found = CoRunCosts(Origin.GIVEN, tuple(SetCosts(names, lost) for names, lost in sets.items()))
+    tasks, chips = [Task(name, 1.0) for name in "abcd"], [Chip(2)] * 2
+    assert place(tasks, chips, found).sharing == (("a", "b"), ("c", "d"))
+    assert place(tasks, chips, found, objective="slowdown").sharing == (("a", "c"), ("b", "d"))
+
+
+def test_rounds_separate_what_one_cache_cannot():
+    tasks, found = ranked(4), drawn_pairs(4, 3)
+    rounds = in_rounds([Chip(2)], 4)
+    assert place(tasks, rounds, found).cost == pytest.approx(place(tasks, [Chip(2)] * 2, found).cost)
+
+
+def test_a_search_that_is_out_of_time_says_so_and_gives_what_it_has(monkeypatch):
+    monkeypatch.setattr(search, "ask", lambda kind, request: ask(kind, {**request, "budget_ms": 0}))
+    placed = place(ranked(12), [Chip(3)] * 4, drawn_pairs(12), method="swap")
+    assert placed.out_of_time
+    assert sum(map(len, placed.sharing)) == 12

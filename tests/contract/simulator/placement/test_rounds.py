@@ -1,0 +1,28 @@
+"""Rounds where the sets are too many to be listed are filled by the engine."""
+
+import numpy as np
+
+from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, Task
+from becalm.placement import rounds as rounds_module
+from becalm.placement.found import Search
+from becalm.placement.rounds import Rounds, plan
+
+SEARCH = Search(0, 10.0)
+
+
+def random_problem(count, seed, slots=2, most=0.6):
+    random = np.random.default_rng(seed)
+    tasks = [Task(f"t{each}", float(random.uniform(0.5, 2))) for each in range(count)]
+    costs = random.uniform(0, most / (slots - 1), (count, count))
+    pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
+    return Rounds.of(tasks, Chip(slots), CoRunCosts(Origin.GIVEN, pairs=pairs))
+
+
+def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch):
+    rounds = random_problem(8, 1)
+    monkeypatch.setattr(rounds_module, "MOST_SETS", 10)
+    found = plan(rounds, SEARCH)
+    assert found.bound is None
+    assert sorted(each for members in found.sharing for each in members) == list(range(8))
+    monkeypatch.undo()
+    assert rounds.total_s(found.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9
