@@ -33,8 +33,8 @@ def own_directories(tmp_path, monkeypatch):
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-    # Short, because sockets go there.
-    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+    # Not tmp_path, because sockets go there, whose paths are short.
+    with tempfile.TemporaryDirectory() as temporary:
         monkeypatch.setenv("TMPDIR", temporary)
         monkeypatch.setattr(tempfile, "tempdir", temporary)
         yield

@@ -20,7 +20,7 @@ def serving():
     binaries = Path(need("initdb", "pg_ctl")).parent
     need_module("psycopg")
     # The server refuses to run as root, and a socket's path may have 107 bytes at most.
-    directory = Path(tempfile.mkdtemp(prefix="becalm-pg-", dir="/tmp"))
+    directory = Path(tempfile.mkdtemp(prefix="becalm-pg-"))
     prefix = []
     if os.geteuid() == 0:
         try:

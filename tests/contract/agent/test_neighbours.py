@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -178,13 +179,14 @@ def test_a_built_in_kernel_is_a_neighbour_too(agent):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs as somebody else")
-def test_a_neighbour_has_the_user_of_the_programs(tmp_path):
-    log = tmp_path / "log"
-    log.touch()
-    for each in (log, *[path for path in log.parents if path.is_relative_to("/tmp") and path != Path("/tmp")]):
-        each.chmod(0o777)
+def test_a_neighbour_has_the_user_of_the_programs():
     agent = Agent("--user", "nobody")
-    with contextlib.closing(agent):
+    # Not tmp_path, which is closed to other users.
+    with contextlib.closing(agent), tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        log = Path(directory) / "log"
+        log.touch()
+        log.chmod(0o666)
         show = f"grep -E '^(Uid|Gid|Groups|CapEff|NoNewPrivs):' /proc/self/status > {log}; sleep 9"
         # Five lines: it has said all.
         seen = ["sh", "-c", f"until [ $(wc -l < {log}) -ge 5 ]; do sleep 0.01; done"]
@@ -193,7 +195,7 @@ def test_a_neighbour_has_the_user_of_the_programs(tmp_path):
         _, texts, _ = measured(
             agent, ["grep", "-E", "^(Uid|Gid|Groups|CapEff|NoNewPrivs):", "/proc/self/status"], [], output="keep"
         )
-    assert log.read_text() == texts[0]["stdout"]
+        assert log.read_text() == texts[0]["stdout"]
 
 
 def spinning(tmp_path):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -53,7 +54,9 @@ def look(place, pages, dark, height=6000):
         f"--blink-settings=preferredColorScheme={int(not dark)}", f"--window-size={DESK + 40},{height}",
         "--enable-logging=stderr", "--virtual-time-budget=60000", "--dump-dom", driver.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    # In the home directory it makes .pki.
+    home = {**os.environ, "HOME": str(place)}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True, env=home)
     found = re.search(r"<title>(.*?)</title>", done.stdout)
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", done.stderr)
     assert found, f"The pages were not looked at: {console}\n{done.stderr[-2000:]}"
