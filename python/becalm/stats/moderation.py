@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, ndtri, polygamma
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, median_of
 
 PEERS = 5
 """Variances below which they tell nothing of each other."""
@@ -41,7 +41,7 @@ def winsorised_variance(values: Floats) -> float:
     0 for values of which more than half are zero.
     """
     size = np.abs(values)
-    scale = float(np.median(size)) / float(ndtri(0.75))
+    scale = median_of(size) / float(ndtri(0.75))
     return float(np.square(np.minimum(size, _WINSOR * scale)).mean()) / _KEPT
 
 
@@ -51,8 +51,8 @@ def prior_of(variances: Sequence[float], freedom: Sequence[float]) -> Prior:
         return Prior()
     half = np.asarray(freedom) / 2
     scatter = np.log(variances) - _middle(2 * half)
-    middle = float(np.median(scatter))
-    spread = (float(np.median(np.abs(scatter - middle))) / float(ndtri(0.75))) ** 2
+    middle = median_of(scatter)
+    spread = (median_of(np.abs(scatter - middle)) / float(ndtri(0.75))) ** 2
     own = float(np.mean(polygamma(1, half)))
     if spread <= own:
         return Prior(math.exp(middle), MOST)

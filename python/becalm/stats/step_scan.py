@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,6 +119,7 @@ class Scan:
     _steps: list[list[list[tuple[int, float]]]] = field(default_factory=lambda: [[[] for _ in REACHES] for _ in LOOKS])
     _now: list[list[_Step]] = field(default_factory=lambda: [[] for _ in LOOKS])
     _levels: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
+    _means: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def level(self, count: int = RECENT) -> float:
         """Median of the newest values of the present level; NaN where there are none."""
@@ -199,10 +200,10 @@ class Scan:
                 step = self._stepped(at, index, 0)[USUAL]
                 if abs(step.size) < self.noise.core:
                     continue
-                beside = self._past(0, at, index)[USUAL] + self._past(at, count, index)[USUAL]
+                beside = [*self._sizes(0, at, index), *self._sizes(at, count, index)]
                 if not beside:
                     continue
-                past = winsorised_variance(np.array([each for _, each in beside]))
+                past = winsorised_variance(np.array(beside))
                 factor, freedom = self._usual(
                     (past / self.noise.core**2, len(beside) / after), peers.factors[index][USUAL]
                 )
@@ -245,6 +246,14 @@ class Scan:
             least = min([least, *(max(1.0, each, line) for each in sizes)])
         return self.noise.core * least if math.isfinite(least) else math.nan
 
+    def _sizes(self, begin: int, end: int, index: int) -> Iterator[float]:
+        """Yield the sizes of steps with the usual reach, as `_past` has them."""
+        after = LOOKS[index]
+        for at in range(begin + BEFORE, end - after + 1):
+            self._levels[at] = self._levels_before(at, begin)
+            before, level = self._levels[at][USUAL]
+            yield (self._level(at, at + after) - level) / math.sqrt(1 / after + 1 / before)
+
     def _past(self, begin: int, end: int, index: int) -> list[list[tuple[int, float]]]:
         """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
         after = LOOKS[index]
@@ -260,9 +269,13 @@ class Scan:
         reach."""
         middle = self._level(at, at + LOOKS[index])
         if at not in self._levels or begin != self.first:
-            counts = [min(most, at - begin) for most in REACHES]
-            self._levels[at] = [(count, self._level(at - count, at)) for count in counts]
+            self._levels[at] = self._levels_before(at, begin)
         return [_Step(at, count, level, middle - level) for count, level in self._levels[at]]
+
+    def _levels_before(self, at: int, begin: int) -> list[tuple[int, float]]:
+        """Return the number of values and the level before a position, of each reach."""
+        counts = [min(most, at - begin) for most in REACHES]
+        return [(count, self._level(at - count, at)) for count in counts]
 
     def _best(
         self, steps: Sequence[_Step], after: int, factors: Sequence[Factor], priors: Sequence[Prior]
@@ -361,13 +374,21 @@ class Scan:
         return unsure**2 * max(0.0, float(moves[-1]) - usual)
 
     def _level(self, begin: int, end: int) -> float:
-        """Mean of values but for those that stray."""
+        """Return the mean of values but for those that stray."""
+        # Looking back asks for the same levels again and again.
+        if (begin, end) not in self._means:
+            self._means[begin, end] = self._mean(begin, end)
+        return self._means[begin, end]
+
+    def _mean(self, begin: int, end: int) -> float:
         values = self.values[begin:end]
-        middle = _median(values)
+        ordered = sorted(values)
+        middle = _middle(ordered)
         if not self.noise.core > 0:
             return middle
-        low, high = middle - TRIMMED * self.noise.core, middle + TRIMMED * self.noise.core
-        if low <= min(values) and max(values) <= high:
+        reach = TRIMMED * self.noise.core
+        low, high = middle - reach, middle + reach
+        if low <= ordered[0] and ordered[-1] <= high:
             return sum(values) / len(values)
         usual = [each for each in values if low <= each <= high] or [middle]
         return sum(usual) / len(usual)
@@ -400,6 +421,7 @@ class Scan:
                 self._steps[index][reach] = [each for each in self._steps[index][reach] if each[0] + after <= place]
 
     def _scale(self, stray: float) -> None:
+        self._means.clear()
         values = np.array(self.values[-REMEMBERED - 1 :])
         if len(values) < YOUNGEST:
             return
@@ -438,7 +460,10 @@ def _exact(differences: Floats, last: Noise) -> Noise:
 
 
 def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
+    return _middle(sorted(values))
+
+
+def _middle(ordered: Sequence[float]) -> float:
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
