@@ -24,7 +24,7 @@ from typing import Any
 from becalm.hosts.agent import agent_path
 from campaign import OUT, Record, begun, describe, save, saved, table
 
-LAPTOP = Path(__file__).parents[1] / "tests/contract/restore/laptop.py"
+LAPTOP = Path(__file__).parents[1] / "tests/support/laptop.py"
 
 PROFILES: dict[str, dict[str, Any]] = {
     "llvm-tips": {

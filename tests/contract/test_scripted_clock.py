@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from tests.contract.conversation import Agent, sh
-from tests.contract.restore.laptop import laptop
+from tests.support.laptop import laptop
 from tests.contract.scripted import MS, START_NS, UNIX_NS, run_row, scripted_agent, scripted_becalm, write_script
 
 import becalm

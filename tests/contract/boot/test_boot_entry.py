@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.contract.boot.loaders import (
+from tests.places import ROOT
+from tests.support.boot import NEXT, UNITS, WORDS, Starter, check_menu, custom, grub_variables
+from tests.support.laptop import changed, put, snapshot, strays
+from tests.support.loaders import (
     KERNELS,
     MACHINES,
     OPTIONS,
@@ -22,31 +25,8 @@ from tests.contract.boot.loaders import (
     systemd_boot,
     variable,
 )
-from tests.contract.restore.laptop import changed, put, snapshot, strays
-from tests.contract.restore.talk import Agent
-from tests.needs import need
-from tests.places import ROOT
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
-
-WORDS = ("isolcpus=1,3", "nohz_full=1,3")
-UNITS = "etc/systemd/system"
-NEXT = "a0000000-0000-4000-8000-000000000002"
-"""Another boot's id."""
-
-
-class Starter(Agent):
-    """A conversation with consent to restarts."""
-
-    def __init__(self, root: Path, *, reboot: bool = True, **popen: object) -> None:
-        super().__init__(root, **popen)
-        version = self.greeting["protocol"]
-        self.done("open", protocol=version, environment={}, directory="/", title="a test", reboot=reboot)
-
-    def boot(self, *words: str, **fields: object) -> dict[str, object]:
-        return self.done("boot", parameters=list(words), **fields)
 
 
 @pytest.fixture(params=MACHINES)
@@ -56,18 +36,6 @@ def root(request, tmp_path):
 
 def journal(root: Path) -> Path:
     return root / "var/lib/becalm/boot"
-
-
-def env(root: Path) -> dict[str, str]:
-    """GRUB's environment block, as GRUB's own program reads it."""
-    (path,) = root.glob("boot/grub*/grubenv")
-    done = subprocess.run([need("grub-editenv"), path, "list"], capture_output=True, text=True, check=True)
-    return dict(line.split("=", 1) for line in done.stdout.splitlines())
-
-
-def custom(root: Path) -> str:
-    (path,) = root.glob("boot/grub*/custom.cfg")
-    return path.read_text()
 
 
 def test_all_that_is_written_goes_again(root):
@@ -202,18 +170,14 @@ def test_restore_removes_it_with_the_settings(root):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MACHINES if "systemd-boot" not in kind])
-def test_grub_reads_what_is_written(kind, tmp_path):
+def test_what_is_written_for_grub(kind, tmp_path):
     root = MACHINES[kind](tmp_path / "root")
-    held = env(root)
+    held = grub_variables(root)
     with Starter(root) as agent:
         armed = agent.boot(*WORDS)
     (path,) = root.glob("boot/grub*/custom.cfg")
-    subprocess.run([need("grub-script-check"), path], check=True)
-    assert env(root) == {**held, "next_entry": armed["entry"]}
-    # The whole menu with our lines where it reads them.
-    whole = tmp_path / "whole"
-    whole.write_text(next(root.glob("boot/grub*/grub.cfg")).read_text() + path.read_text())
-    subprocess.run([need("grub-script-check"), whole], check=True)
+    check_menu(path)
+    assert grub_variables(root) == {**held, "next_entry": armed["entry"]}
     text = path.read_text()
     assert f"--id '{armed['entry']}'" in text
     assert "savedefault" not in text
@@ -319,11 +283,6 @@ def test_the_fall_back_is_a_timer_of_that_boot_only(tmp_path):
     for unit in (timer, service):
         assert f"ConditionKernelCommandLine=becalm.boot={armed['mark']}\n" in unit.read_text()
     assert "OnBootSec=90\n" in timer.read_text()
-    done = subprocess.run(
-        [need("systemd-analyze"), "verify", "--man=no", timer, service], capture_output=True, text=True, check=False
-    )
-    ours = [line for line in done.stderr.splitlines() if "becalm" in line]
-    assert ours == []
 
 
 def test_the_journal_is_a_line_that_says_everything(tmp_path):

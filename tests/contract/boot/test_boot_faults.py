@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.contract.boot.loaders import (
+from tests.needs import need
+from tests.support.boot import NEXT, WORDS, Starter, custom
+from tests.support.laptop import changed, put, snapshot, strays
+from tests.support.loaders import (
     EFIVARS,
     PERSONS,
     VENDOR,
@@ -23,14 +25,9 @@ from tests.contract.boot.loaders import (
     systemd_boot,
     variable,
 )
-from tests.contract.boot.test_boot_entry import NEXT, WORDS, Starter, custom
-from tests.contract.restore.laptop import changed, put, snapshot, strays
-from tests.contract.restore.talk import Agent
-from tests.needs import need
+from tests.support.talk import Agent
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount")
 
@@ -373,13 +370,14 @@ def test_the_service_at_the_machines_start(tmp_path):
     assert changed(before, snapshot(root)).keys() <= {"proc/cmdline"}
 
 
-def test_what_status_says(tmp_path):
-    """The whole command, at each step of a boot."""
+def test_what_status_says(tmp_path, becalm, monkeypatch):
+    """Run the whole command at each step of a boot."""
+    monkeypatch.setenv("COLUMNS", "200")
     root = debian(tmp_path / "root")
 
     def says(*options: str) -> str:
-        command = [sys.executable, "-m", "becalm", "status", "--root", str(root), *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "200"})
+        done = becalm("status", *options, root=root)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     with Starter(root) as agent:

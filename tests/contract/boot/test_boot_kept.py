@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.contract.boot.loaders import (
+from tests.samples import samples
+from tests.support.boot import NEXT, UNITS, WORDS, Starter, about, armed, custom, cut, reset, same
+from tests.support.laptop import changed, put, snapshot, strays
+from tests.support.loaders import (
     KERNELS,
     MACHINES,
     OPTIONS,
@@ -23,18 +26,12 @@ from tests.contract.boot.loaders import (
     restarted,
     systemd_boot,
 )
-from tests.contract.boot.test_boot_entry import NEXT, UNITS, WORDS, Starter, custom
-from tests.contract.boot.test_boot_killed import armed, cut, same
-from tests.contract.restore.laptop import changed, put, snapshot, strays
-from tests.needs import need
+from tests.support.stepping import cuts
 
-import becalm
+import becalm as api
 from becalm.errors import BootError, RefusedError, UsageError
-from becalm.hosts.agent import agent_path
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile
-
-pytestmark = pytest.mark.machine
 
 SERVICE = f"{UNITS}/becalm-kept.service"
 LINK = f"{UNITS}/multi-user.target.wants/becalm-kept.service"
@@ -65,16 +62,6 @@ def keep(root: Path, *words: str) -> str:
     return mark
 
 
-def about(root: Path) -> dict:
-    with Starter(root) as agent:
-        return agent.done("status")["boot"]
-
-
-def reset(root: Path, *options: str) -> None:
-    done = subprocess.run([agent_path(), "restore", "--root", root, *options], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def as_before(root: Path, before: dict) -> None:
     """After a restart as always: every byte, but for what the restart itself changes."""
     restarted(root, boot=before["proc/sys/kernel/random/boot_id"][1].decode().strip())
@@ -99,7 +86,7 @@ def test_every_start_is_becalms_as_long_as_each_goes_well(root):
     as_before(root, before)
 
 
-def test_a_start_that_does_not_go_well_is_the_last_one(root):
+def test_a_start_that_does_not_go_well_is_the_last_one(root, becalm):
     """A panic, a hang, the power cut while it starts: no unit has chosen the entry again."""
     before = snapshot(root)
     mark = keep(root)
@@ -109,8 +96,7 @@ def test_a_start_that_does_not_go_well_is_the_last_one(root):
     assert armed(root) is None
     found = about(root)
     assert (found["kept"], found["armed"], found["running"]) == (True, False, False)
-    command = [sys.executable, "-m", "becalm", "status", "--root", str(root)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = becalm("status", root=root).stdout
     assert "One of them did not go well" in " ".join(said.split())
     # The service at the machine's start removes it then; on a boot of the entry's it lets it be.
     reset(root, "--at-start")
@@ -203,7 +189,7 @@ def test_somebodys_own_choice_for_one_start_goes_first(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["debian", "fedora", "systemd-boot on /efi"])
-def test_a_newer_kernel_is_said(kind, tmp_path):
+def test_a_newer_kernel_is_said(kind, tmp_path, becalm):
     """The entry names a kernel: it goes on starting that one while its file is there."""
     root = MACHINES[kind](tmp_path / "root")
     keep(root)
@@ -228,8 +214,7 @@ def test_a_newer_kernel_is_said(kind, tmp_path):
         (old.parent / "debian-6.1.0-19-amd64.conf").write_text(newer)
     found = about(root)
     assert found["default_kernel"] not in (None, found["kernel"])
-    command = [sys.executable, "-m", "becalm", "status", "--root", str(root)]
-    said = " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    said = " ".join(becalm("status", root=root).stdout.split())
     assert f"It starts {found['kernel']}; by default the machine would start {found['default_kernel']}." in said
     reset(root)
 
@@ -241,9 +226,6 @@ def test_what_grub_and_systemd_are_given(tmp_path):
     assert f"ConditionKernelCommandLine=becalm.boot={mark}\n" in unit
     assert f"ExecStart=/usr/bin/grub-editenv /boot/grub/grubenv set next_entry=becalm-{mark}\n" in unit
     assert (root / LINK).resolve() == (root / SERVICE)
-    verify = [need("systemd-analyze"), "verify", "--man=no", root / SERVICE]
-    done = subprocess.run(verify, capture_output=True, text=True, check=False)
-    assert [line for line in done.stderr.splitlines() if "becalm" in line and "not executable" not in line] == []
     # A kernel that is gone from the disk: GRUB restarts the machine, and nothing has chosen the entry for that start.
     assert "\tif boot; then true; else reboot; fi\n}" in custom(root)
     whole = root / "boot/grub/grub.cfg"
@@ -290,7 +272,8 @@ def test_somebody_has_edited_the_unit(tmp_path):
     as_before(root, before)
 
 
-CUTS = 40
+CUTS = samples(8, 40)
+"""The number of moments, spread over the whole request."""
 
 
 @pytest.mark.parametrize("kind", ["debian, a person's custom.cfg", "systemd-boot on /boot/efi"])
@@ -303,9 +286,9 @@ def test_killed_or_without_power_while_it_is_kept(kind, tmp_path):
     reset(root)
     as_before(root, before)
     chosen = 0
-    for number in range(CUTS):
+    for number, moment in enumerate(cuts(moments, CUTS)):
         mark = once(root)
-        cut(root, "keep_boot", moments * number // CUTS, parameters=WORDS)
+        cut(root, "keep_boot", moment, parameters=WORDS)
         if armed(root) is not None:
             chosen += 1
             assert mark in armed(root)
@@ -334,8 +317,8 @@ def watchdogs(root: Path, value: str) -> None:
         put(root, f"proc/sys/kernel/{name}", value)
 
 
-def on(root: Path, **options: object) -> becalm.ApplyResult:
-    return becalm.apply(OFF, root=str(root), boot=True, dangerous=True, **options)
+def on(root: Path, **options: object) -> api.ApplyResult:
+    return api.apply(OFF, root=str(root), boot=True, dangerous=True, **options)
 
 
 @pytest.mark.parametrize("kind", ["debian", "systemd-boot on /efi"])
@@ -365,11 +348,11 @@ def test_apply_boot_step_by_step(kind, tmp_path):
     assert on(root, keep=True).boot.state == "kept"
     assert on(root).boot.state == "kept"
     with pytest.raises(RefusedError, match="becalm reset"):
-        becalm.apply(Profile("other", Settings.of({"idle": "halt"})), root=str(root), boot=True, dangerous=True)
+        api.apply(Profile("other", Settings.of({"idle": "halt"})), root=str(root), boot=True, dangerous=True)
     restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=OFF_WORDS)
     came_up(root)
-    assert becalm.status(root=str(root)).boot.kept
-    assert becalm.reset(root=str(root)).unsettled == ()
+    assert api.status(root=str(root)).boot.kept
+    assert api.reset(root=str(root)).unsettled == ()
     watchdogs(root, "1")
     as_before(root, before)
 
@@ -380,13 +363,13 @@ def test_what_apply_boot_refuses(tmp_path):
     live = Profile("live", Settings.of({"aslr": "off", "swappiness": 10}))
     said = "Nothing of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
     with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
-        becalm.apply(live, root=str(root), boot=True)
+        api.apply(live, root=str(root), boot=True)
     with pytest.raises(UsageError, match="not for one program"):
-        becalm.apply(OFF, ["true"], root=str(root), boot=True)
+        api.apply(OFF, ["true"], root=str(root), boot=True)
     with pytest.raises(UsageError, match="--keep is about settings of the boot: add --boot"):
-        becalm.apply(OFF, root=str(root), keep=True)
+        api.apply(OFF, root=str(root), keep=True)
     with pytest.raises(UsageError, match="--dangerous"):
-        becalm.apply(OFF, root=str(root), boot=True)
+        api.apply(OFF, root=str(root), boot=True)
     watchdogs(root, "1")
     with pytest.raises(UsageError, match="does not reboot"):
         on(root, allow_reboot=True)
@@ -399,13 +382,12 @@ def test_what_apply_boot_refuses(tmp_path):
     assert changed(before, snapshot(root)) == {}
 
 
-def test_what_the_command_says(tmp_path):
+def test_what_the_command_says(tmp_path, becalm):
     root = debian(tmp_path / "root")
     watchdogs(root, "0")
 
     def says(*words: str) -> str:
-        command = [sys.executable, "-m", "becalm", *words, "--root", str(root)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = becalm(*words, stdin="", root=root)
         assert done.returncode == 0, done.stderr
         return " ".join(done.stdout.split())
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.restore.laptop import BOOT_ID, SCHEDULERS, changed, laptop, put, scheduler, snapshot, strays
-from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
+from tests.support.laptop import BOOT_ID, SCHEDULERS, changed, laptop, put, scheduler, snapshot, strays
+from tests.support.talk import Agent, end, guards, holders, wait_for
 
 from becalm.hosts.agent import agent_path
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.boot.loaders import MACHINES, came_up, restarted
-from tests.contract.boot.test_boot_entry import NEXT, Starter
-from tests.contract.restore.laptop import changed, put, snapshot, strays
-from tests.contract.restore.talk import Agent, end, guards
+from tests.support.boot import NEXT, Starter
+from tests.support.laptop import changed, put, snapshot, strays
+from tests.support.loaders import MACHINES, came_up, restarted
+from tests.support.talk import Agent, end, guards
 
 from becalm.hosts.agent import agent_path
 
@@ -43,7 +43,7 @@ def started_by(loader: str, base: Path) -> list[Path]:
             if agent.boot(*WORDS)["loader"] == loader:
                 found.append(root)
             agent.done("unboot")
-    assert found, f"tests/contract/boot/loaders.py has no machine that {loader} has started"
+    assert found, f"tests/support/loaders.py has no machine that {loader} has started"
     return found
 
 

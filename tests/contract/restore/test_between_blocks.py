@@ -7,11 +7,9 @@ import re
 import shutil
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, snapshot
-from tests.contract.restore.talk import Agent
 from tests.contract.restore.test_exact import CHOICES, some
-
-pytestmark = pytest.mark.machine
+from tests.support.laptop import changed, laptop, snapshot
+from tests.support.talk import Agent
 
 ASLR = "proc/sys/kernel/randomize_va_space"
 NO_TURBO = "sys/devices/system/cpu/intel_pstate/no_turbo"

@@ -12,13 +12,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.contract.boot.loaders import MACHINES
-from tests.contract.restore.laptop import BOOT_ID, changed, laptop, put, snapshot
-from tests.contract.restore.talk import Agent
+from tests.support.laptop import BOOT_ID, changed, laptop, put, snapshot
+from tests.support.loaders import MACHINES
+from tests.support.talk import Agent
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
 
 SWAPPINESS = "proc/sys/vm/swappiness"
 EVERYTHING = {

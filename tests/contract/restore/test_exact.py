@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, snapshot, strays
-from tests.contract.restore.talk import Agent, guards
-
-pytestmark = pytest.mark.machine
+from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.talk import Agent, guards
 
 CHOICES = {
     "smt": ["on", "off"],

@@ -11,13 +11,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.laptop import BOOT_ID, changed, laptop, put, snapshot, strays
-from tests.contract.restore.talk import Agent, end, guards, runs, wait_for
 from tests.needs import need
+from tests.support.laptop import BOOT_ID, changed, laptop, put, snapshot, strays
+from tests.support.talk import Agent, end, guards, runs, wait_for
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount or to become somebody else")
 

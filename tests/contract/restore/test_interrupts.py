@@ -8,13 +8,11 @@ import subprocess
 import time
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, snapshot
-from tests.contract.restore.laptop import put as written
-from tests.contract.restore.talk import Agent, end, guards, holders, processes_of, wait_for
+from tests.support.laptop import changed, laptop, snapshot
+from tests.support.laptop import put as written
+from tests.support.talk import Agent, end, guards, holders, processes_of, wait_for
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
 
 QUIET = 9
 """An interrupt that fires only when a test has it fire; it arrives at CPU 1 of 4."""

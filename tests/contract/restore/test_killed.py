@@ -8,11 +8,9 @@ import signal
 import time
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, snapshot, strays
-from tests.contract.restore.stepping import Stepped
-from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
-
-pytestmark = pytest.mark.machine
+from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.stepping import Stepped
+from tests.support.talk import Agent, end, guards, holders, wait_for
 
 SETTINGS = [
     {"swappiness": 10, "governor": "performance", "swap": "off", "frequency_floor": "max"},

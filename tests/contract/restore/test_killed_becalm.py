@@ -14,14 +14,12 @@ import time
 
 import pytest
 from tests.contract.account import MARK, begun, nothing_lost
-from tests.contract.restore.laptop import changed, laptop, snapshot, strays
-from tests.contract.restore.talk import Agent, end, guards, processes_of, wait_for
+from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.talk import Agent, end, guards, processes_of, wait_for
 
 import becalm
 from becalm.errors import UsageError
 from becalm.store import Store
-
-pytestmark = pytest.mark.machine
 
 SETTINGS = {"swappiness": 10, "governor": "performance", "frequency_floor": "max", "irq_affinity": "away"}
 KILLS = 40

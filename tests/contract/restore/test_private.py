@@ -6,12 +6,10 @@ import stat
 import subprocess
 
 import pytest
-from tests.contract.restore.laptop import laptop, snapshot, strays
-from tests.contract.restore.talk import Agent, guards, wait_for
+from tests.support.laptop import laptop, snapshot, strays
+from tests.support.talk import Agent, guards, wait_for
 
 from becalm.hosts.agent import PROTOCOL, agent_path
-
-pytestmark = pytest.mark.machine
 
 TITLE = "becalm tune -- ./bench --password swordfish"
 

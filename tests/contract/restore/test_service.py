@@ -6,15 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, snapshot
-from tests.contract.restore.talk import Agent, end, guards
 from tests.needs import need
+from tests.support.laptop import changed, laptop, snapshot
+from tests.support.talk import Agent, end, guards
 
 from becalm.errors import MachineError
 from becalm.hosts.agent import agent_path
 from becalm.verbs import restore_service
-
-pytestmark = pytest.mark.machine
 
 
 def test_files_and_what_is_said(tmp_path):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.contract.restore.laptop import changed, laptop, process, put, snapshot, strays
-from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
-
-pytestmark = pytest.mark.machine
+from tests.support.laptop import changed, laptop, process, put, snapshot, strays
+from tests.support.talk import Agent, end, guards, holders, wait_for
 
 ONE = {"irq_affinity": "1", "swappiness": 10}
 """On a machine of 4 CPUs: what goes offline next loses what these leave on CPUs 1 to 3."""

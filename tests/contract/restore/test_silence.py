@@ -2,12 +2,9 @@
 
 import time
 
-import pytest
 from tests.contract.conversation import Agent, processes_with
+from tests.support.laptop import laptop
 from tests.waiting import wait_for
-from tests.contract.restore.laptop import laptop
-
-pytestmark = pytest.mark.machine
 
 
 def test_long_silence_restores_and_empty_lines_are_signs_of_life(tmp_path):

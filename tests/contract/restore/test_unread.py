@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import Agent, processes_with
+from tests.support.laptop import laptop, snapshot
 from tests.waiting import wait_for
-from tests.contract.restore.laptop import laptop, snapshot
 
 from becalm.hosts.agent import agent_path
-
-pytestmark = pytest.mark.machine
 
 SETTINGS = {"swappiness": 59}
 WITHIN = 120

@@ -6,8 +6,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.laptop import changed, put, snapshot
 from tests.places import ROOT
+from tests.support.laptop import changed, put, snapshot
 
 import becalm as api
 from becalm import hosts
@@ -30,8 +30,6 @@ from becalm.nouns.settings_change import (
 from becalm.profiles import SHIPPED, Profile, load, write
 from becalm.study.profile import OWN
 from becalm.verbs.settings import apply, knobs, reset, status
-
-pytestmark = pytest.mark.machine
 
 SWAPPINESS = "proc/sys/vm/swappiness"
 STAT = "proc/sys/vm/stat_interval"
@@ -234,7 +232,7 @@ def test_the_exit_code_is_that_of_the_program(becalm, root, script, code):
 def test_the_program_runs_with_the_settings_on_and_its_streams_are_ours(becalm, root):
     script = f"cat; cat {root}/{SWAPPINESS}; echo oops >&2; nice"
     done = becalm(
-        "apply", "--set", "swappiness=10", "--set", "nice=3", "--", "sh", "-c", script, root=root, given="in\n"
+        "apply", "--set", "swappiness=10", "--set", "nice=3", "--", "sh", "-c", script, root=root, stdin="in\n"
     )
     assert done.stdout == "in\n10\n3\n"
     assert done.stderr == "oops\n"

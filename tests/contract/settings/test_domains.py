@@ -5,8 +5,6 @@ from tests.contract.conversation import Agent
 
 from becalm.nouns.knob import catalogue
 
-pytestmark = pytest.mark.machine
-
 ANYTHING = [
     "", " ", "two words", "on", "off", "true", "max", "all", "away", "first", "first-core", "last-core", "poll",
     "never", "0", "1", "-1", "+1", "20", "-20", "-21", "1.5", "1e3", "0x10", "2147483648", "99999999999999999999",

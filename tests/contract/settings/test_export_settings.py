@@ -12,8 +12,6 @@ from becalm.errors import UsageError
 from becalm.hosts import Access
 from becalm.study.tune import _production
 
-pytestmark = pytest.mark.machine
-
 
 def exported(root, *references, **given):
     return api.export_settings(*references, root=str(root), **given)

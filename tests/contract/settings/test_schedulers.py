@@ -1,12 +1,10 @@
 """Settings of the scheduler on machines of several kernels, each a directory: what is found, set, and put back."""
 
 import pytest
-from tests.contract.restore.laptop import SCHEDULERS, changed, laptop, scheduler, snapshot
-from tests.contract.restore.talk import Agent
+from tests.support.laptop import SCHEDULERS, changed, laptop, scheduler, snapshot
+from tests.support.talk import Agent
 
 import becalm as api
-
-pytestmark = pytest.mark.machine
 
 CFS = {"sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns", "sched_child_runs_first"}
 BOTH = {

@@ -13,8 +13,6 @@ from becalm.cli.main import VERBS
 from becalm.cli.main import becalm as group
 from becalm.report.settings import FEATURE, folded
 
-pytestmark = pytest.mark.machine
-
 GOLDEN = Path(__file__).parent / "golden"
 
 SCREENS = {

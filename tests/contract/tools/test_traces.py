@@ -7,8 +7,8 @@ import pytest
 import snapshot
 import traces
 from tests.contract.conformance.test_acts import ROWS, different, machine
-from tests.contract.restore.laptop import scheduler
-from tests.contract.restore.talk import Agent
+from tests.support.laptop import scheduler
+from tests.support.talk import Agent
 
 OTHER_KINDS = {
     "swap": ("swap", "/dev/dm-1", "changed"),

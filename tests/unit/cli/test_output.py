@@ -58,7 +58,7 @@ ELSEWHERE = {
     "bisect": "builds commits of a repository",
     "profile": "runs programs beside each other (tests/contract/run/test_co_runs.py)",
     "place": "needs a profile (test_placing.py)",
-    "migrate": "moves a process (tests/contract/restore/test_migrate.py)",
+    "migrate": "moves a process (tests/system/restore/test_migrate.py)",
     "install-service": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip
 """Verbs that are tried on real machines (tests/contract)."""

@@ -8,15 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
-from tests.contract.restore.stepping import Stepped
-from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
 from tests.contract.conversation import spawner
+from tests.support.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
+from tests.support.stepping import Stepped
+from tests.support.talk import Agent, end, guards, holders, wait_for
 
 from becalm.hosts.agent import agent_path
 
 pytestmark = [
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
     pytest.mark.skipif(
         not os.access("/proc/sys/vm/swappiness", os.W_OK), reason="this machine's settings are read-only"

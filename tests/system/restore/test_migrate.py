@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.bound_program import CPUS, Program
-from tests.contract.restore.talk import guards, holders, wait_for
 from tests.needs import missing
+from tests.support.bound_program import CPUS, Program
+from tests.support.talk import guards, holders, wait_for
 
 import becalm
 from becalm.errors import RefusedError, UsageError
@@ -26,7 +26,6 @@ from becalm.hosts.recorded import MEANS
 JOURNAL = Path("/var/lib/becalm/journal")
 
 pytestmark = [
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
     pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to move a process to one of them"),
 ]

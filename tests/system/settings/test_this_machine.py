@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.real import FILES, GROUPS
-from tests.contract.restore.talk import holders, wait_for
 from tests.needs import need
+from tests.support.real import FILES, GROUPS
+from tests.support.talk import holders, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path
@@ -26,7 +26,6 @@ from becalm.profiles import Profile
 from becalm.store import Store
 
 pytestmark = [
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
     pytest.mark.skipif(
         not os.access("/proc/sys/vm/stat_interval", os.W_OK), reason="this machine's settings are read-only"
@@ -229,10 +228,11 @@ def dropped():
 @pytest.fixture
 def nobody(python):
     """becalm as an ordinary user with a home of its own."""
-    account, home = pwd.getpwnam("nobody"), Path(tempfile.mkdtemp(prefix="becalm-nobody-", dir="/tmp"))
+    account, home = pwd.getpwnam("nobody"), Path(tempfile.mkdtemp(prefix="becalm-nobody-"))
     os.chown(home, account.pw_uid, account.pw_gid)
     interpreter, path = python
     environment = {"HOME": str(home), "PYTHONPATH": path, "PATH": os.environ["PATH"], "COLUMNS": "100"}
+    environment["TMPDIR"] = str(home)
 
     def run(*arguments, **given):
         return subprocess.run(

@@ -7,12 +7,10 @@ Ubuntu and grub2 of Fedora write them, shortened by what becalm does not read.
 from __future__ import annotations
 
 import struct
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.contract.restore.laptop import laptop, put
-from tests.needs import need
+from tests.support.laptop import laptop, put
 
 VENDOR = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 EFIVARS = "sys/firmware/efi/efivars"
@@ -141,6 +139,20 @@ def systemd(root: Path, *, image: str = "/boot/vmlinuz-6.1.0-18-amd64", mounts: 
 def grubenv(*lines: str) -> bytes:
     """An environment block."""
     return (BLOCK + "".join(f"{line}\n" for line in lines)).encode().ljust(1024, b"#")
+
+
+def environment(block: bytes) -> dict[str, str]:
+    """Return the variables in an environment block (grub-core/lib/envblk.c)."""
+    assert len(block) == 1024
+    lines = block.decode().rstrip("#").splitlines()
+    assert lines[0] == BLOCK.strip()
+    return dict(line.split("=", 1) for line in lines[1:])
+
+
+def set_variable(block: bytes, assignment: str) -> bytes:
+    """Return an environment block after `grub-editenv FILE set NAME=VALUE`."""
+    name, _, value = assignment.partition("=")
+    return grubenv(*(f"{name}={value}" for name, value in {**environment(block), name: value}.items()))
 
 
 def entry(title: str, ident: str, kernel: str, *, where: str = "/boot", more: str = "", options: str = OPTIONS) -> str:
@@ -293,7 +305,7 @@ def persons(root: Path, text: str = PERSONS) -> Path:
 
 
 def came_up(root: Path) -> None:
-    """What systemd does when the system is up: a wanted unit of a kept entry, where its conditions hold."""
+    """Do what systemd does when the system is up: start the unit of a kept entry, where its conditions hold."""
     link = root / "etc/systemd/system/multi-user.target.wants/becalm-kept.service"
     if not link.is_symlink():
         return
@@ -308,12 +320,14 @@ def came_up(root: Path) -> None:
         assert verb == "set-oneshot"
         variable(root, "LoaderEntryOneShot", name)
     else:
-        path, *rest = arguments
-        subprocess.run([need("grub-editenv"), root / path.lstrip("/"), *rest], check=True)
+        path, verb, assignment = arguments
+        assert verb == "set"
+        block = root / path.lstrip("/")
+        block.write_bytes(set_variable(block.read_bytes(), assignment))
 
 
 def restarted(root: Path, *, boot: str, mark: str | None = None, parameters: tuple[str, ...] = ()) -> None:
-    """What a restart makes of a tree: another boot id, an empty /run, the loader's choice used up.
+    """Make of a tree what a restart does: another boot id, an empty /run, the loader's choice used up.
 
     `mark`: becalm's entry was started, with these parameters; else the default one.
     """

@@ -10,8 +10,8 @@ import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
-from tests.contract.restore.talk import Agent
 from tests.needs import need
+from tests.support.talk import Agent
 
 from becalm.hosts.agent import agent_path
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.restore.bound_program import CPUS, Program
-from tests.contract.restore.talk import Agent, end, guards, holders, wait_for
+from tests.support.bound_program import CPUS, Program
+from tests.support.talk import Agent, end, guards, holders, wait_for
 
 import becalm
 from becalm.errors import BecalmError
@@ -19,7 +19,6 @@ from becalm.hosts.agent import agent_path
 JOURNAL = Path("/var/lib/becalm/journal")
 
 pytestmark = [
-    pytest.mark.machine,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
     pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to bind a process to one of them"),
 ]

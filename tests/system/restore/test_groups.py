@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.contract.restore.talk import Agent, guards, wait_for
 from tests.contract.conversation import needs_root, unified_group
+from tests.support.talk import Agent, guards, wait_for
 
 from becalm import reset, status
 from becalm.report import settings as report
 
 pytestmark = [
-    pytest.mark.machine,
     needs_root,
     pytest.mark.skipif(unified_group() is None, reason="no group can be made here"),
 ]

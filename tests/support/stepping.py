@@ -18,7 +18,7 @@ ALL = 0x40000000
 
 
 class Stepped:
-    """A traced process. Everything happens in the thread that made this."""
+    """A traced process. All methods are called in the thread that created this."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -29,7 +29,7 @@ class Stepped:
         os.waitpid(pid, ALL)
 
     def run(self, stops: int | None = None) -> bool:
-        """Let it run for so many beginnings and ends of system calls, or to its end; whether it still runs."""
+        """Let it run to a number of begins and ends of system calls, or to its end; return whether it still runs."""
         while stops is None or self.stops < stops:
             _ptrace(SYSCALL, self.pid, self.signal)
             _, status = os.waitpid(self.pid, ALL)
@@ -42,17 +42,22 @@ class Stepped:
         return True
 
     def let_go(self) -> None:
-        """It runs on, and is stopped no more."""
+        """Let it run on without further stops."""
         _ptrace(DETACH, self.pid, self.signal)
 
     def kill(self) -> None:
-        """End it where it stands."""
+        """Kill it where it stands."""
         os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             while True:
                 _, status = os.waitpid(self.pid, ALL)
                 if not os.WIFSTOPPED(status):
                     return
+
+
+def cuts(stops: int, number: int) -> list[int]:
+    """Return that many of the stops of an undisturbed run, evenly spread, the first and the last among them."""
+    return [(stops - 1) * index // (number - 1) for index in range(number)]
 
 
 def _ptrace(request: int, pid: int, data: int = 0) -> None:
