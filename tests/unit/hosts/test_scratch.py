@@ -1,19 +1,8 @@
 """A directory that a host needs goes with it, and what a killed becalm has left goes with the next one."""
 
 import os
-import subprocess
-import sys
 
-from becalm.hosts import scratch
 from becalm.hosts.scratch import Scratch
-
-KILLED = """
-import os, signal, sys
-from becalm.hosts.scratch import Scratch
-made = Scratch("trial", sys.argv[1])
-open(made.name + "/console", "w").close()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 def names(path):
@@ -26,21 +15,6 @@ def test_it_is_private_and_goes(tmp_path):
     made.cleanup()
     made.cleanup()
     assert names(tmp_path) == []
-
-
-def test_what_a_killed_one_has_left_goes_with_the_next_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch, "YOUNG_S", -1.0)
-    used = Scratch("trial", str(tmp_path))
-    (tmp_path / "becalm-trial-link").symlink_to(used.name)
-    (tmp_path / "becalm-other-x").mkdir()
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
-    assert done.returncode == -9
-    assert len(names(tmp_path)) == 4
-    new = Scratch("trial", str(tmp_path))
-    left = ["becalm-other-x", "becalm-trial-link", os.path.basename(used.name), os.path.basename(new.name)]
-    assert names(tmp_path) == sorted(left)
-    used.cleanup()
-    new.cleanup()
 
 
 def test_one_that_was_just_made_is_left_alone(tmp_path):

@@ -26,6 +26,8 @@ PR_SET_PDEATHSIG = 1
 TAIL = 1 << 16
 """Bytes of the console that are looked at for a reason."""
 PATIENCE_S = 5.0
+END_S = 0.5
+"""Seconds that a machine whose output is closed may take to end."""
 CHUNK = 1 << 16
 EMULATED = "tcg,thread=multi"
 IN_TURNS = "tcg,thread=single"
@@ -299,7 +301,7 @@ def boot(
 def _failure(link: GuestLink, limit_s: float) -> MachineError:
     """Why a machine did not boot: it has closed its output, or time is over."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        link.process.wait(0.5)
+        link.process.wait(END_S)
     reason = link.console.reason()
     if link.process.poll() is not None:
         return MachineError(f"The guest did not boot: {reason}. Nothing was measured.")

@@ -1,13 +1,10 @@
 """What a program needs, by its own headers: small ELF files in a directory that looks like /, and this machine's."""
 
 import os
-import re
 import struct
-import subprocess
 
 import pytest
-from tests.needs import need
-from tests.unit.hosts.guest.elves import module, program
+from tests.support.elves import module, program
 
 from becalm.errors import WorkloadError
 from becalm.hosts.guest import elf, needs
@@ -125,20 +122,6 @@ def test_what_cannot_run_is_said_before_anything_boots(fake, contents, says):
     fake.put("/bin/x", contents)
     with pytest.raises(WorkloadError, match=says):
         fake.needed()
-
-
-def listed(path):
-    """What ldd(1) says, for comparison."""
-    done = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
-    return {os.path.realpath(each) for each in re.findall(r"(/\S+) \(0x", done.stdout)}
-
-
-@pytest.mark.parametrize("path", ["/bin/cat", "/bin/bash", "/usr/bin/perl", "ssh", "git"])
-def test_programs_of_this_machine_as_ldd_sees_them(path):
-    path = path if path.startswith("/") else need(path)
-    found = {os.path.realpath(each) for each in Loader().libraries(path)}
-    assert listed(path)
-    assert listed(path) <= found
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.hosts.guest.elves import module
+from tests.support.elves import module
 
 from becalm.errors import MachineError
 from becalm.hosts.guest import kernel, network

@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.needs import need
 from tests.unit.hosts.guest.test_network import with_modules
 
 from becalm.errors import MachineError
@@ -50,25 +49,6 @@ def test_a_kernel_without_modules_has_them_built_in_or_nothing():
 def test_a_kernel_without_a_driver_is_said(tmp_path, asked, says):
     with pytest.raises(MachineError, match=says):
         storage.of(parse(f"6.1?{asked}"), with_modules(tmp_path))
-
-
-def test_the_disk_is_a_file_with_holes_that_has_a_file_system_and_no_name_once_it_is_open(tmp_path):
-    need(storage.MAKER)
-    place = tmp_path / "a,b"
-    place.mkdir()
-    made = storage.of(parse("6.1?disk=1G"), WHOLE)
-    words = made.made(place)
-    name = str(place / "disk").replace(",", ",,")
-    drive = f"file={name},format=raw,if=none,id=disk,cache=writeback"
-    assert words == ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
-    about = (place / "disk").stat()
-    assert about.st_size == 1 << 30
-    assert about.st_blocks * 512 < about.st_size / 8
-    with (place / "disk").open("rb") as file:
-        file.seek(1080)
-        assert file.read(2) == b"\x53\xef", "the magic number of ext4's superblock"
-    made.opened(place)
-    assert list(place.iterdir()) == []
 
 
 def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
