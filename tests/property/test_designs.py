@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from becalm.designs.box_behnken import behnken
@@ -55,7 +55,6 @@ def test_resolution_is_the_length_of_the_shortest_product_that_is_constant(desig
     assert design.resolution == shortest
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(3, 11), st.integers(3, 5))
 def test_the_smallest_fraction_has_the_resolution_that_was_asked_for(count, resolution):
     found = smallest(count, resolution)
@@ -66,7 +65,6 @@ def test_the_smallest_fraction_has_the_resolution_that_was_asked_for(count, reso
         assert (of_runs(count, smaller).resolution or 0) < resolution
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(2, 7), st.integers(1, 8), SEEDS)
 def test_a_rotatable_design_predicts_equally_well_in_all_directions(count, centre, seed):
     made = composite(count, "rotatable", (centre, 0))
@@ -91,7 +89,6 @@ def test_box_behnken_designs_of_four_and_seven_factors_are_rotatable(count):
     assert found == pytest.approx(found[0], rel=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 6), st.sampled_from(["rotatable", "face-centred", "inscribed", "spherical", "orthogonal"]), SEEDS)
 def test_an_exact_polynomial_is_found_again(count, alpha, seed):
     rng = np.random.default_rng(seed)
@@ -106,7 +103,6 @@ def test_an_exact_polynomial_is_found_again(count, alpha, seed):
     assert surface.fit.sse == pytest.approx(0, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(3, 5), SEEDS)
 def test_press_is_what_leaving_each_run_out_comes_to(count, seed):
     rng = np.random.default_rng(seed)
@@ -124,7 +120,6 @@ def test_press_is_what_leaving_each_run_out_comes_to(count, seed):
     assert whole.press == pytest.approx(float(np.square(errors).sum()), rel=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.floats(-1e6, 1e6),
     st.floats(1e-3, 1e6),
@@ -138,7 +133,6 @@ def test_coded_and_natural_units_are_each_others_inverse(low, width, scale, plac
     assert factor.coded(factor.natural(place)) == pytest.approx(place, abs=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.floats(-50, 50), st.floats(0.5, 50), st.floats(-50, 50), st.floats(0.5, 50), SEEDS)
 def test_the_fit_does_not_depend_on_the_units(low, width, other, other_width, seed):
     """Fitted values of a model with all lower terms are the same whatever range the codes are of."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.hosts.simulated.machine import ABSENT, Effect, Machine, Noise, Running, State
@@ -54,7 +54,6 @@ def answered(running: Running, states: list[State], ask: Ask) -> list[Sample]:
     return [Sample(arm, tuple(loops[i]), failed[i]) for i, arm in enumerate(ask.arms)]
 
 
-@settings(max_examples=250, deadline=None)
 @given(MACHINES, st.sets(st.integers(0, len(ROWS) - 1)), RULES, st.sampled_from(METHODS), st.integers(0, 99))
 def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machine, chosen, rule, row, seed):
     candidates = tuple(

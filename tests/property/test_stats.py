@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from becalm.stats.bimodality import excess_mass
@@ -76,7 +76,6 @@ def test_the_order_of_rounds_does_not_matter_without_neighbours(data: Rounds, ra
     assert (two.low, two.high) == (near(one.low), near(one.high))
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(1.01, 5)), min_size=1, max_size=12), st.floats(0.001, 0.2))
 def test_no_looks_spend_more_than_alpha(looks: list[tuple[float, float]], alpha: float) -> None:
     spending, information, bounds, at = ErrorSpending(alpha), 1.0, [], []

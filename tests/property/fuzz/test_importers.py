@@ -47,7 +47,7 @@ def original(kind):
 
 @pytest.fixture(autouse=True)
 def pages(monkeypatch):
-    """Draw each verdict once: importing a file draws its page for a trial, and then the formats and commands do again."""
+    """Draw each verdict once, though importing a file draws its page for a trial and the commands draw it again."""
     memory = {}
 
     def page(verdict):

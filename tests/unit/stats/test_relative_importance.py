@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
@@ -104,7 +104,6 @@ def test_the_non_negative_fit_is_scipys(seed):
     assert best_fit(x, y[np.newaxis])[0] == pytest.approx(explained, abs=1e-8)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
 def test_shares_of_groups_add_up(seed, positive):
     x, y = data(seed, n=15, p=5)
