@@ -40,6 +40,21 @@ def _interrupted(number: int, frame: object) -> None:
     raise Interrupted
 
 
+def _open_standard_streams() -> None:
+    """Open /dev/null in the place of each standard stream that is closed, as cron jobs and daemons may have them.
+
+    Otherwise the next file that is opened would get its number, and be written to as if it were the stream.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
 def _leave() -> None:
     """The last that is done at exit: threads have ended, and all that is called at exit has been."""
     if _code is None:
@@ -57,6 +72,7 @@ def _leave() -> None:
 def main() -> None:
     """Run the command and exit. A Ctrl-C that is ignored, as in the background of a script, stays so."""
     global _code
+    _open_standard_streams()
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _gone)

@@ -5,6 +5,7 @@ It is in a process group of its own, so that Ctrl-C reaches becalm and not the w
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import subprocess
@@ -46,7 +47,8 @@ def open_local(rest: str, access: Access) -> AgentHost:
     else:
         for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
             if descriptor is not None and _is_open(descriptor):
-                copy = os.dup(descriptor)
+                # Above the standard streams, also where one of them is closed.
+                copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
                 inherited.append(copy)
                 command += [option, str(copy)]
     try:
