@@ -7,6 +7,7 @@ import errno
 import gc
 import importlib
 import os
+import shlex
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -49,12 +50,36 @@ class Verbs(click.Group):
             formatter.write_dl([(name, each.what) for name, each in VERBS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, with a suggestion for a misspelt verb."""
+        """Resolve a verb as click does; `help`, `version` and programs without a verb are understood, too."""
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+            if args == ["--help"]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        if args[:1] == ["version"]:
+            click.echo(f"becalm {VERSION}")
+            ctx.exit()
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else " `becalm --help` lists the verbs."
-            raise click.UsageError(f"Unknown command {args[0]!r}.{hint}")
+            if _is_program(args[0]):
+                args = _with_verb(args)
+                click.echo(f"$ becalm {shlex.join(args)}", err=True)
+            else:
+                near = difflib.get_close_matches(args[0], VERBS, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else " `becalm --help` lists the commands."
+                raise click.UsageError(f"Unknown command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _is_program(word: str) -> bool:
+    """Return whether a word can be a program, and no misspelt verb."""
+    return "/" in word or any(map(str.isspace, word))
+
+
+def _with_verb(args: list[str]) -> list[str]:
+    """Return the arguments with `compare` before them where they begin with several programs. Raise UsageError."""
+    if len(args) > 1 and _is_program(args[1]):
+        return ["compare", *args]
+    raise click.UsageError(f"{args[0]!r} is a program, and no command of becalm. Measure it: becalm run -- {args[0]}")
 
 
 def _install_completion(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
