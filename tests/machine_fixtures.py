@@ -1,16 +1,20 @@
 """The fixtures of tests that start real programs: an agent, and directories of their own."""
 
+import itertools
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
-from tests.contract.conversation import Agent
+from tests.contract.conversation import Agent, Gate
 
 from becalm.nouns.elsewhere import place_in
 
 os.environ.setdefault("BECALM_INTERRUPT_WAIT", "0.2")
 """Idle devices are not waited for: nobody waits a minute after each test for interrupts that it has moved."""
+
+
+_count = itertools.count()
 
 
 @pytest.fixture
@@ -19,6 +23,20 @@ def agent():
     conversation = Agent()
     yield conversation
     conversation.close()
+
+
+@pytest.fixture
+def marker():
+    """Return a number of seconds, about a day, that no other program has in its argument list."""
+    return f"86400.{os.getpid()}{next(_count):04}"
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """Return a gate at which programs wait until the test lets them go on."""
+    fifo = Gate(tmp_path / "gate")
+    yield fifo
+    fifo.close()
 
 
 @pytest.fixture

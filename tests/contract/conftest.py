@@ -1,8 +1,8 @@
 """The fixtures of contract tests: an agent for each test, and a directory that looks like a machine."""
 
 import pytest
+from tests.machine_fixtures import agent, gate, marker, own_directories  # noqa: F401
 from tests.support.laptop import changed, laptop, snapshot, strays
-from tests.machine_fixtures import agent, gate, own_directories  # noqa: F401
 from tests.waiting import wait_for
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import HANG_LIMIT_S
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm.hosts.agent import agent_path
 from becalm.nouns.run import COLUMNS
@@ -142,15 +142,21 @@ def spinners(count, cpu):
 
 
 class Gate:
-    """A fifo at which programs wait until the test lets them go on. A program opens it for reading and reads."""
+    """A fifo at which programs wait until the test lets them go on; `wait` is what a shell does for that."""
 
     def __init__(self, path):
-        self.path = path
+        self.path, self.wait = path, f"read go < {path}"
         os.mkfifo(path)
+        # Never without a writer and a reader, so that nobody waits for the other end or reads the end of the file.
+        self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
-    def open(self):
-        """Let everybody go on who waits or will come."""
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+    def open(self, count=1000):
+        """Let so many programs go on, those that wait and those that will come."""
+        os.write(self._descriptor, b"\n" * count)
+
+    def close(self):
+        """Let go of the fifo."""
+        os.close(self._descriptor)
 
 
 def processes_with(marker):
@@ -187,8 +193,16 @@ def numbers_in(path):
 
 def spawner(agent):
     """Return the number of the process that starts programs, a child of the agent."""
-    named = [pid for pid in children(agent.process.pid) if name_of(pid) == "becalm-spawner"]
-    return named[0]
+    return child_named(agent, "becalm-spawner")
+
+
+def child_named(agent, name):
+    """Return the number of a child of the agent, which gives itself its name some time after it has begun."""
+
+    def named():
+        return [pid for pid in children(agent.process.pid) if name_of(pid) == name]
+
+    return wait_for(named, f"there is a {name}")[0]
 
 
 def name_of(pid):

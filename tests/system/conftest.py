@@ -1,3 +1,3 @@
 """The fixtures of system tests outside of guests."""
 
-from tests.machine_fixtures import agent, own_directories  # noqa: F401
+from tests.machine_fixtures import agent, gate, marker, own_directories  # noqa: F401

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import Agent, gather, processes_with, sh
-from tests.waiting import wait_for
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError
@@ -28,8 +28,7 @@ def test_greeting(agent):
 
 
 @pytest.mark.parametrize("how", ["close", signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_its_end_is_the_end_of_everything_it_started(how):
-    marker = f"86419.8{int(how) if how != 'close' else 0}"
+def test_its_end_is_the_end_of_everything_it_started(how, marker):
     agent = Agent()
     agent.define(*sh(f"setsid sleep {marker} & sleep {marker}"))
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
@@ -38,12 +37,11 @@ def test_its_end_is_the_end_of_everything_it_started(how):
         agent.process.stdin.close()
     else:
         agent.process.send_signal(how)
-    assert agent.process.wait(timeout=120) == 0
+    assert agent.process.wait(timeout=HANG_LIMIT_S) == 0
     assert processes_with(marker) == []
 
 
-def test_a_killed_agent_takes_the_program_with_it():
-    marker = "86419.901"
+def test_a_killed_agent_takes_the_program_with_it(marker):
     agent = Agent()
     agent.define("sleep", marker)
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
@@ -53,8 +51,7 @@ def test_a_killed_agent_takes_the_program_with_it():
     wait_for(lambda: not processes_with(marker))
 
 
-def test_stop_aborts_the_run_and_the_agent_goes_on(agent):
-    marker = "86419.902"
+def test_stop_aborts_the_run_and_the_agent_goes_on(agent, marker):
     agent.define("sleep", marker)
     number = agent.send("measure", first=0, steps=[[0, 0, 0, 0], [0, 0, 0, 1]])
     wait_for(lambda: processes_with(marker))
@@ -97,15 +94,14 @@ def test_padding_that_does_not_fit_is_refused_before_anything_runs(agent, tmp_pa
     assert log.read_text() == f"{largest}\n"
 
 
-def test_a_block_that_breaks_off_leaves_no_program(agent):
-    marker = "86419.903"
+def test_a_block_that_breaks_off_leaves_no_program(agent, marker):
     agent.define(
         *sh(f"setsid sleep {marker} & until [ -e /proc/$!/stat ]; do :; done; echo; sleep {marker}"), output="inherit"
     )
     # Its reader goes away: the agent cannot go on with this block.
     agent.process.stdout.close()
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    assert agent.process.wait(timeout=120) == 0
+    assert agent.process.wait(timeout=HANG_LIMIT_S) == 0
     assert processes_with(marker) == []
 
 
@@ -113,10 +109,10 @@ LONGEST = 64 << 20
 """Bytes of the longest request (docs/reference/protocol.md)."""
 
 
-def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent):
-    agent.define("sleep", "0.3")
-    number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent, gate):
+    number = agent.begin(*sh(gate.wait))
     agent.write(b" " * (LONGEST + 1))
+    gate.open()
     # It comes while a program runs, and its end after that.
     rows, _ = gather(agent.answer(number))
     assert [row["outcome"] for row in rows] == ["ok"]
@@ -127,7 +123,7 @@ def test_a_line_that_is_too_long_is_refused_and_costs_only_itself(agent):
     assert agent.run("true")[0][0]["outcome"] == "ok"
 
 
-def test_becalm_says_so_too():
+def test_becalm_reports_a_request_that_is_too_long():
     with hosts.open("local") as host, pytest.raises(MachineError, match="64 MiB"):
         host.define([Workload.of(["true", "x" * (LONGEST + 1)])], [Settings()])
 
@@ -139,7 +135,7 @@ def test_the_longest_line_is_served(agent):
 
 
 @pytest.mark.parametrize("first", [2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1])
-def test_runs_are_not_numbered_beyond_what_can_be_kept(agent, first):
+def test_runs_are_not_numbered_beyond_63_bits(agent, first):
     agent.define("true")
     refused = agent.ask("measure", first=first, steps=[[0, 0, 0, index] for index in range(2)])
     assert (refused["event"], refused["kind"]) == ("error", "domain")
@@ -148,10 +144,10 @@ def test_runs_are_not_numbered_beyond_what_can_be_kept(agent, first):
     assert [row["seq"] for row in gather(last)[0]] == [2**63 - 3, 2**63 - 2]
 
 
-def test_requests_that_come_during_a_block_are_answered_after_it(agent):
-    agent.define("sleep", "0.2")
-    number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+def test_requests_that_come_during_a_block_are_answered_after_it(agent, gate):
+    number = agent.begin(*sh(gate.wait))
     later = agent.send("knobs")
+    gate.open()
     assert agent.answer(number)[-1]["ran"] == 1
     assert {knob["name"] for knob in agent.answer(later)[-1]["knobs"]} >= {"nice", "cpus", "aslr"}
 
@@ -163,7 +159,7 @@ def test_requests_that_come_during_a_block_are_answered_after_it(agent):
      b'{"id":7,"do":"measure","first":0,"steps":[[9,9,0,0]]}', b'{"id":7,"do":"open","protocol":99}',
      b'{"id":7,"do":"define","workloads":[{"argv":[],"x":1}],"settings":[]}', b"[" * 100000],
 )  # fmt: skip
-def test_requests_that_are_none_are_answered_and_survived(agent, line):
+def test_malformed_requests_are_answered_and_survived(agent, line):
     agent.write(line + b"\n")
     event = agent.read()
     assert event["event"] == "error"
@@ -186,7 +182,7 @@ def test_requests_that_are_none_are_answered_and_survived(agent, line):
         ({"argv": [{"hex": "zz"}]}, "usage", "hexadecimal"),
     ],
 )
-def test_what_cannot_be_run_is_known_before_anything_runs(agent, fields, kind, words):
+def test_a_program_that_cannot_run_is_reported_by_define(agent, fields, kind, words):
     event = agent.ask("define", workloads=[fields], settings=[{}])
     assert (event["event"], event["kind"]) == ("error", kind)
     assert words in event["message"]
@@ -195,7 +191,7 @@ def test_what_cannot_be_run_is_known_before_anything_runs(agent, fields, kind, w
 @pytest.mark.parametrize(
     ("content", "words"), [("echo hi\n", "#!"), ("#!/no/such/interpreter\n", "/no/such/interpreter"), ("", "#!")]
 )
-def test_scripts_that_cannot_be_started(agent, tmp_path, content, words):
+def test_a_script_that_cannot_be_started_is_refused(agent, tmp_path, content, words):
     script = tmp_path / "script"
     script.write_text(content)
     script.chmod(0o755)
@@ -217,7 +213,7 @@ def test_the_spool_has_every_finished_run_at_once(tmp_path):
     assert [row[0][0] for row in rows] == list(range(5, 5 + len(rows)))
 
 
-def test_a_spool_on_a_full_disk_is_said_and_costs_no_run(tmp_path):
+def test_a_spool_on_a_full_disk_is_reported_and_costs_no_run(tmp_path):
     path = tmp_path / "spool"
 
     def no_room():
@@ -236,7 +232,7 @@ def test_a_spool_on_a_full_disk_is_said_and_costs_no_run(tmp_path):
 
 
 def ended(*options, **popen):
-    """What an agent that does not begin says."""
+    """Return the standard error of an agent that ends before its greeting."""
     process = subprocess.Popen(
         [agent_path(), "serve", *options],
         stdin=subprocess.PIPE,
@@ -245,8 +241,8 @@ def ended(*options, **popen):
         text=True,
         **popen,
     )
-    said, why = process.communicate(timeout=120)
-    assert (process.returncode, said) == (3, "")
+    greeting, why = process.communicate(timeout=HANG_LIMIT_S)
+    assert (process.returncode, greeting) == (3, "")
     return why
 
 
@@ -263,7 +259,7 @@ def test_a_spool_that_is_a_pipe_is_refused(tmp_path, read):
         os.close(reader)
 
 
-def test_nor_is_one_by_number_or_a_link(tmp_path):
+def test_a_spool_that_is_a_numbered_pipe_or_a_link_is_refused(tmp_path):
     ours, its = os.pipe()
     assert "regular file" in ended("--spool-fd", str(its), pass_fds=[its])
     os.close(ours)
@@ -279,6 +275,6 @@ def test_overhead_is_measured_both_ways(agent):
     assert min(answer["bare_ns"] + answer["own_ns"]) > 0
 
 
-def test_it_is_static():
+def test_the_agent_is_linked_statically():
     done = subprocess.run(["ldd", agent_path()], capture_output=True, text=True)
     assert "statically linked" in done.stdout or "not a dynamic executable" in done.stderr
