@@ -166,7 +166,7 @@ boots: guests
 
 # The source criterion beside the real crate, which takes minutes to compile.
 criterion: build
-	BECALM_CRITERION=1 $(BIN)/python -m pytest -q tests/unit/workloads/test_criterion.py
+	BECALM_CRITERION=1 $(BIN)/python -m pytest -q tests/system/workloads/test_criterion.py
 
 # Small errors in the arithmetic of Python, and, by cargo-mutants, in the engine's journal, restoring and load: which of
 # them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.

@@ -55,7 +55,7 @@ def test_what_is_none_is_said(text, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("host", ["sim:calm", "sim:laptop-a", "sim:cfs"])
+@pytest.mark.parametrize("host", ["sim:calm", "sim:laptop-a"])
 def test_a_simulated_machine_says_that_it_does_not_serve_it(host, store):
     with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
         becalm.run("kernel:chase", host=host, runs=2, store=store)

@@ -2,13 +2,11 @@
 
 import os
 import pwd
-from pathlib import Path
 
 import pytest
 
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import UsageError
 from becalm.workloads import script
-from becalm.workloads.asked import Asked
 
 NOBODY = pwd.getpwnam("nobody")
 
@@ -44,17 +42,3 @@ def test_others_cannot_ask_as_another_and_nobody_as_someone_unknown(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(UsageError, match="Only root may run programs as another user"):
         script.account("nobody")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_a_script_asked_as_another_user_has_that_users_rights_alone():
-    owner = script.account("nobody")
-    said = script.call(["/bin/sh", "-c", "id -u; id -G; echo $HOME"], Asked(base=Path("/")), owner)
-    uid, groups, home = said.stdout.split("\n")[:3]
-    assert (uid, home) == (str(NOBODY.pw_uid), NOBODY.pw_dir)
-    assert "0" not in groups.split()
-
-
-def test_a_program_that_cannot_be_started_is_said(tmp_path):
-    with pytest.raises(WorkloadError, match=r"could not be started in .*nowhere: No such file"):
-        script.call(["true"], Asked(base=tmp_path / "nowhere"), None)

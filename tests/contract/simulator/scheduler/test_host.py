@@ -88,3 +88,8 @@ def test_a_run_is_simulated_no_longer_than_its_time_limit(jitter):
             assert rows[0].wall_ns == (limit_ns if outcome == "timeout" else whole)
             # A block ends with the first run that does not end well.
             assert len(rows) == (1 if outcome == "timeout" else 2)
+
+
+def test_built_in_kernels_are_refused():
+    with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
+        becalm.run("kernel:chase", host="sim:cfs", runs=2, store=False)

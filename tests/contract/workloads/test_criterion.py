@@ -2,12 +2,10 @@
 
 import json
 import os
-import re
-import subprocess
 
 import pytest
-from tests.needs import need
 from tests.places import ROOT
+from tests.support.criterion_run import said
 
 from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
@@ -30,17 +28,6 @@ case "$*" in
 esac
 """
 
-REAL = """
-use criterion::{black_box, criterion_group, criterion_main, Criterion};
-fn fold(c: &mut Criterion) {
-    for n in [10u64, 1000] {
-        c.bench_function(&format!("fold (.*) {n}"), |b| b.iter(|| (0..black_box(n)).fold(0, |a, x| a ^ black_box(x))));
-    }
-}
-criterion_group!(benches, fold);
-criterion_main!(benches);
-"""
-
 
 @pytest.fixture
 def bench(tmp_path):
@@ -48,15 +35,6 @@ def bench(tmp_path):
     (tmp_path / "bench").write_text(BENCH.format(calls=tmp_path / "calls", hostile=quoted))
     (tmp_path / "bench").chmod(0o755)
     return tmp_path / "bench"
-
-
-def said(workload, folder, **environment):
-    """What a run prints, with its temporary files in a folder."""
-    folder.mkdir()
-    around = {**os.environ, "TMPDIR": str(folder), **environment}
-    done = subprocess.run(workload.argv, capture_output=True, text=True, env=around, cwd=folder, check=False)
-    assert not list(folder.iterdir()), "nothing is left behind, and no name is read by a shell"
-    return done
 
 
 def test_benchmarks_are_found_and_their_median_is_what_is_measured(bench, tmp_path):
@@ -137,26 +115,3 @@ def test_what_is_no_bench_is_said(bench, tmp_path):
     (tmp_path / "text").write_text("")
     with pytest.raises(UsageError, match="no program that can be run"):
         workloads.open([f"criterion:{tmp_path / 'text'}"])
-
-
-@pytest.mark.skipif(not os.environ.get("BECALM_CRITERION"), reason="compiling the crate takes minutes: make criterion")
-def test_the_real_crate(tmp_path):
-    need("cargo")
-    package = tmp_path / "package"
-    (package / "benches").mkdir(parents=True)
-    (package / "src").mkdir()
-    (package / "src/lib.rs").write_text("")
-    (package / "benches/speed.rs").write_text(REAL)
-    (package / "Cargo.toml").write_text(
-        '[package]\nname = "tiny"\nversion = "0.1.0"\nedition = "2021"\n[dev-dependencies]\n'
-        'criterion = { version = "0.5", default-features = false }\n[[bench]]\nname = "speed"\nharness = false\n'
-    )
-    found = workloads.open([f"criterion:{package}"])
-    assert [each.name for each in found] == ["fold (.*) 10", "fold (.*) 1000"]
-    times = []
-    for index, each in enumerate(found):
-        done = said(each, tmp_path / f"run {index}")
-        assert done.returncode == 0, done.stderr
-        times.append(json.loads(done.stdout)["median"]["point_estimate"])
-        assert re.search(r"^Benchmarking fold \(\.\*\) \d+: Collecting 10 samples", done.stderr, re.MULTILINE)
-    assert 0 < times[0] < times[1]

@@ -1,0 +1,124 @@
+"""Programs that time themselves by libraries of Debian packages: Google Benchmark and Go."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.needs import missing, need
+from tests.support.self_timed import number
+
+from becalm import workloads
+from becalm.errors import UsageError, WorkloadError
+from becalm.workloads import go, google_benchmark
+
+CPP = """
+#include <benchmark/benchmark.h>
+static void BM_Walk(benchmark::State& state) {
+    for (auto _ : state)
+        for (int i = 0; i < state.range(0); ++i) benchmark::DoNotOptimize(i);
+}
+BENCHMARK(BM_Walk)->Arg(8)->Arg(64)->Unit(benchmark::kMicrosecond);
+static void BM_Broken(benchmark::State& state) { state.SkipWithError("no input"); for (auto _ : state) {} }
+BENCHMARK(BM_Broken);
+static void BM_Twice(benchmark::State& state) { for (auto _ : state) benchmark::ClobberMemory(); }
+BENCHMARK(BM_Twice)->UseRealTime()->Repetitions(2);
+BENCHMARK_MAIN();
+"""
+
+
+GO = """
+package p
+
+import "testing"
+
+func BenchmarkParse(b *testing.B) {
+    for _, name := range []string{"small (1)", "large"} {
+        b.Run(name, func(b *testing.B) { for i := 0; i < b.N; i++ { _ = i * i } })
+    }
+}
+
+func BenchmarkAES(b *testing.B) { for i := 0; i < b.N; i++ { _ = i } }
+
+func TestNothing(t *testing.T) {}
+"""
+
+
+@pytest.fixture(scope="module")
+def cpp(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cpp")
+    (folder / "bench.cc").write_text(CPP)
+    if not Path("/usr/include/benchmark/benchmark.h").exists():
+        missing("Google Benchmark is not installed: apt-get install libbenchmark-dev")
+    need("g++")
+    subprocess.run(["g++", "-O1", "-o", "bench", "bench.cc", "-lbenchmark", "-lpthread"], cwd=folder, check=True)
+    return folder / "bench"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    need("go")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(go, "TIME", "1x")
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "go.mod").write_text("module example.org/p\n\ngo 1.19\n")
+    (folder / "p_test.go").write_text(GO)
+    return folder
+
+
+def test_benchmarks_of_google_benchmark_are_found_with_their_units_and_run_one_at_a_time(cpp, monkeypatch):
+    monkeypatch.setattr(google_benchmark, "TIME_S", 0.001)
+    found = workloads.open([f"google-benchmark:{cpp}"])
+    assert [each.name for each in found] == ["BM_Walk/8", "BM_Walk/64", "BM_Twice/repeats:2/real_time"]
+    assert [each.metrics[0].unit for each in found] == ["us", "us", "ns"]
+    for each in found:
+        assert number(each) > 0
+    # One of them, and not the one whose name begins alike.
+    (one,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
+    said = subprocess.run(one.argv, capture_output=True, text=True, check=True).stdout
+    assert '"BM_Walk/8"' in said
+    assert "BM_Walk/64" not in said
+
+
+def test_the_environment_cannot_turn_google_benchmarks_output_away(cpp, monkeypatch, tmp_path):
+    monkeypatch.setenv("BENCHMARK_OUT", str(tmp_path / "elsewhere.json"))
+    monkeypatch.setenv("BENCHMARK_FORMAT", "csv")
+    monkeypatch.setattr(google_benchmark, "TIME_S", 0.001)
+    (one,) = workloads.open([f"google-benchmark:{cpp}:BM_Walk/8"])
+    assert number(one) > 0
+
+
+def test_what_is_no_google_benchmark_is_said(cpp, tmp_path):
+    with pytest.raises(UsageError, match=r"no benchmark 'BM_Wlak/8'. Did you mean 'BM_Walk/8'\?"):
+        workloads.open([f"google-benchmark:{cpp}:BM_Wlak/8"])
+    with pytest.raises(UsageError, match="was not built with Google Benchmark"):
+        workloads.open(["google-benchmark:/bin/true"])
+    (tmp_path / "text").write_text("")
+    with pytest.raises(UsageError, match="no program that can be run"):
+        workloads.open([f"google-benchmark:{tmp_path / 'text'}"])
+    with pytest.raises(WorkloadError, match="failed with exit code 1"):
+        workloads.open(["google-benchmark:/bin/false"])
+
+
+def test_benchmarks_of_a_go_package_are_compiled_once_and_found_with_their_parts(package):
+    found = workloads.open([f"go:{package}"])
+    assert [each.name for each in found] == ["BenchmarkParse/small_(1)", "BenchmarkParse/large", "BenchmarkAES"]
+    assert {each.directory for each in found} == {str(package)}
+    assert not list(package.glob("*.test")), "nothing is left beside the sources"
+    for each in found:
+        assert number(each) >= 0
+    (program,) = {each.argv[0] for each in found}
+    assert [each.name for each in workloads.open([f"go:{program}:BenchmarkAES"])] == ["BenchmarkAES"]
+
+
+def test_what_is_no_go_package_is_said(package):
+    (package / "p_test.go").write_text("package p\nfunc {")
+    with pytest.raises(WorkloadError, match="does not compile"):
+        workloads.open([f"go:{package}"])
+    (package / "p_test.go").unlink()
+    (package / "p.go").write_text("package p\n")
+    with pytest.raises(UsageError, match="has no tests, and so no benchmarks"):
+        workloads.open([f"go:{package}"])
+    with pytest.raises(UsageError, match="has no benchmark that says ns/op"):
+        workloads.open(["go:/bin/true"])
+    assert not list((package.parent / "cache/becalm").rglob("*.*")), "nothing half-made is left"
