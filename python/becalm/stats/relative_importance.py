@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 MOST = 10
 """Predictors at most: 1024 systems a resample."""
@@ -36,6 +37,13 @@ RIDGE = 1e-10
 def subsets(count: int) -> tuple[tuple[int, ...], ...]:
     """The members of each subset of `count` things; subset number s holds i when bit i of s is set."""
     return tuple(tuple(i for i in range(count) if s >> i & 1) for s in range(1 << count))
+
+
+@cache
+def _by_size(count: int) -> tuple[tuple[Ints, Ints], ...]:
+    """Return the numbers (s,) and members (s, k) of the subsets of each size k from 1 on: these are solved together."""
+    numbers = [[number for number in range(1 << count) if number.bit_count() == size] for size in range(1, count + 1)]
+    return tuple((np.array(each), np.array([subsets(count)[number] for number in each])) for each in numbers)
 
 
 def moments(x: Floats, y: Floats, weights: Floats | None = None) -> Floats:
@@ -68,13 +76,11 @@ def r_squared(covariance: Floats, *, positive: bool = False) -> Floats:
     total = covariance[:, -1, -1]
     safe = np.where(total > 0, total, 1.0)
     found = np.zeros((len(covariance), 1 << count))
-    for number, members in enumerate(subsets(count)):
-        if not members:
-            continue
+    for numbers, members in _by_size(count):
         solved = _solve(covariance, members)
-        value = np.einsum("ri,ri->r", solved, covariance[:, list(members), -1]) / safe
-        good = (solved >= 0).all(axis=1) if positive else True
-        found[:, number] = np.where((total > 0) & good, np.clip(value, 0.0, 1.0), 0.0)
+        value = np.einsum("rsi,rsi->rs", solved, covariance[:, members, -1]) / safe[:, np.newaxis]
+        good = (solved >= 0).all(axis=2) if positive else True
+        found[:, numbers] = np.where((total > 0)[:, np.newaxis] & good, np.clip(value, 0.0, 1.0), 0.0)
     if positive:
         for bit in range(count):
             with_bit = np.array([s for s in range(1 << count) if s >> bit & 1])
@@ -82,13 +88,13 @@ def r_squared(covariance: Floats, *, positive: bool = False) -> Floats:
     return found
 
 
-def _solve(covariance: Floats, members: tuple[int, ...]) -> Floats:
-    index = list(members)
-    a = covariance[np.ix_(range(len(covariance)), index, index)].copy()
-    trace = np.maximum(np.einsum("rii->r", a), 1e-300)
-    diagonal = np.arange(len(index))
-    a[:, diagonal, diagonal] += RIDGE * trace[:, np.newaxis]
-    return np.asarray(np.linalg.solve(a, covariance[:, index, -1:])[:, :, 0])
+def _solve(covariance: Floats, members: Ints) -> Floats:
+    """Return the coefficients of subsets (s, k) of one size in each resample, shape (resamples, s, k)."""
+    a = covariance[:, members[:, :, np.newaxis], members[:, np.newaxis, :]]
+    trace = np.maximum(np.einsum("rsii->rs", a), 1e-300)
+    diagonal = np.arange(members.shape[1])
+    a[:, :, diagonal, diagonal] += RIDGE * trace[:, :, np.newaxis]
+    return np.asarray(np.linalg.solve(a, covariance[:, members, -1:])[:, :, :, 0])
 
 
 def non_negative(covariance: Floats) -> Floats:
@@ -98,14 +104,15 @@ def non_negative(covariance: Floats) -> Floats:
     """
     count = covariance.shape[1] - 1
     best, found = np.zeros(len(covariance)), np.zeros((len(covariance), count))
-    for members in subsets(count)[1:]:
+    for _, members in _by_size(count):
         solved = _solve(covariance, members)
-        value = np.einsum("ri,ri->r", solved, covariance[:, list(members), -1])
-        better = (solved >= 0).all(axis=1) & (value > best)
-        best = np.where(better, value, best)
-        full = np.zeros_like(found)
-        full[:, list(members)] = solved
-        found = np.where(better[:, np.newaxis], full, found)
+        value = np.einsum("rsi,rsi->rs", solved, covariance[:, members, -1])
+        value = np.where((solved >= 0).all(axis=2), value, 0.0)
+        first = value.argmax(axis=1)
+        for row in np.flatnonzero(value.max(axis=1) > best):
+            best[row] = value[row, first[row]]
+            found[row] = 0.0
+            found[row, members[first[row]]] = solved[row, first[row]]
     return found
 
 
@@ -141,12 +148,12 @@ def best_fit(x: Floats, responses: Floats) -> Floats:
     total = (many**2).sum(axis=1)
     gram, cross = centred.T @ centred, centred.T @ many.T
     best = np.zeros(len(many))
-    for members in subsets(x.shape[1])[1:]:
-        index = list(members)
-        a = gram[np.ix_(index, index)]
-        solved = np.linalg.solve(a + RIDGE * np.trace(a) * np.eye(len(index)), cross[index])
-        value = (solved * cross[index]).sum(axis=0)
-        best = np.where((solved >= 0).all(axis=0) & (value > best), value, best)
+    for _, members in _by_size(x.shape[1]):
+        a = gram[members[:, :, np.newaxis], members[:, np.newaxis, :]]
+        ridge = RIDGE * np.einsum("sii->s", a)[:, np.newaxis, np.newaxis] * np.eye(members.shape[1])
+        solved = np.linalg.solve(a + ridge, cross[members])
+        value = (solved * cross[members]).sum(axis=1)
+        best = np.maximum(best, np.where((solved >= 0).all(axis=1), value, 0.0).max(axis=0))
     return np.asarray(np.clip(best / np.where(total > 0, total, 1.0), 0.0, 1.0))
 
 
