@@ -7,6 +7,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.rates import at_least, at_most
+from tests.samples import samples
 
 from becalm.load.attribution import FALSE_NAMING, Answer, Rows, attribute
 from becalm.load.background_load import MEASURES, Observed, observed, others, pooled, unloaded
@@ -18,6 +20,7 @@ from becalm.load.time_accounting import Times
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, UNEXPLAINED
 from becalm.nouns.run import Run
 
+CAMPAIGNS = samples(8, 100)
 FOUR = ("spinners", "page_outs", "disk", "network")
 
 
@@ -31,17 +34,17 @@ def campaign(seed, *, count=30, names=FOUR, machine=None, designed=True, **sensi
 @pytest.mark.parametrize("name", FOUR)
 def test_thirty_designed_runs_name_the_injected_cause(name):
     how = {name: 1.0 if name == "spinners" else 0.5}
-    causes = Counter(campaign((7, seed), **how).attribution.cause for seed in range(25))
-    # 95 of 100 over all four loads is what bench/explain.py shows; 25 campaigns of each allow for one more miss.
-    assert causes[CAUSES_OF[name]] >= 23
+    causes = Counter(campaign((7, seed), **how).attribution.cause for seed in range(CAMPAIGNS))
+    # bench/explain.py shows 95 of 100 over all four loads.
+    assert causes[CAUSES_OF[name]] >= at_least(CAMPAIGNS, 0.95, 0.01)
     assert set(causes) <= {CAUSES_OF[name], None}
 
 
 @pytest.mark.parametrize("name", FOUR)
 def test_a_tenth_at_full_load_is_named_beside_runs_that_something_else_hit(name):
     """One run in twenty takes 15 % longer on average for a reason that nobody recorded: more than the load does."""
-    causes = Counter(campaign((10, seed), **{name: 0.1}).attribution.cause for seed in range(25))
-    assert causes[CAUSES_OF[name]] >= 22, causes
+    causes = Counter(campaign((10, seed), **{name: 0.1}).attribution.cause for seed in range(CAMPAIGNS))
+    assert causes[CAUSES_OF[name]] >= at_least(CAMPAIGNS, 0.93, 0.01), causes
     assert set(causes) <= {CAUSES_OF[name], None}
 
 
@@ -86,14 +89,15 @@ def test_what_rises_with_the_load_of_a_plan_comes_of_it():
 
 
 def test_no_cause_is_named_where_there_is_none():
-    answers = Counter(campaign((8, seed)).attribution.answer for seed in range(100))
-    assert answers[Answer.NAMED] <= 100 * FALSE_NAMING
-    assert answers[Answer.NONE] >= 88
+    count = samples(20, 300)
+    answers = Counter(campaign((8, seed)).attribution.answer for seed in range(count))
+    assert answers[Answer.NAMED] <= at_most(count, FALSE_NAMING, 0.01)
+    assert answers[Answer.NONE] >= at_least(count, 0.93, 0.01)
 
 
 def test_without_delay_accounting_the_rest_stands_for_the_waits():
-    causes = Counter(campaign((9, seed), disk=0.5, machine=Machine(level=1)).attribution.cause for seed in range(10))
-    assert causes["disk"] >= 9
+    causes = Counter(campaign((9, seed), disk=0.5, machine=Machine(level=1)).attribution.cause for seed in range(6))
+    assert causes["disk"] >= 5
 
 
 def test_evidence_of_a_campaign():
@@ -156,7 +160,8 @@ def test_drift_alone_seldom_names_anything_when_the_loads_were_not_drawn(memory,
     """Load and delay that both wander look related. Shifts in time see through that, but not wholly for random walks
     (memory 1): a quarter there, as docs/how-to/explain.md says; shuffling alone names something in most of them."""
     named = Counter()
-    for seed in range(60):
+    trials = samples(30, 500)
+    for seed in range(trials):
         series = np.random.default_rng(seed).normal(size=(2, 60))
         for place in range(1, 60):
             series[:, place] += memory * series[:, place - 1]
@@ -166,7 +171,7 @@ def test_drift_alone_seldom_names_anything_when_the_loads_were_not_drawn(memory,
                 rows({"disk": 100 + 10 * load}, 10 + late, designed=designed), permutations=199, resamples=100
             )
             named[designed] += found.answer is Answer.NAMED
-    assert named[False] <= 60 * most
+    assert named[False] <= trials * most
     assert named[False] < named[True]
 
 
