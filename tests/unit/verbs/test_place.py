@@ -1,26 +1,19 @@
 """`becalm.place`: what is advised by a profile and by costs of one's own, and what is refused in a sentence."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.unit.analysis.co_run_cases import profile
-from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
-from tests.unit.report.test_fitted import screen
+from tests.unit.analysis.test_placement_gain import SOLO, TRUE
 
 import becalm
-from becalm.errors import RefusedError, UsageError
-from becalm.hosts.agent import agent_path
-from becalm.nouns.co_run_profile import FailedRun
+from becalm.errors import UsageError
 from becalm.nouns.placement import Chip
-from becalm.nouns.placement_advice import PlacementAdvice, Shape
-from becalm.nouns.workload import AGENT, Workload
-from becalm.report import drawn
+from becalm.nouns.placement_advice import Shape
 from becalm.wording import placement as wording
 
 SIM = "sim:laptop-a"
-REAL = (Chip(2, cpus=(0, 1)), Chip(2, cpus=(2, 3)))
 ONE = (Chip(2, cpus=(0, 1)),)
 
 
@@ -42,23 +35,6 @@ def given(tmp_path):
     return advised
 
 
-def test_a_clear_best_sharing_is_said_with_its_gain(given):
-    found = given(chips=REAL)
-    assert found.shape is Shape.CHIPS
-    assert {frozenset(names) for names in found.sharing} == {frozenset(("t0", "t1")), frozenset(("t2", "t3"))}
-    assert found.over_random.found
-    assert found.over_worst.estimate > found.over_random.estimate
-    assert found.gap == pytest.approx(0, abs=1e-9)
-    assert found.sentence.startswith("These share a chip: t0 with t1; t2 with t3. So they lose 2")
-    assert "less than where Linux happens to put them" in found.sentence
-    assert "that is proved" in wording.proof(found)
-    assert [frozenset((each.one, each.other)) for each in found.costliest[:2]] in (
-        [frozenset(("t0", "t2")), frozenset(("t1", "t3"))], [frozenset(("t1", "t3")), frozenset(("t0", "t2"))],
-    )  # fmt: skip
-    assert any("are kept apart: beside each other they lose" in each for each in wording.explained(found))
-    assert found.cpus_of("t0") == found.cpus_of("t1")
-
-
 def test_one_cache_is_shared_in_rounds(given):
     found = given(chips=ONE)
     assert found.shape is Shape.ROUNDS
@@ -70,106 +46,11 @@ def test_one_cache_is_shared_in_rounds(given):
     assert found.cpus_of("t0") == (0, 1)
 
 
-def test_without_a_difference_there_is_nothing_to_gain(given):
-    found = given(SAME)
-    assert not found.over_random.found
-    assert found.sentence.startswith("Nothing to gain is seen")
-
-
 def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):
     found = given(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
     assert found.sentence == (
         "There is nothing to choose: whatever chance puts together costs the same. It would be t0 with t1."
     )
-
-
-def test_too_few_rounds_cannot_say_how_sure(given):
-    found = given(rounds=2)
-    assert found.over_random.noise is None
-    assert not found.over_random.found
-    assert "how sure that is cannot be said" in found.sentence
-
-
-def test_pairs_that_were_left_out(given):
-    found = given(left_out=[("t0", "t2")])
-    assert found.unmeasured == (("t0", "t2"),)
-    assert found.resting_on == ()
-    (said,) = wording.unmeasured(found)
-    assert said.startswith("Not measured together: t0 and t2. ")
-    # In rounds, what nobody measured together does not run together.
-    apart = given(np.full((3, 3), 0.1), np.ones(3), chips=(Chip(2),), left_out=[("t0", "t1"), ("t0", "t2")])
-    assert {frozenset(names) for names in apart.sharing} == {frozenset(("t0",)), frozenset(("t1", "t2"))}
-
-
-def test_what_left_out_pairs_could_change_is_said(given):
-    found = given(left_out=[("t0", "t1")])
-    assert ("t0", "t1") not in found.sharing
-    assert found.could_change > 0
-    assert "another sharing would be better by" in wording.unmeasured(found)[0]
-
-
-def test_what_a_sharing_rests_on_though_nobody_measured_it(given):
-    found = given(left_out=[("t0", "t1"), ("t2", "t3"), ("t0", "t2"), ("t0", "t3")])
-    assert found.resting_on
-    assert "taken to cost as much as the dearest pair" in wording.unmeasured(found)[0]
-
-
-def test_a_profile_of_another_machine(given):
-    elsewhere = {"hostname": "another-machine"}
-    with pytest.raises(RefusedError, match="was measured on another machine: hostname another-machine"):
-        given(machine=elsewhere)
-    found = given(machine=elsewhere, place={"force": True})
-    assert any("another-machine" in each for each in found.warnings)
-
-
-def test_programs_that_failed_are_said(given):
-    failed = (FailedRun(0, 0, "It ended with 3."),)
-
-    def broken(found):
-        first, *others = found.programs
-        co_runs = [
-            replace(each, runs=(), failed=failed) if {each.program, *each.beside} == {"t1", "t2"} else each
-            for each in found.co_runs
-        ]
-        return replace(found, programs=(replace(first, alone=(), failed=failed), *others), co_runs=tuple(co_runs))
-
-    found = given(changed=broken)
-    assert sorted(name for names in found.sharing for name in names) == ["t1", "t2", "t3"]
-    assert "t0 never ended well alone (It ended with 3.), and is not placed." in found.warnings
-    assert "t1 fails beside t2: It ended with 3." in found.warnings
-    assert found.unmeasured == (("t1", "t2"),)
-
-
-def test_what_the_profile_remarks_is_said_again(given):
-    found = given(changed=lambda found: replace(found, remarks=("Programs waited for their CPU.",)))
-    assert "The profile says: Programs waited for their CPU." in found.warnings
-
-
-def test_programs_that_are_built_in_are_typed_as_the_agent_runs_them(given):
-    def built_in(found):
-        first, *others = found.programs
-        inside = replace(first, workload=Workload.of([AGENT, "kernel", "triad"]))
-        return replace(found, programs=(inside, *others))
-
-    found = given(changed=built_in)
-    assert found.commands["t0"] == (agent_path(), "kernel", "triad")
-    assert found.commands["t1"] == ("t1",)
-
-
-def test_chips_of_ones_own_and_too_few_of_them(given):
-    assert given(chips=ONE, place={"chips": "2/2"}).shape is Shape.CHIPS
-    with pytest.raises(
-        UsageError, match=r"4 processes do not fit on chips that have room for 3\. Place them in 2 rounds"
-    ):
-        given(place={"chips": "2/1"})
-
-
-@pytest.mark.parametrize("method", ["swap", "di", "modlp", "linux", "random"])
-def test_other_methods_are_judged_alike(given, method):
-    found = given(place={"method": method})
-    assert found.method == method
-    assert sorted(name for names in found.sharing for name in names) == ["t0", "t1", "t2", "t3"]
-    assert found.over_random.noise is not None
 
 
 @pytest.mark.parametrize(
@@ -184,14 +65,6 @@ def test_other_methods_are_judged_alike(given, method):
 def test_options_that_cannot_be(given, options, said):
     with pytest.raises(UsageError, match=said):
         given(place=options)
-
-
-def test_advice_is_read_back(given):
-    found = given(chips=REAL, left_out=[("t0", "t2")])
-    value = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert value["gain_found"] is True
-    assert value["cpus"]["t0"] == list(found.cpus_of("t0"))
-    assert PlacementAdvice.from_json(value) == found
 
 
 COSTS = {
@@ -217,36 +90,6 @@ def from_file(tmp_path, value):
 def with_pair(**changed):
     first, *others = COSTS["costs"]["pairs"]
     return {**COSTS, "costs": {"pairs": [{**first, **changed}, *others]}}
-
-
-def test_costs_of_ones_own(tmp_path):
-    found = from_file(tmp_path, COSTS)
-    assert "c" in found.sharing[0]
-    assert found.over_random.found
-    exact = {**COSTS, "costs": {"pairs": [{**each, "error": None} for each in COSTS["costs"]["pairs"]]}}
-    found = from_file(tmp_path, exact)
-    assert found.over_random.noise is None
-    assert "the costs come without errors" in found.sentence
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_costliest_pairs_keep_both_names_and_all_numbers(tmp_path, width):
-    """With names of 100 characters; who shares a chip is told with whole names, on several lines."""
-    long = {each: f"{each}-{'x' * 87}-end-of-it" for each in "abc"}
-    pairs = [{**each, "task": long[each["task"]], "beside": long[each["beside"]]} for each in COSTS["costs"]["pairs"]]
-    tasks = [{"name": each, "solo_s": 1.0} for each in long.values()]
-    found = from_file(tmp_path, {**COSTS, "tasks": tasks, "costs": {"pairs": pairs}})
-    lines = screen(drawn.on_terminal(found, plain=True, columns=width), width, "ascii")
-    assert max(len(line) for line in lines[1:]) <= width
-    rows = [line.split() for line in lines if line.endswith(("  yes", "  no"))]
-    assert len(rows) == 3
-    for one, other, first, _, second, _, together in rows:
-        assert one[0] != other[0]
-        assert one.endswith("of-it")
-        assert other.endswith("of-it")
-        assert abs(len(one) - len(other)) <= 1, "they share the room"
-        assert first == second == ("10.0" if "c" in one[0] + other[0] else "30.0")
-        assert together in ("yes", "no")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -258,14 +256,6 @@ def test_what_makes_no_sense_is_refused(words, said, file, store, monkeypatch):
     done = cli("compare", *words)
     assert said in f"{done.output}{done.exception}"
     assert done.exit_code != 0
-
-
-def test_the_list_is_read_without_the_code_of_regions(file, store):
-    becalm.import_regions(file)
-    shown = "print([each for each in sys.modules if 'becalm' in each and 'region' in each])"
-    asked = f"import sys, becalm; becalm.list_studies(); {shown}"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['becalm.store.region_parts']"
 
 
 def test_a_document_without_regions_is_no_table_of_them(store):

@@ -1,83 +1,13 @@
 """A simulated scheduler fitted to runs on another simulated one, whose costs are known."""
 
-import json
-
 import pytest
 from click.testing import CliRunner
 
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.nouns.settings import Settings
-from becalm.verbs.simulate_calibration import hackbench, measured
-from becalm.wording.calibration import sentence
 
 REAL = "sim:eevdf?write_ns=3000&read_ns=3000&switch_ns=4000&jitter=0.05:3"
-
-
-def test_costs_come_out_and_predict_other_sizes():
-    found = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
-    assert [each.groups for each in found.sizes if each.policy == "other"] == list(range(2, 21, 2))
-    assert [(each.groups, each.policy) for each in found.sizes if each.fitted] == [
-        (2, "other"), (6, "other"), (2, "batch"), (6, "batch"),
-    ]  # fmt: skip
-    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
-    assert found.worst < 0.1
-    assert found.r_squared > 0.99
-    again = becalm.simulate("hackbench -g 4 -l 10", host=found.simulator, seeds=4)
-    assert again.end_ns == pytest.approx(found.sizes[1].simulated_ns), "the same seeds"
-
-
-def test_other_options_of_the_model_stay():
-    found = becalm.calibrate_simulation(REAL, simulator="sim:eevdf?cpus=2&migration_ns=9000", loops=5, runs=2)
-    assert found.simulator.startswith("sim:eevdf?cpus=2&hz=250&migration_ns=9000&kernel=6.12&write_ns=")
-
-
-def test_the_command_says_how_to_use_them():
-    words = ["simulate", "--plain", "--calibrate", REAL, "--loops", "5", "--runs", "2"]
-    said = CliRunner().invoke(group, words)
-    assert said.exit_code == 0, said.output
-    assert "Use it: becalm simulate --host 'sim:eevdf?cpus=2&hz=250&kernel=6.12&write_ns=" in said.output
-    assert "was not tried: --validate" in said.output
-    found = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
-    assert found["kind"] == "calibration"
-    assert found["worst"] is None
-
-
-def test_batch_tasks_tell_what_a_switch_costs():
-    """Dear switches are found though cheap ones are usual, together with the wake-up that comes before each of them."""
-    dear = "sim:cfs?write_ns=3000&read_ns=3000&switch_ns=20000&jitter=0.05:3"
-    found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=20, runs=4)
-    assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
-    assert found.costs.switch_ns + found.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
-    assert max(abs(each.residual) for each in found.sizes if each.policy == "batch") < 0.05
-    assert max(abs(each.residual) for each in found.sizes) < 0.1
-
-
-def test_a_budget_leaves_two_runs_of_each():
-    said = []
-    found = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
-    assert said == ["4 runs of hackbench on " + REAL + " a round, 50 rounds."]
-    assert all(each.error_ns > 0 for each in found.sizes)
-
-
-def test_sizes_that_the_budget_was_too_small_for_are_named():
-    found = becalm.calibrate_simulation(REAL, validate=True, loops=2, runs=50, budget="1ms")
-    assert {each.groups for each in found.sizes} == {2, 6}
-    assert found.not_reached == (4, 8, 10, 12, 14, 16, 18, 20)
-    assert "before there were two runs with 4, 8, 10" in sentence(found)
-    assert found.to_json()["not_reached"] == found.not_reached
-
-
-def test_times_are_told_as_they_come():
-    told = []
-    program = hackbench(1, 1)
-    times = measured(
-        "sim:cfs", [program] * 3, [Settings()] * 3, 2, None, 1, lambda _: None,
-        heard=lambda found: told.append(sum(map(len, found))),
-    )  # fmt: skip
-    assert told == [1, 2, 3, 4, 5, 6]
-    assert [len(each) for each in times] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 import becalm
+from becalm import hosts
 from becalm.cli.main import becalm as group
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import UsageError
+from becalm.hosts import Runs
 from becalm.hosts.simulated.scheduler.states import read
 from becalm.nouns.measured_programs import MeasuredProgram, MeasuredPrograms
+from becalm.nouns.run import Run
 
 NAMES = ('a "quoted" \\ one', "sh -c 'true'")
 
@@ -26,41 +29,52 @@ def test_a_file_is_read_back_as_it_was(tmp_path):
     assert [row["threads"] for row in tomllib.loads(path.read_text())["measured"]] == [2, 2]
 
 
-def test_programs_are_measured_and_played(tmp_path):
-    path = tmp_path / "programs.toml"
-    programs = ["sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'", "sleep 0.01"]
-    words = ["simulate", "--measure", "local", "--save", str(path), "--runs", "2", "--", *programs]
-    said = CliRunner().invoke(group, words)
-    assert said.exit_code == 0, said.output
-    assert f"Play it: becalm simulate -- {path}" in said.output
-    assert [row["name"] for row in tomllib.loads(path.read_text())["measured"]] == programs
-    sleeper = tomllib.loads(path.read_text())["measured"][1]
-    assert sleeper["busy"] < 0.9
-    assert len(sleeper["solo"]) == 2
-    assert becalm.simulate([str(path)]).runs[0].finished
+def test_the_two_options_belong_together():
+    said = CliRunner().invoke(group, ["simulate", "--measure", "local", "--", "true"])
+    assert "belong together" in f"{said.output}{said.exception}"
 
 
 @pytest.mark.parametrize(
-    ("programs", "options", "why"),
+    ("programs", "options", "reason"),
     [
         (["gzip", "-9"], {}, "'-9' is no program"),
         (["true", "true"], {}, "named twice"),
         ([], {}, "not 0"),
         (["true"], {"runs": 1}, "2 times or more"),
         (["true"], {"save": "x.json"}, "a file of TOML"),
-        (["true"], {"host": "sim:cfs"}, "sim:cfs runs no programs"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path, programs, options, why):
-    with pytest.raises(UsageError, match=why):
+def test_what_cannot_be_measured_is_refused(tmp_path, programs, options, reason):
+    with pytest.raises(UsageError, match=reason):
         becalm.measure_programs(programs, **{"host": "local", "save": tmp_path / "x.toml", **options})
 
 
-def test_a_program_that_fails_is_named(tmp_path):
-    with pytest.raises(WorkloadError, match="false did not end well"):
-        becalm.measure_programs(["false"], host="local", save=tmp_path / "x.toml", runs=2)
+class ScriptedHost:
+    """A host of four CPUs on which a run takes 10 ms of wall time, and of CPU time what its program's name says."""
+
+    name = "local"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def facts(self):
+        return {"cpu": {"allowed_count": 4}}
+
+    def define(self, workloads, settings):
+        self.used_ns = [int(workload.argv[-1]) if workload.argv[0] == "use" else 1 for workload in workloads]
+
+    def measure(self, request):
+        for seq, step in enumerate(request.block.steps):
+            used_ns = self.used_ns[step.workload]
+            counts = (10_000_000, used_ns, 0, *[None] * 6)
+            yield Runs([Run(seq, step.workload, 0, step.round, step.padding, 0, *counts, "ok", 0, 0)])
 
 
-def test_the_two_options_belong_together():
-    said = CliRunner().invoke(group, ["simulate", "--measure", "local", "--", "true"])
-    assert "belong together" in f"{said.output}{said.exception}"
+@pytest.mark.parametrize(("used_ns", "busy"), [(1, 0.01), (2_500_000, 0.25), (15_000_000, 1.5), (90_000_000, 4)])
+def test_cpus_that_a_program_keeps_busy(tmp_path, monkeypatch, used_ns, busy):
+    monkeypatch.setattr(hosts, "open", lambda name: ScriptedHost())
+    measured = becalm.measure_programs([f"use {used_ns}"], save=tmp_path / "x.toml", runs=2)
+    assert [program.busy for program in measured.rows] == [busy]

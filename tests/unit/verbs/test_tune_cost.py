@@ -9,7 +9,7 @@ from tests.places import ROOT
 from tests.unit.small_machine import KNOBS, RANGES
 
 from becalm.cli.main import becalm as group
-from becalm.errors import UsageError, WorkloadError
+from becalm.errors import UsageError
 from becalm.nouns.progress import Quiet
 from becalm.nouns.tune_cost import TuneCost
 from becalm.store import Store
@@ -39,13 +39,6 @@ def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):
     assert "runs of a search (surface) in 2 factors" in found.sentence
     assert "% and more would be found." in found.sentence
     assert found.factors[1] == "sched_latency_ns=1000000..1000000000ns:log:whole"
-
-
-def test_pilot_runs_that_are_all_alike_are_not_too_few(trouble):
-    found = tune_cost(["hackbench"], host="sim:eevdf", seed=7, minimize="time", factors=["slice_ns"])
-    assert (found.noise, found.pilots) == (0, 5)
-    assert "too few" not in found.sentence
-    assert "all pilot runs after the first came to the same value" in found.sentence
 
 
 def test_what_it_says_is_what_is_done(trouble):
@@ -126,14 +119,3 @@ def test_fields_of_its_json_are_documented():
 def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
     with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
         CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
-
-
-@pytest.mark.machine
-@pytest.mark.parametrize("minimize", ["spread", "time"])
-@pytest.mark.parametrize("program", ["false", "/nowhere/becalm"])
-def test_of_a_program_that_fails_nothing_is_promised(program, minimize, store):
-    heard = Heard()
-    factors = {"factors": ["aslr=on,off"]} if minimize == "time" else {}
-    with pytest.raises(WorkloadError):
-        tune([program], minimize=minimize, listener=heard, store=store, only=() if factors else ("aslr",), **factors)
-    assert not any(each.cost for each in heard.states)

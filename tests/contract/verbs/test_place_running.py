@@ -1,11 +1,11 @@
 """A placement on running processes: what the agent is asked for, what is refused before, and who comes and goes."""
 
 import json
-import time
 from contextlib import contextmanager
 
 import pytest
 from click.testing import CliRunner
+from tests import fake_clock
 from tests.unit.analysis.co_run_cases import profile
 from tests.unit.analysis.test_placement_gain import SAME, SOLO, TRUE
 from tests.unit.study.fake_processes import Processes
@@ -83,6 +83,11 @@ def applied(machine, host, reference):
     return put_on
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    return fake_clock.install(monkeypatch)
+
+
 def four(machine):
     for number in range(4):
         machine.starts(10 + number, f"t{number}")
@@ -101,7 +106,7 @@ def test_all_are_put_on_and_stay(machine, host, applied):
     assert done.to_json()["kind"] == "placed"
 
 
-def test_for_a_time_it_is_taken_off_again(machine, host, applied):
+def test_for_a_time_it_is_taken_off_again(machine, host, applied, clock):
     four(machine)
     said = []
     done = applied(pids=True, duration="50ms", say=said.append)
@@ -163,8 +168,8 @@ def test_what_is_refused_sets_nothing(machine, host, applied, reference):
     assert applied(reference(SAME), pids=True, force=True).processes == 4
 
 
-def test_followed_as_they_come_and_go(machine, host, reference, monkeypatch):
-    said, now = [], [0.0]
+def test_followed_as_they_come_and_go(machine, host, reference, clock, monkeypatch):
+    said = []
     events = [
         lambda: machine.starts(10, "t0"),
         lambda: machine.starts(12, "t2"),
@@ -177,11 +182,10 @@ def test_followed_as_they_come_and_go(machine, host, reference, monkeypatch):
     def pass_time(seconds):
         if not events:
             raise KeyboardInterrupt
-        now[0] += 10
+        clock.advance(10)
         events.pop(0)()
 
-    monkeypatch.setattr(time, "sleep", pass_time)
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(clock, "sleep", pass_time)
     state = becalm.follow_placement(reference(), host=host, root=machine.root, say=said.append)
     assert state.chips["t0"] == state.chips["t1"] != state.chips["t2"]
     assert host.now is None
@@ -192,7 +196,7 @@ def test_followed_as_they_come_and_go(machine, host, reference, monkeypatch):
     assert [each.partition(":")[0] for each in said] == ["t0 came", "t2 came", "t1 came", "t0 ended", "t0 came"]
 
 
-def test_one_that_ends_just_then_is_met_at_the_next_look(machine, host, reference, monkeypatch):
+def test_one_that_ends_just_then_is_met_at_the_next_look(machine, host, reference, clock, monkeypatch):
     failing = [True]
     hold = host.hold
 
@@ -210,7 +214,7 @@ def test_one_that_ends_just_then_is_met_at_the_next_look(machine, host, referenc
     four(machine)
     said = []
     monkeypatch.setattr(host, "hold", once)
-    monkeypatch.setattr(time, "sleep", pass_time)
+    monkeypatch.setattr(clock, "sleep", pass_time)
     becalm.follow_placement(reference(), host=host, root=machine.root, say=said.append)
     assert said[0] == "there is no process 10"
     assert len(host.held) == 1

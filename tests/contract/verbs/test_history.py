@@ -1,9 +1,9 @@
-"""Sittings recorded and shown again, from the verb to the store and back."""
+"""Sessions that are recorded in a git repository and shown again."""
 
 import json
 
 import pytest
-from tests.unit.study.repositories import repository
+from tests.support.repositories import repository
 
 import becalm
 from becalm.errors import UsageError

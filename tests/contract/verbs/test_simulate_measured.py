@@ -1,0 +1,32 @@
+"""Programs that are measured by the agent and then played by becalm-sim."""
+
+import tomllib
+
+import pytest
+from click.testing import CliRunner
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.errors import UsageError, WorkloadError
+
+
+def test_programs_are_measured_and_played(tmp_path):
+    path = tmp_path / "programs.toml"
+    programs = ["sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'", "sleep 0.01"]
+    words = ["simulate", "--measure", "local", "--save", str(path), "--runs", "2", "--", *programs]
+    said = CliRunner().invoke(group, words)
+    assert said.exit_code == 0, said.output
+    assert f"Play it: becalm simulate -- {path}" in said.output
+    assert [row["name"] for row in tomllib.loads(path.read_text())["measured"]] == programs
+    assert len(tomllib.loads(path.read_text())["measured"][1]["solo"]) == 2
+    assert becalm.simulate([str(path)]).runs[0].finished
+
+
+def test_a_simulated_scheduler_runs_no_programs(tmp_path):
+    with pytest.raises(UsageError, match="sim:cfs runs no programs"):
+        becalm.measure_programs(["true"], host="sim:cfs", save=tmp_path / "x.toml")
+
+
+def test_a_program_that_fails_is_named(tmp_path):
+    with pytest.raises(WorkloadError, match="false did not end well"):
+        becalm.measure_programs(["false"], host="local", save=tmp_path / "x.toml", runs=2)

@@ -1,0 +1,24 @@
+"""What a search will cost, of programs that the agent or becalm-sim runs."""
+
+import pytest
+from tests.unit.verbs.test_tune_cost import Heard
+
+from becalm.errors import WorkloadError
+from becalm.verbs.tune import tune, tune_cost
+
+
+def test_pilot_runs_that_are_all_alike_are_not_too_few(trouble):
+    found = tune_cost(["hackbench"], host="sim:eevdf", seed=7, minimize="time", factors=["slice_ns"])
+    assert (found.noise, found.pilots) == (0, 5)
+    assert "too few" not in found.sentence
+    assert "all pilot runs after the first came to the same value" in found.sentence
+
+
+@pytest.mark.parametrize("minimize", ["spread", "time"])
+@pytest.mark.parametrize("program", ["false", "/nowhere/becalm"])
+def test_of_a_program_that_fails_nothing_is_promised(program, minimize, store):
+    heard = Heard()
+    factors = {"factors": ["aslr=on,off"]} if minimize == "time" else {}
+    with pytest.raises(WorkloadError):
+        tune([program], minimize=minimize, listener=heard, store=store, only=() if factors else ("aslr",), **factors)
+    assert not any(each.cost for each in heard.states)
