@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 
 
-LARGEST = 999_999
-"""Percentages and factors above this one say nothing but that nothing is known: they are written as `>999,999`."""
+LARGEST_PERCENTAGE = 999_999
+LARGEST_FACTOR = 999_999_999
+"""Numbers above say nothing but that nothing is known: they are written as `>999,999`."""
 
 
 def percent(value: float, uncertainty: float | None = None, *, sign: bool = False) -> str:
     """Return a fraction as a percentage, with as many digits as the uncertainty (a fraction too) lets stand."""
     number = 100 * value
-    if not abs(number) <= LARGEST:
-        return _beyond(number)
+    if not abs(number) <= LARGEST_PERCENTAGE:
+        return _beyond(number, LARGEST_PERCENTAGE)
     scale = abs(100 * uncertainty) if uncertainty else abs(number)
     digits = 2 if scale == 0 or not math.isfinite(scale) else min(4, max(0, 1 - math.floor(math.log10(scale))))
     text = f"{number:+.{digits}f}" if sign else f"{number:.{digits}f}"
     return text if float(text) != 0 else text.lstrip("+-")
 
 
-def _beyond(number: float) -> str:
+def _beyond(number: float, largest: int) -> str:
     """Return what is written for a number whose size says nothing."""
     if math.isnan(number):
         return "?"
-    return f">{LARGEST:,}" if number > 0 else f"<-{LARGEST:,}"
+    return f">{largest:,}" if number > 0 else f"<-{largest:,}"
 
 
 UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -61,8 +62,8 @@ def _four(value: float) -> str:
 
 def factor(estimate: float, half: float) -> str:
     """Return a difference as a factor, with as many digits as its uncertainty (a fraction) lets stand."""
-    if not abs(1 + estimate) <= LARGEST:
-        return _beyond(1 + estimate)
+    if not abs(1 + estimate) <= LARGEST_FACTOR:
+        return _beyond(1 + estimate, LARGEST_FACTOR)
     if 1 + estimate >= 1000:
         return f"{float(f'{1 + estimate:.3g}'):,.0f}"
     digits = 2 if not 0 < half < math.inf else min(4, max(1, -math.floor(math.log10(half))))

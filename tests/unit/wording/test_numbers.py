@@ -28,7 +28,7 @@ def test_a_percentage_has_the_digits_that_its_uncertainty_lets_stand(value, unce
 def test_percentages_that_say_nothing_are_bounded(value):
     assert percent(value) == percent(value, 0.1, sign=True) == ">999,999"
     assert percent(-value) == "<-999,999"
-    assert factor(100 * value, 0.1) == ">999,999"
+    assert factor(1e6 * value, 0.1) == ">999,999,999"
 
 
 def test_an_unknown_number_is_a_question_mark():
