@@ -40,6 +40,8 @@ from becalm.nouns.workload import Workload
 ALWAYS = ("true",)
 """Programs that the agent itself starts (`overhead`)."""
 SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp", "/run")
+OWN_FILES = ("/etc/passwd", "/etc/group")
+"""Files that every guest has of its own, whatever this machine has there."""
 RESERVE_MIB = 96
 """What a distribution's kernel takes for itself."""
 ENDS = Can(
@@ -80,6 +82,10 @@ class GuestMachine(Wrapper[AgentHost]):
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
         self._network = network.of(wanted.net, found)
         self._storage = storage.of(wanted, found)
+        self._own = Needs(
+            frozenset([*OWN_FILES, *(place for place, _ in self._network.files)]),
+            directories=frozenset([*SKELETON, self._account.pw_dir, *self._storage.directories]),
+        )
         self._modules = kernel.modules(found, [*self._network.modules, *self._storage.modules, *wanted.modules])
 
     @property
@@ -125,7 +131,7 @@ class GuestMachine(Wrapper[AgentHost]):
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
         """As on every host; a guest that has not the programs is booted again with them."""
-        wanted = needs.of_workloads([each for each in workloads if each.beside or not each.kernel])
+        wanted = needs.of_workloads([each for each in workloads if each.beside or not each.kernel]) - self._own
         if not wanted <= self._needs:
             self._off()
             self._needs |= wanted
@@ -267,7 +273,7 @@ class GuestMachine(Wrapper[AgentHost]):
             passwd += f"{user.pw_name}:x:{user.pw_uid}:{user.pw_gid}::{user.pw_dir}:{user.pw_shell or '/bin/sh'}\n"
             group += f"{user.pw_name}:x:{user.pw_gid}:\n"
         lines = "".join(f"/etc/becalm/{name}.ko\n" for name, _ in self._modules)
-        written = {"/etc/passwd": passwd, "/etc/group": group, "/etc/becalm/serve": arguments}
+        written = {**dict(zip(OWN_FILES, (passwd, group), strict=True)), "/etc/becalm/serve": arguments}
         for place, text in (
             *written.items(),
             ("/etc/becalm/modules", lines),

@@ -46,6 +46,9 @@ class Needs:
     def __or__(self, other: Needs) -> Needs:
         return Needs(self.files | other.files, self.trees | other.trees, self.directories | other.directories)
 
+    def __sub__(self, other: Needs) -> Needs:
+        return Needs(self.files - other.files, self.trees - other.trees, self.directories - other.directories)
+
     def __le__(self, other: Needs) -> bool:
         return self.files <= other.files and self.trees <= other.trees and self.directories <= other.directories
 

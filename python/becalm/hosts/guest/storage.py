@@ -39,6 +39,11 @@ class Storage:
     modules: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """Return the directories of the guest that are there because of its storage."""
+        return () if self.disk is None else (PLACE,)
+
     def made(self, place: Path) -> list[str]:
         """Make the disk in a directory; words for QEMU. Raises MachineError."""
         if self.disk is None:

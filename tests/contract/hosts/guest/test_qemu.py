@@ -226,6 +226,14 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
     host.close()
 
 
+def test_a_guest_is_not_booted_again_for_files_that_every_guest_has(play):
+    play(f"exec {agent_path()} serve")
+    with hosts.open("guest:6.1?accel=tcg") as host:
+        host.define([Workload.of("/bin/ls /")], [Settings()])
+        host.define([Workload.of("/bin/ls /tmp /run /etc/passwd")], [Settings()])
+    assert len(play.log.read_text().splitlines()) == 1
+
+
 # In the background, or the shell would wait for the pipe's end before it heeds the signal.
 HANGING = """trap 'trap - TERM; kill 0' TERM; exec 3<&0
 {{ {agent} serve | while read -r line; do
@@ -264,9 +272,7 @@ def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhi
         ('echo "System is deadlocked on memory" > "$console"; exit', "too little memory to boot"),
     ],
 )
-def test_a_boot_that_fails_refuses_its_settings(
-    play, limits, tmp_path, monkeypatch, ill, says
-):
+def test_a_boot_that_fails_refuses_its_settings(play, limits, tmp_path, monkeypatch, ill, says):
     monkeypatch.chdir(tmp_path)
     play(f'case "$*" in *idle=poll*) {ill};; esac\nexec {agent_path()} serve')
     with hosts.open("guest:6.1?accel=tcg&limit=5s") as host:
