@@ -1,10 +1,11 @@
-"""The worker's side of a cluster by itself: what becomes of the agent when the front is silent or talks nonsense."""
+"""The worker's side of a cluster by itself: the end of the agent when the front is silent or talks nonsense."""
 
 import asyncio
 import json
 import threading
 
 import pytest
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm.hosts.cluster import session
 
@@ -17,11 +18,12 @@ def held():
     thread.start()
     yield ended
     session.send("key", None)
-    thread.join(30)
+    thread.join(HANG_LIMIT_S)
     session._sessions.pop("key", None)
 
 
-def take(seconds=20.0):
+def take(seconds=HANG_LIMIT_S):
+    """Return what the front takes: lines, whether the agent has started, how it has ended."""
     return asyncio.run(session.take("key", seconds))
 
 
@@ -46,28 +48,23 @@ def test_lines_go_both_ways(held):
 def test_a_silent_front_is_given_up(held, monkeypatch):
     lines()
     monkeypatch.setattr(session, "SILENCE_S", 0.5)
-    until = threading.Event()
-    for _ in range(200):
-        if held:
-            break
-        until.wait(0.1)
+    wait_for(lambda: held, "the session ends")
     assert held == ["ended with exit code 0"]
     assert take(0.1)[2] == "ended with exit code 0"
 
 
-def test_the_end_of_the_agent_is_told(held):
+def test_the_end_of_the_agent_is_reported(held):
     lines()
-    session.send("key", b"this is no request\n")
+    session.send("key", b"this is not a request\n")
+    take()
+    session.send("key", None)
     ended = ""
-    for _ in range(20):
-        _, _, ended = take(2.0)
-        if ended:
-            break
-        session.send("key", None)
+    while not ended:
+        _, _, ended = take()
     assert ended.startswith("ended with exit code")
 
 
-def test_an_agent_that_cannot_be_started_is_told(monkeypatch):
+def test_an_agent_that_cannot_be_started_is_reported(monkeypatch):
     monkeypatch.setattr(session, "agent_path", lambda: "/nonexistent/agent")
     assert session.serve("other", []) == "cannot be started: /nonexistent/agent: No such file or directory"
     found = asyncio.run(session.take("other", 1.0))
