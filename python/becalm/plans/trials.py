@@ -78,6 +78,8 @@ def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True
     same boot are measured together, and first the boot that the last run had; with boots of their own in random order.
     """
     for loop in wanted.loops:
+        if not any(_missing(wanted, trials, loop, arm) for arm in wanted.arms):
+            continue
         permuted = np.random.default_rng([seed, loop]).permutation(len(wanted.arms))
         order = [wanted.arms[index] for index in permuted]
         groups = list(dict.fromkeys(_boot(trials, arm) for arm in order))

@@ -76,7 +76,9 @@ class TrialLog:
         self.refused: dict[int, str] = {}
         """Settings, by position, that the machine did not take, and what it said."""
         self._failures: dict[int, Run] = {}
+        self._failed: dict[int, set[tuple[int, int]]] = {}
         self._cells: dict[tuple[int, int, int], Cell] = {}
+        self._begun: set[int] = set()
         self._ended_ns: int | None = None
         self.boots: dict[int, int] = {}
         """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
@@ -105,6 +107,7 @@ class TrialLog:
             if self._last is not None and self._last != (loop, run.settings):
                 self._switches.append((self._last, (loop, run.settings), took_ns - run.wall_ns))
             self._last = loop, run.settings
+            self._begun.add(loop)
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
             cell.took_ns += took_ns
             metric = self.metrics.get(run.workload)
@@ -113,6 +116,7 @@ class TrialLog:
                 if self._ended_early(run):
                     cell.ended_ns.append(run.wall_ns)
                 self._failures[run.settings] = run
+                self._failed.setdefault(run.settings, set()).add((loop, run.workload))
             elif run.round < 0:
                 cell.warmups += 1
             else:
@@ -140,11 +144,12 @@ class TrialLog:
 
     def cell(self, loop: int, settings: int, program: int) -> Cell:
         """What one program did under one set of settings in one loop."""
-        return self._cells.get((loop, settings, program), Cell())
+        cell = self._cells.get((loop, settings, program))
+        return Cell() if cell is None else cell
 
     def begun(self, loop: int) -> bool:
         """Whether there is any run of a loop."""
-        return any(of == loop for of, _, _ in self._cells)
+        return loop in self._begun
 
     def failure_of(self, settings: int) -> Run | None:
         """The last run of an arm that did not end well."""
@@ -152,8 +157,10 @@ class TrialLog:
 
     def lost(self, wanted: Wanted, arm: int) -> bool:
         """Whether an arm has failed: nothing more is measured of it."""
-        failed = (self.cell(loop, arm, program).failed for loop in wanted.loops for program in wanted.programs)
-        return arm in self.refused or any(failed)
+        failed = self._failed.get(arm, ())
+        return arm in self.refused or any(
+            loop in wanted.loops and program in wanted.programs for loop, program in failed
+        )
 
     @property
     def last(self) -> tuple[int, int] | None:
