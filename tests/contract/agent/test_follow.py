@@ -231,7 +231,7 @@ def test_a_slow_reader_loses_readings_which_are_counted(monkeypatch):
     for instant in live(Watching(interval="100ms", count=2)):
         skipped.append(instant.skipped)
         clock.advance(0.45)
-    # The clock stands still but for the reader, who comes back at 450 ms: too late for the readings at 200, 300 and 400.
+    # Only the reader moves the clock, and comes back at 450 ms: too late for the readings at 200, 300 and 400.
     assert skipped == [0, 3]
 
 
