@@ -2,7 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.study.repositories import git, repository
+from tests.support.repositories import git, repository
 
 import becalm
 from becalm.cli.main import becalm as group

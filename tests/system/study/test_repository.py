@@ -1,7 +1,7 @@
 """What git says of a repository, asked of real ones."""
 
 import pytest
-from tests.unit.study.repositories import commit, git, repository
+from tests.support.repositories import commit, git, repository
 
 from becalm.errors import MachineError, UsageError
 from becalm.study.repository import Repository

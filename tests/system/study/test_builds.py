@@ -1,15 +1,13 @@
 """Commits built in trees of their own: what fails, what hangs, what is left."""
 
-import os
 import shutil
 import subprocess
-import time
 
 import pytest
-from tests.unit.study.repositories import git, repository
+from tests.support.repositories import git, repository
+from tests.waiting import wait_ended, wait_for
 
 from becalm.errors import MachineError
-from becalm.study.bisect_journal import Journal
 from becalm.study.builds import KEPT, Builds, discard
 from becalm.study.repository import Repository
 
@@ -56,27 +54,16 @@ def test_a_build_that_fails_says_how(made, command, said):
 def test_a_build_that_hangs_is_ended_with_all_that_it_started(made, tmp_path, monkeypatch):
     mark, waited = tmp_path / "pid", subprocess.Popen.wait
 
-    def begun(process, timeout=None):
-        # Its time begins when it has started something, however busy the machine is.
-        while timeout == 0.5 and not (mark.exists() and mark.read_text().endswith("\n")):
-            assert process.poll() is None
-            time.sleep(0.02)
-        return waited(process, timeout)
+    def out_of_time(process, timeout=None):
+        if timeout != 61.0:
+            return waited(process, timeout)
+        wait_for(lambda: mark.exists() and mark.read_text().endswith("\n"), "the build has started a child")
+        raise subprocess.TimeoutExpired(process.args, timeout)
 
-    with builds(made, ["sh", "-c", f"sleep 300 & echo $! > {mark}; wait"], timeout_s=0.5) as found:
-        monkeypatch.setattr(subprocess.Popen, "wait", begun)
-        assert found.get(made[1][1])[1] == "its build took longer than 0.5 s"
-    pid = int(mark.read_text())
-    for _ in range(6000):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        with open(f"/proc/{pid}/stat") as stat:
-            if stat.read().rpartition(")")[2].split()[0] == "Z":
-                return
-        time.sleep(0.02)
-    pytest.fail("the build's child outlived it")
+    with builds(made, ["sh", "-c", f"sleep 300 & echo $! > {mark}; wait"], timeout_s=61.0) as found:
+        monkeypatch.setattr(subprocess.Popen, "wait", out_of_time)
+        assert found.get(made[1][1])[1] == "its build took longer than 61 s"
+    wait_ended(int(mark.read_text()))
 
 
 def test_a_build_that_there_is_not_ends_the_search(made):
@@ -94,18 +81,3 @@ def test_what_a_killed_search_left_is_removed(made):
     discard(there, found.root)
     discard(there, found.root)
     assert git(there.top, "worktree", "list").count("\n") == 1
-
-
-def test_a_journal_is_read_back_without_a_half_written_line():
-    journal = Journal.of("repository", "good", "bad")
-    assert list(journal.lines()) == []
-    journal.write(kind="measured", commit="a", differences=[0.5])
-    journal.write(kind="unusable", commit="b", reason="x")
-    with journal.path.open("a") as file:
-        file.write('{"kind": "measured", "com')
-    assert [line["kind"] for line in journal.lines()] == ["measured", "unusable"]
-    assert Journal.of("repository", "good", "bad").path == journal.path
-    assert Journal.of("repository", "good", "worse").path != journal.path
-    journal.forget()
-    journal.forget()
-    assert list(journal.lines()) == []
