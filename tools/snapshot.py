@@ -172,6 +172,16 @@ def numbers(proc: str = "/proc") -> list[int]:
     return [int(name) for name in names(proc) if name.isdigit()]
 
 
+def stat_fields(pid: int) -> list[str]:
+    """Return the state of a process, the number of its parent and so on (proc_pid_stat(5)); nothing when it is gone."""
+    return "".join(lines(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+
+
+def has_not_ended(fields: list[str]) -> bool:
+    """Return whether a process still runs, by its state."""
+    return bool(fields) and fields[0] not in "ZX"
+
+
 def names(place: str) -> list[str]:
     """Return the names in a directory; none where there is none."""
     with suppress(OSError):

@@ -14,10 +14,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from snapshot import Key, Snapshot, lines, names, numbers
+from snapshot import Key, Snapshot, has_not_ended, lines, names, numbers, stat_fields
 
 NEW, CHANGED, GONE = frozenset(["new"]), frozenset(["changed"]), frozenset(["gone"])
 ANY = NEW | CHANGED | GONE
@@ -213,9 +212,9 @@ def of_another(kind: str, name: str) -> bool:
 def is_older(pid: int, path: str) -> bool:
     """Return whether a process began before a file was made; numbers are used again."""
     with suppress(OSError, StopIteration, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = stat_fields(pid)
         boot_s = next(int(line.split()[1]) for line in lines("/proc/stat") if line.startswith("btime"))
-        return fields[0] not in "ZX" and boot_s + int(fields[19]) // TICKS_PER_S <= os.stat(path).st_ctime + 1
+        return has_not_ended(fields) and boot_s + int(fields[19]) // TICKS_PER_S <= os.stat(path).st_ctime + 1
     return False
 
 

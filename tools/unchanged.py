@@ -123,7 +123,10 @@ def survivors(identity: str) -> list[str]:
         with suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
             test = variable(pid, "PYTEST_CURRENT_TEST")
-            sentences.append(f"process {pid} is still there: {words[:200]}{f', from {test}' if test else ''}")
+            # The words of one that has just ended are gone.
+            if words or snapshot.has_not_ended(snapshot.stat_fields(pid)):
+                name = words[:200] or command_name(pid)
+                sentences.append(f"process {pid} is still there: {name}{f', from {test}' if test else ''}")
     for pid in left:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -135,12 +138,11 @@ def processes(identity: str) -> list[int]:
     children: dict[int, list[int]] = {}
     marked = set()
     for pid in snapshot.numbers():
-        with suppress(OSError, IndexError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                children.setdefault(int(fields[1]), []).append(pid)
-                if variable(pid, RUN) == identity:
-                    marked.add(pid)
+        fields = snapshot.stat_fields(pid)
+        if snapshot.has_not_ended(fields):
+            children.setdefault(int(fields[1]), []).append(pid)
+            if variable(pid, RUN) == identity:
+                marked.add(pid)
     descendants, left = [], [os.getpid()]
     while left:
         below = children.get(left.pop(), [])
