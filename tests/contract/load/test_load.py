@@ -1,10 +1,8 @@
-"""What the agent says of the machine's load, against independent readings of the same files and against known load."""
+"""The agent's readings of the machine's load against independent readings of the same files."""
 
 import os
 import shutil
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,12 +26,12 @@ def reading(agent, sources=None, **fields):
 
 
 def words_of(path):
-    """Lines of a file of the machine as words, by their first one."""
+    """Return the lines of a file of the machine as words, by their first word."""
     return {line.split()[0]: line.split()[1:] for line in Path(path).read_text().splitlines() if line.strip()}
 
 
 def stat():
-    """Our own reading of /proc/stat, as the agent names it."""
+    """Read /proc/stat, with the names that the agent uses."""
     columns = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
     found = {}
     for key, values in words_of("/proc/stat").items():
@@ -49,7 +47,7 @@ def vmstat():
 
 
 def diskstats():
-    """Our own reading of the first eleven columns of /proc/diskstats."""
+    """Read the first eleven columns of /proc/diskstats."""
     columns = ("reads", "reads_merged", "sectors_read", "read_ms", "writes", "writes_merged", "sectors_written",
                "write_ms", "in_flight", "busy_ms", "weighted_ms")  # fmt: skip
     found = {}
@@ -60,7 +58,7 @@ def diskstats():
 
 
 def netdev():
-    """Our own reading of received and sent bytes in /proc/net/dev."""
+    """Read received and sent bytes in /proc/net/dev."""
     found = {}
     for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
         name, values = line.rsplit(":", 1)
@@ -69,7 +67,7 @@ def netdev():
     return found
 
 
-def test_every_source_says_something_or_why_not(agent):
+def test_every_source_has_counters_or_a_reason(agent):
     sources = reading(agent)
     assert sorted(sources) == sorted(SOURCES)
     for name, source in sources.items():
@@ -130,31 +128,6 @@ def test_the_first_reading_has_no_changes_and_states_never_have(agent):
     assert second["meminfo"]["states"]["MemTotal"] == int(words_of("/proc/meminfo")["MemTotal:"][0])
 
 
-def test_times_are_those_of_the_reading(agent):
-    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-    sources = reading(agent)
-    after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
-    for source in sources.values():
-        assert before <= source["at_ns"] <= source["at_ns"] + source["took_ns"] <= after
-
-
-def test_a_known_load_is_seen():
-    """A spinner's CPU time, by its own clock, is in what the machine's CPUs did, within a fifth.
-
-    Ticks of which the processor was taken away are counted as steal or as interrupts, not as the spinner's.
-    """
-    agent = Agent()
-    try:
-        reading(agent, ["stat"])
-        spinner = "import time\nwhile time.process_time() < 0.5: pass"
-        subprocess.run([sys.executable, "-c", spinner], check=True)
-        moved = reading(agent, ["stat"], changes=True)["stat"]["changes"]
-    finally:
-        agent.close()
-    kinds = ("user", "nice", "system", "irq", "softirq", "steal")
-    assert sum(moved.get(f"cpu.{name}", 0) for name in kinds) >= 40
-
-
 def test_another_root_is_another_machine():
     agent = Agent("--root", str(DATA / "server-4.18"))
     try:
@@ -170,7 +143,7 @@ def test_another_root_is_another_machine():
         agent.close()
 
 
-def test_what_changes_below_a_root_is_told(tmp_path):
+def test_changes_below_a_root_are_reported(tmp_path):
     root = tmp_path / "machine"
     shutil.copytree(DATA / "old-2.6.32", root)
     agent = Agent("--root", str(root))
@@ -196,22 +169,3 @@ def test_unknown_sources_are_refused(agent):
     assert (refused["event"], refused["kind"]) == ("error", "usage")
     assert "nothing" in refused["message"]
     assert reading(agent, []) == {}
-
-
-@pytest.mark.needs("vmstat")
-def test_vmstat_counts_the_same(agent):
-    """`vmstat -s` of procps reads the same counters: its reading lies between two of the agent's."""
-    before = reading(agent, ["stat", "vmstat"])
-    said = subprocess.run(["vmstat", "-s"], capture_output=True, text=True, check=True).stdout
-    after = reading(agent, ["stat", "vmstat"])
-    theirs = {words: int(number) for number, words in (line.split(None, 1) for line in said.splitlines())}
-    for source, name, words in (
-        ("stat", "ctxt", "CPU context switches"),
-        ("stat", "processes", "forks"),
-        ("vmstat", "pgpgout", "K paged out"),
-        ("vmstat", "pswpout", "pages swapped out"),
-    ):
-        known = [key for key in theirs if key.endswith(words)]
-        assert known, words
-        low, high = (each[source]["counters"][name] for each in (before, after))
-        assert low <= theirs[known[0]] <= high, name

@@ -1,67 +1,35 @@
-"""Records of load around runs: against what the kernel tells elsewhere, and where it tells less."""
+"""Records of load around runs on this machine: their order, their scope, and why columns are unknown.
 
-import contextlib
+Exact figures are those of scripted runs (`test_scripted_clock.py`).
+"""
+
 import itertools
 import os
 import pwd
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.contract.conversation import Agent, sh
+from tests.contract.conversation import (
+    Agent,
+    loads_in,
+    needs_root,
+    observed,
+    processes_with,
+    sh,
+    unified_group,
+)
 from tests.places import ROOT
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm import hosts
 from becalm.hosts import Access
 
 DATA = ROOT / "tests" / "data/load"
-SPIN = "import time\nwhile time.process_time() < {}: pass"
-ROUNDING_NS = 500_000
-"""By which two clocks may differ: that of the scheduler, which it looks at now and then, and that of the agent."""
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the kernel's taskstats need root")
+DELAYACCT = Path("/proc/sys/kernel/task_delayacct")
 
-
-def spinning(seconds):
-    return (sys.executable, "-S", "-c", SPIN.format(seconds))
-
-
-def observed(agent, *argv, steps=1, load="totals", settings=None, **fields):
-    """Rows, records of load, series (all as dictionaries) and the `done` of a block."""
-    defined = agent.ask("define", workloads=[{"argv": list(argv), **fields}], settings=[settings or {}])
-    assert defined["event"] == "done", defined
-    steps = [[0, 0, 0, index] for index in range(steps)]
-    events = agent.answer(agent.send("measure", first=0, steps=steps, load=load))
-    named = {"runs": agent.greeting["columns"], "loads": agent.greeting["load_columns"]}
-    found = {
-        kind: [dict(zip(columns, row, strict=True)) for e in events if e["event"] == kind for row in e["rows"]]
-        for kind, columns in named.items()
-    }
-    assert events[-1]["event"] == "done", events[-1]
-    return found["runs"], found["loads"], [e for e in events if e["event"] == "series"], events[-1]
-
-
-def cpu_ns(run):
-    return run["user_ns"] + run["system_ns"]
-
-
-@contextlib.contextmanager
-def spinners(count, cpu):
-    """Programs that do nothing but run, in this session, each bound to a CPU."""
-    made = [
-        subprocess.Popen(
-            [sys.executable, "-S", "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu})
-        )
-        for _ in range(count)
-    ]
-    try:
-        yield made
-    finally:
-        for each in made:
-            each.kill()
-            each.wait()
+grouped = pytest.mark.skipif(unified_group() is None, reason="no group of version 2 can be made here")
 
 
 def test_nothing_is_observed_unless_it_is_asked_for(agent):
@@ -72,7 +40,8 @@ def test_nothing_is_observed_unless_it_is_asked_for(agent):
 
 
 def test_a_long_run_has_a_record_of_its_own(agent):
-    runs, loads, _, _ = observed(agent, "sleep", "0.3", steps=3)
+    """Run programs that are longer than the tenth of a second that a record lasts at least."""
+    runs, loads, _, _ = observed(agent, "sleep", "0.11", steps=3)
     assert [(load["first"], load["last"]) for load in loads] == [(0, 0), (1, 1), (2, 2)]
     for run, load in zip(runs, loads, strict=True):
         assert load["started_ns"] <= run["started_ns"]
@@ -82,72 +51,34 @@ def test_a_long_run_has_a_record_of_its_own(agent):
         assert load["switches"] > 0
 
 
-def test_short_runs_are_taken_together(agent):
-    began = time.monotonic()
-    runs, loads, _, _ = observed(agent, "true", steps=300)
-    took = time.monotonic() - began
+def test_records_of_short_runs_follow_each_other(agent):
+    _, loads, _, _ = observed(agent, "true", steps=100)
     assert loads[0]["first"] == 0
-    assert loads[-1]["last"] == 299
+    assert loads[-1]["last"] == 99
     assert all(one["last"] + 1 == two["first"] for one, two in itertools.pairwise(loads))
-    assert len(loads) <= took / 0.1 + 1
-    for load in loads:
-        mine = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]
-        # What a process does before it becomes the program, some microseconds, is in the sums of its run alone.
-        total = sum(map(cpu_ns, mine))
-        assert total - 50_000 * len(mine) < load["exec_ns"] < 1.02 * total
 
 
 @needs_root
-def test_a_whole_tree_is_summed_exactly(agent):
-    script = "for i in 1 2 3 4 5; do (true; true) & done; wait; " + f'{sys.executable} -S -c "{SPIN.format(0.1)}"'
-    (run,), (load,), _, _ = observed(agent, *sh(script))
+def test_all_tasks_of_a_tree_are_counted(agent):
+    script = "for i in 1 2 3 4 5; do (true; true) & done; wait"
+    _, (load,), _, _ = observed(agent, *sh(script))
     assert (load["scope"], load["lost"]) == ("tree", 0)
-    assert load["level"] == 2 + (Path("/proc/sys/kernel/task_delayacct").read_text().strip() == "1")
-    assert load["tasks"] >= 7
-    # User and system time add up to what the scheduler counted (kernel/sched/cputime.c, cputime_adjust).
-    assert load["exec_ns"] == pytest.approx(cpu_ns(run), rel=0.01)
-    assert load["wait_ns"] >= run["wait_ns"], "the leader is one of them"
+    assert load["level"] == 2 + (DELAYACCT.read_text().strip() == "1")
+    assert load["tasks"] >= 6
 
 
 @needs_root
-def test_threads_are_summed_too(agent):
+def test_threads_are_counted_too(agent):
     threads = """
 import threading
-def spin():
-    import time
-    while time.thread_time() < 0.05: pass
-made = [threading.Thread(target=spin) for _ in range(4)]
-[each.start() for each in made]
-[each.join() for each in made]
+barrier = threading.Barrier(5)
+threads = [threading.Thread(target=barrier.wait) for _ in range(4)]
+[thread.start() for thread in threads]
+barrier.wait()
+[thread.join() for thread in threads]
 """
-    (run,), (load,), _, _ = observed(agent, sys.executable, "-c", threads)
+    _, (load,), _, _ = observed(agent, sys.executable, "-S", "-c", threads)
     assert load["tasks"] == 5
-    assert load["exec_ns"] == pytest.approx(cpu_ns(run), rel=0.01)
-    assert load["exec_ns"] >= 200_000_000
-
-
-def test_time_of_a_spinner_is_running_or_waiting(agent):
-    """On a CPU with two others of the same session its time is all spent on the CPU or its run queue."""
-    with spinners(2, 0):
-        (run,), (load,), _, _ = observed(agent, *spinning(0.4), settings={"cpus": "0"})
-    assert load["wait_ns"] > 0.2 * load["exec_ns"], "it had to wait"
-    assert load["exec_ns"] == pytest.approx(cpu_ns(run), rel=0.01)
-    known = load["exec_ns"] + load["wait_ns"]
-    assert known <= 1.02 * run["wall_ns"]
-    assert known >= 0.98 * (run["wall_ns"] - (load["steal_ns"] or 0))
-
-
-def test_what_a_run_waits_for_before_its_time_begins_is_not_counted(agent):
-    """Beside others a new process waits for its turn on its CPU: before a run has begun there is no time to wait in."""
-    cpu = min(os.sched_getaffinity(0))
-    with spinners(6, cpu):
-        runs, loads, *_ = observed(agent, "/bin/true", steps=12, settings={"cpus": str(cpu)})
-    assert len(runs) == 12
-    for run in runs:
-        assert run["wait_ns"] <= run["wall_ns"] + ROUNDING_NS, run
-    for load in loads:
-        inside = [run for run in runs if load["first"] <= run["seq"] <= load["last"]]
-        assert load["wait_ns"] <= sum(run["wall_ns"] + ROUNDING_NS for run in inside), load
 
 
 def test_processes_that_live_on_are_not_counted_and_do_no_harm(agent):
@@ -162,31 +93,24 @@ def test_a_program_that_cannot_be_started_leaves_no_sums(agent, tmp_path):
     script = tmp_path / "gone"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    assert agent.ask("define", workloads=[{"argv": [str(script)]}], settings=[{}])["event"] == "done"
+    assert agent.define(str(script))["event"] == "done"
     script.unlink()
     events = agent.answer(agent.send("measure", first=4, steps=[[0, 0, 0, 0]], load="totals"))
-    (load,) = [
-        dict(zip(agent.greeting["load_columns"], row, strict=True))
-        for e in events
-        if e["event"] == "loads"
-        for row in e["rows"]
-    ]
+    (load,) = loads_in(agent, events)
     assert (load["first"], load["last"], load["exec_ns"]) == (4, 4, 0)
 
 
 @needs_root
 @pytest.mark.parametrize("options", [(), ("--group",)])
-def test_an_ordinary_user_is_told_less_and_why(options):
+def test_an_ordinary_user_sees_less_with_reasons(options):
     nobody = pwd.getpwnam("nobody")
     agent = Agent(*options, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
     try:
-        # The interpreter of the tests may be in a directory of root's.
-        (run,), (load,), _, done = observed(agent, *sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"))
+        (run,), (load,), _, done = observed(agent, "true")
     finally:
         agent.close()
     assert (load["level"], load["scope"], load["tasks"]) == (1, "leader", 1)
     assert load["wait_ns"] == run["wait_ns"]
-    assert load["exec_ns"] == pytest.approx(cpu_ns(run), rel=0.01)
     for unknown in ("block_ns", "swapin_ns", "irq_delay_ns", "lost"):
         assert load[unknown] is None
     assert "root" in done["unknown"]["taskstats"]
@@ -194,11 +118,7 @@ def test_an_ordinary_user_is_told_less_and_why(options):
 
 
 @needs_root
-@pytest.mark.skipif(
-    Path("/proc/sys/kernel/task_delayacct").exists()
-    and Path("/proc/sys/kernel/task_delayacct").read_text().strip() == "1",
-    reason="delay accounting is on here",
-)
+@pytest.mark.skipif(DELAYACCT.exists() and DELAYACCT.read_text().strip() == "1", reason="delay accounting is on here")
 def test_without_delay_accounting_waits_are_unknown_and_not_zero(agent):
     _, (load,), _, done = observed(agent, "true")
     assert load["block_ns"] is None
@@ -206,67 +126,45 @@ def test_without_delay_accounting_waits_are_unknown_and_not_zero(agent):
 
 
 def test_a_series_adds_up_to_the_totals(agent):
-    with spinners(1, 0) as (other,):
-        _, (load,), (series,), _ = observed(agent, *spinning(0.6), load="series")
+    _, (load,), (series,), _ = observed(agent, "sleep", "0.35", load="series")
     assert (series["first"], series["last"]) == (0, 0) == (load["first"], load["last"])
     times = [row[0] for row in series["rows"]]
     assert times == sorted(times)
     assert (times[0], times[-1]) == (0, load["interval_ns"])
-    assert len(times) >= 3
     columns = dict(zip(series["names"], list(zip(*series["rows"], strict=True))[1:], strict=True))
     for name in ("busy_ns", "idle_ns", "switches", "interrupts", "pressure_cpu_ns", "major_faults"):
         if load[name] is not None:
             assert columns[name][0] is None
             assert sum(columns[name][1:]) == load[name], name
     assert max(value for value in columns["queue"] if value is not None) == load["queue_peak"]
-    assert {"pid": other.pid} in [{"pid": each["pid"]} for each in series["consumers"]]
-    assert all(each["cpu_ns"] > 0 for each in series["consumers"])
-
-
-def unified():
-    """The directory of this process's group of version 2; None where it is not mounted or cannot be written."""
-    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    points = [words[4] for words in mounts if words[words.index("-") + 1] == "cgroup2"]
-    groups = [line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]
-    if not points or not groups:
-        return None
-    directory = Path(points[0] + groups[0])
-    control = directory / "cgroup.subtree_control"
-    return directory if os.access(directory, os.W_OK) and "cpu" not in control.read_text().split() else None
+    assert all(consumer["cpu_ns"] > 0 for consumer in series["consumers"])
 
 
 @needs_root
-@pytest.mark.skipif(unified() is None, reason="no group of version 2 can be made here")
+@grouped
+@pytest.mark.xdist_group("settings")
 @pytest.mark.parametrize("options", [(), ("--group",)])
 def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
-    left = unified() / "becalm-4194304"
-    left.mkdir()
+    left = unified_group() / "becalm-4194303"
+    left.mkdir(exist_ok=True)
     agent = Agent(*options)
     name = f"becalm-{agent.process.pid}"
     try:
         # Whoever starts the programs begins there where the agent knows that they will be observed, and is not moved.
-        group = unified() / name
+        group = unified_group() / name
         begun = (group / "cgroup.procs").read_text().split() if group.exists() else []
         assert len(begun) == len(options)
-        defined = agent.ask(
-            "define", workloads=[{"argv": ["cat", "/proc/self/cgroup"], "output": "keep"}], settings=[{}]
-        )
-        assert defined["event"] == "done"
+        assert agent.define("cat", "/proc/self/cgroup", output="keep")["event"] == "done"
         events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
-        (said,) = [event["stdout"] for event in events if event["event"] == "text"]
-        assert f"/{name}\n" in said
+        (groups,) = [event["stdout"] for event in events if event["event"] == "text"]
+        assert f"/{name}\n" in groups
         assert not left.exists(), "what an agent that was killed left is removed"
-        with spinners(1, 0):
-            _, (load,), _, done = observed(agent, *spinning(0.3), settings={"cpus": "0"})
+        # One that would be over before it had moved there is in the group from its first moment on.
+        _, (load,), _, done = observed(agent, "true")
         pressed = (group / "cpu.pressure").exists()
-        if pressed:
-            assert load["own_cpu_pressure_ns"] > 0, "it waited for its CPU"
-            assert load["own_cpu_pressure_ns"] <= load["interval_ns"]
+        assert (load["own_cpu_pressure_ns"] is not None) == pressed
         assert (load["own_io_pressure_ns"] is not None) == pressed
         assert "group" not in done["unknown"]
-        # One that would be over before it had moved there is in the group from its first moment on.
-        _, (load,), _, _ = observed(agent, "true")
-        assert (load["own_cpu_pressure_ns"] is not None) == pressed
     finally:
         agent.close()
         if left.exists():
@@ -275,16 +173,16 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
 
 
 @needs_root
-@pytest.mark.skipif(unified() is None, reason="no group of version 2 can be made here")
-@pytest.mark.parametrize("asked", [True, False])
-def test_the_group_is_there_from_the_start_where_runs_will_be_observed(asked):
-    with hosts.open("local", Access(observed=asked)) as host:
-        assert (unified() / f"becalm-{host._link.process.pid}").exists() == asked
+@grouped
+@pytest.mark.parametrize("observed", [True, False])
+def test_the_group_is_there_from_the_start_where_runs_will_be_observed(observed):
+    with hosts.open("local", Access(observed=observed)) as host:
+        assert (unified_group() / f"becalm-{host._link.process.pid}").exists() == observed
 
 
 @pytest.fixture
-def tree(tmp_path):
-    """A machine of its own, which a program can change while it runs."""
+def server(tmp_path):
+    """Return a tree like a machine, which a program can change while it runs."""
     root = tmp_path / "machine"
     shutil.copytree(DATA / "server-4.18", root)
     (root / "proc/sys/vm").mkdir(parents=True, exist_ok=True)
@@ -292,18 +190,18 @@ def tree(tmp_path):
     return root
 
 
-def test_what_changes_on_the_way_is_unknown_and_says_why(tree):
-    stat, disks = tree / "proc/stat", tree / "proc/diskstats"
+def test_counters_that_change_form_are_unknown_with_a_reason(server):
+    stat, disks = server / "proc/stat", server / "proc/diskstats"
     cpus = [line for line in stat.read_text().splitlines() if line.startswith("cpu") and line[3] != " "]
     stat.write_text(stat.read_text().replace("331204 0 402115 0", "331204 0 402115 9", 1))
     fewer = [line for line in stat.read_text().splitlines() if line != cpus[-1]]
     words = fewer[0].split()
     words[1], words[8] = str(int(words[1]) + 7), str(int(words[8]) - 1)
-    (tree / "stat").write_text("\n".join([" ".join(words), *fewer[1:]]) + "\n")
-    (tree / "disks").write_text("\n".join(disks.read_text().splitlines()[1:]) + "\n")
-    agent = Agent("--root", str(tree))
+    (server / "stat").write_text("\n".join([" ".join(words), *fewer[1:]]) + "\n")
+    (server / "disks").write_text("\n".join(disks.read_text().splitlines()[1:]) + "\n")
+    agent = Agent("--root", str(server))
     try:
-        script = f"mv {tree}/stat {stat}; mv {tree}/disks {disks}; rm {tree}/proc/vmstat; sleep 0.1"
+        script = f"mv {server}/stat {stat}; mv {server}/disks {disks}; rm {server}/proc/vmstat"
         _, (load,), _, done = observed(agent, *sh(script))
         _, (again,), _, later = observed(agent, "true")
     finally:
@@ -319,43 +217,37 @@ def test_what_changes_on_the_way_is_unknown_and_says_why(tree):
     assert again["swap_out_bytes"] is None
 
 
-def test_settings_are_put_on_and_off_between_observed_runs(tree):
+def test_settings_are_applied_and_restored_between_observed_runs(server):
     """The guard is forked by a process of one thread: the sampler makes way for it, and comes back."""
-    agent = Agent("--root", str(tree))
+    place = server / "proc/sys/vm/stat_interval"
+    agent = Agent("--root", str(server))
     try:
-        workload = {"argv": ["sleep", "0.15"]}
         settings = [{}, {"stat_interval": 20}, {"stat_interval": 30}]
+        workload = {"argv": ["sleep", "0.11"]}
         assert agent.ask("define", workloads=[workload], settings=settings)["event"] == "done"
-        for _ in range(2):
-            steps = [[0, which, 0, 0] for which in (0, 1, 0, 2, 2, 1)]
+        for order in ((0, 1, 0, 2, 2, 1), (1, 0)):
+            steps = [[0, which, 0, 0] for which in order]
             events = agent.answer(agent.send("measure", first=0, steps=steps, load="totals"))
             assert events[-1]["event"] == "done", events[-1]
-            loads = [
-                dict(zip(agent.greeting["load_columns"], row, strict=True))
-                for e in events
-                if e["event"] == "loads"
-                for row in e["rows"]
-            ]
-            assert len(loads) == len(steps)
-            assert sum(load["samples"] for load in loads) >= 1
+            assert len(loads_in(agent, events)) == len(steps)
             assert agent.ask("release")["unsettled"] == []
-            assert (tree / "proc/sys/vm/stat_interval").read_text().strip() == "1"
+            assert place.read_text().strip() == "1"
     finally:
         agent.close()
 
 
-def test_a_killed_agent_leaves_its_runs_and_ends(agent, tmp_path):
+def test_a_killed_agent_leaves_its_runs_and_ends(agent, marker):
     """The sampler is part of the agent: it keeps nothing alive."""
-    agent.ask("define", workloads=[{"argv": ["sleep", "100"]}], settings=[{}])
+    agent.define("sleep", marker)
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="series")
-    time.sleep(0.2)
+    wait_for(lambda: processes_with(marker))
     agent.process.kill()
-    assert agent.process.wait(timeout=120) == -9
+    assert agent.process.wait(timeout=HANG_LIMIT_S) == -9
     # The group that it had made is gone when the next one has measured.
     after = Agent()
     try:
-        assert len(observed(after, *spinning(0.15))[0]) == 1
+        assert len(observed(after, "true")[0]) == 1
     finally:
         after.close()
-    if (home := unified()) is not None:
+    if (home := unified_group()) is not None:
         assert not (home / f"becalm-{agent.process.pid}").exists()
