@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.talk import wait_for
+from tests.waiting import wait_for
 
 CPUS = sorted(os.sched_getaffinity(0))
 

@@ -6,12 +6,12 @@ import contextlib
 import os
 import struct
 import subprocess
-import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
 from tests.needs import need
 from tests.support.talk import Agent
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
@@ -91,16 +91,15 @@ def tasks() -> dict[tuple[int, str], tuple[str, str]]:
 
 
 def elsewhere() -> dict[int, str]:
-    """The interrupts that do not arrive where they did before, as becalm says when it waits for none any more.
+    """Return becalm's sentence on each interrupt that does not arrive where it did, once it waits for none any more."""
 
-    Its sentence of each, by number.
-    """
-    while True:
+    def settled() -> list[list[str]]:
         with Agent() as agent:
             sentences = agent.done("status")["elsewhere"]
-        if not any("when it next fires" in sentence for sentence in sentences):
-            return {int(sentence.split()[1]): sentence for sentence in sentences}
-        time.sleep(0.01)
+        return [] if any("when it next fires" in sentence for sentence in sentences) else [sentences]
+
+    (sentences,) = wait_for(settled, "becalm waits for no interrupt")
+    return {int(sentence.split()[1]): sentence for sentence in sentences}
 
 
 def differences(before: Machine, after: Machine, excused: Container[int] = ()) -> dict[str, object]:

@@ -6,15 +6,21 @@ import contextlib
 import ctypes
 import os
 import signal
+import struct
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.restype = ctypes.c_long
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
-SEIZE, INTERRUPT, SYSCALL, DETACH = 0x4206, 0x4207, 24, 17
+SEIZE, INTERRUPT, SYSCALL, DETACH, GET_SYSCALL_INFO = 0x4206, 0x4207, 24, 17, 0x420E
 SYSGOOD, EXITKILL = 1, 1 << 20
 ALL = 0x40000000
 """__WALL: children of other people can be waited for by who traces them."""
+
+
+INFO = struct.Struct("=BxxxIQQ7Q")
+"""struct ptrace_syscall_info at the begin of a call: kind, machine, two pointers, number and arguments (Linux 5.3)."""
+ENTRY = 1
 
 
 class Stepped:
@@ -40,6 +46,17 @@ class Stepped:
             self.signal = 0 if number == signal.SIGTRAP | 0x80 or status >> 16 else number
             self.stops += number == signal.SIGTRAP | 0x80
         return True
+
+    def run_to(self, call: int) -> tuple[int, ...]:
+        """Let it run to the begin of a system call of this number; return the call's arguments."""
+        buffer = ctypes.create_string_buffer(INFO.size)
+        while self.run(self.stops + 1):
+            if LIBC.ptrace(GET_SYSCALL_INFO, self.pid, INFO.size, buffer) <= 0:
+                raise OSError(ctypes.get_errno(), "ptrace(PTRACE_GET_SYSCALL_INFO)")
+            kind, _, _, _, number, *arguments = INFO.unpack(buffer)
+            if (kind, number) == (ENTRY, call):
+                return tuple(arguments)
+        raise AssertionError("it has ended")
 
     def let_go(self) -> None:
         """Let it run on without further stops."""

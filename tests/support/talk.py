@@ -7,9 +7,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import wait_ended
 
 from becalm.hosts.agent import agent_path
 
@@ -55,7 +56,7 @@ class Agent:
         return self.number
 
     def ask(self, do: str, **fields: Any) -> Answer:
-        """The event that ends a request: done or error."""
+        """Send a request; return the event that ends it, done or error."""
         number = self.send(do, **fields)
         while True:
             line = self.process.stdout.readline()
@@ -65,13 +66,13 @@ class Agent:
                 return event
 
     def done(self, do: str, **fields: Any) -> Answer:
-        """As `ask`, and it must not be an error."""
+        """Send a request; return its answer, which must not be an error."""
         answer = self.ask(do, **fields)
         assert answer["event"] == "done", answer
         return answer
 
     def error(self, do: str, **fields: Any) -> Answer:
-        """As `ask`, and it must be an error."""
+        """Send a request; return its answer, which must be an error."""
         answer = self.ask(do, **fields)
         assert answer["event"] == "error", answer
         return answer
@@ -80,17 +81,24 @@ class Agent:
         return self.ask("define", workloads=[{"argv": list(argv)}], settings=settings, dangerous=True)
 
     def kill(self) -> None:
-        """SIGKILL, and wait for its end."""
+        """Kill it, and wait for its end."""
         self.process.kill()
         self.process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close our ends of its pipes."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
     def close(self) -> None:
         """End it as becalm does, by closing its input."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        self.process.wait(timeout=120)
-        self.process.stdout.close()
-        self.process.stderr.close()
+        wait_ended(self.pid)
+        self.process.wait()
+        self.forget()
 
 
 def lock_of(root: Path | None) -> Path:
@@ -98,7 +106,7 @@ def lock_of(root: Path | None) -> Path:
 
 
 def holders(root: Path | None, name: str = "") -> list[int]:
-    """Processes of this name, or of any, that have the machine's lock file open."""
+    """Return the processes of this name, or of any, that have the machine's lock file open."""
     lock = str(lock_of(root).resolve())
     found = []
     for entry in Path("/proc").iterdir():
@@ -112,19 +120,19 @@ def holders(root: Path | None, name: str = "") -> list[int]:
 
 
 def leads(descriptor: str) -> str:
-    """What a descriptor is of; empty when it was just closed."""
+    """Return the file of a descriptor; the empty string when it was just closed."""
     with contextlib.suppress(OSError):
         return os.readlink(descriptor)
     return ""
 
 
 def guards(root: Path | None) -> list[int]:
-    """Guards of this machine."""
+    """Return the guards of this machine."""
     return holders(root, "becalm-guard")
 
 
 def processes_of(root: Path, *names: str) -> list[int]:
-    """Processes of these names that serve this machine, not another one: they have the words of their agent."""
+    """Return the processes of these names that serve this machine: they have the words of their agent."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -135,24 +143,14 @@ def processes_of(root: Path, *names: str) -> list[int]:
 
 
 def end(pid: int) -> None:
-    """SIGKILL a process that is not our child, and wait until it has gone."""
+    """Kill a process that is not our child, and wait until it has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not runs(pid))
+    wait_ended(pid)
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there and has not ended; init may be slow to collect the ended ones."""
+    """Return whether a process has not ended; init may be slow to collect those that have."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
-
-
-def wait_for(condition: Any) -> None:
-    """The time is a limit for a broken program, not an expectation."""
-    limit = time.monotonic() + 120
-    while time.monotonic() < limit:
-        if condition():
-            return
-        time.sleep(0.002)
-    raise AssertionError("the condition never held")

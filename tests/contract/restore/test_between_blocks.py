@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from tests.contract.restore.test_exact import CHOICES, some
+from tests.samples import samples
 from tests.support.laptop import changed, laptop, snapshot
 from tests.support.talk import Agent
 
@@ -34,7 +35,7 @@ def put_on(agent, settings):
 
 
 @pytest.mark.parametrize("cgroup", [1, 2])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(samples(1, 3)))
 def test_what_was_on_before_changes_nothing_of_what_settings_mean(tmp_path, cgroup, seed):
     dice = random.Random(f"between {seed}/{cgroup}")
     root = laptop(tmp_path / "root", cgroup=cgroup)

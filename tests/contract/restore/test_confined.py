@@ -15,6 +15,7 @@ import pytest
 from tests.support.laptop import BOOT_ID, changed, laptop, put, snapshot
 from tests.support.loaders import MACHINES
 from tests.support.talk import Agent
+from tests.waiting import HANG_LIMIT_S
 
 from becalm.hosts.agent import agent_path
 
@@ -60,7 +61,7 @@ def journal(root, place, original) -> Path:
 
 def restore(root, *options):
     command = [agent_path(), "restore", "--root", str(root), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_LIMIT_S)
 
 
 def attack(root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.samples import samples
 from tests.support.laptop import changed, laptop, snapshot, strays
 from tests.support.talk import Agent, guards
 
@@ -48,7 +49,7 @@ def some(dice: random.Random, most: int = 8) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("cgroup", [1, 2])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(samples(4, 12)))
 def test_any_study_leaves_every_byte(tmp_path, cgroup, seed):
     dice = random.Random(f"{seed}/{cgroup}")
     root = laptop(tmp_path / "root", cgroup=cgroup)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 
 import pytest
+from tests.samples import samples
 from tests.support.laptop import changed, laptop, snapshot, strays
-from tests.support.stepping import Stepped
-from tests.support.talk import Agent, end, guards, holders, wait_for
+from tests.support.stepping import Stepped, cuts
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 SETTINGS = [
     {"swappiness": 10, "governor": "performance", "swap": "off", "frequency_floor": "max"},
@@ -22,7 +23,7 @@ SETTINGS = [
 
 
 def begin(root) -> Agent:
-    """An agent with a study defined on it."""
+    """Return an agent with a study defined on it."""
     agent = Agent(root)
     assert agent.define(SETTINGS)["event"] == "done"
     return agent
@@ -35,7 +36,7 @@ def study(agent) -> None:
 
 
 def stops(root) -> int:
-    """How many system calls, begun or ended, an undisturbed study has."""
+    """Return the number of begins and ends of system calls of an undisturbed study."""
     with Agent(root) as agent:
         agent.define(SETTINGS)
         traced = Stepped(agent.pid)
@@ -46,7 +47,7 @@ def stops(root) -> int:
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["cgroup-v1", "cgroup-v2"])
 def machine(request, tmp_path_factory):
-    """A tree, what it holds, and the number of moments at which its study can be cut."""
+    """Return a tree, what it holds, and the number of moments at which its study can be cut."""
     root = laptop(tmp_path_factory.mktemp("root"), cgroup=request.param, cpus=4)
     try:
         moments = stops(root)
@@ -56,8 +57,8 @@ def machine(request, tmp_path_factory):
 
 
 def check(root, before) -> None:
-    """Everything is as it was, and nobody and nothing is left."""
-    wait_for(lambda: not holders(root))
+    """Check that everything is as before, and that no process and no file is left."""
+    wait_for(lambda: not holders(root), "guards have ended")
     if strays(root):
         with Agent(root) as agent:
             assert agent.done("restore")["unsettled"] == []
@@ -66,25 +67,29 @@ def check(root, before) -> None:
     with Agent(root) as agent:
         assert agent.done("status")["journal"] is None
         # The kernel lets a lock go a little after the last descriptor of a killed process.
-        wait_for(lambda: agent.done("status")["busy"] is None)
+        wait_for(lambda: agent.done("status")["busy"] is None, "the lock is free")
 
 
-CUTS = 28
-"""Moments in each test, spread over the whole study; with two trees and four ways of dying that makes 224."""
+CUTS = samples(4, 28)
+"""The number of moments in each test, spread over the whole study."""
 
 
-@pytest.mark.parametrize("who", ["agent", "guard", "both", "line"])
+VICTIMS = ["agent", "guard", "both", "line"]
+
+
+@pytest.mark.parametrize("who", VICTIMS)
 def test_cut_at_any_system_call(machine, who):
     root, before, moments = machine
-    for cut in range(CUTS):
+    # Other moments for each way to die.
+    for moment in cuts(moments, CUTS * len(VICTIMS))[VICTIMS.index(who) :: len(VICTIMS)]:
         agent = begin(root)
         traced = Stepped(agent.pid)
         study(agent)
-        alive = traced.run(moments * cut // CUTS)
+        alive = traced.run(moment)
         if who in ("guard", "both"):
             for guard in guards(root):
                 end(guard)
-        if who == "line":
+        if alive and who == "line":
             os.kill(agent.pid, signal.SIGSTOP)
             agent.process.stdin.close()
             os.kill(agent.pid, signal.SIGCONT)
@@ -93,13 +98,13 @@ def test_cut_at_any_system_call(machine, who):
         elif alive:
             traced.run()
         agent.process.wait()
-        agent.process.stdout.close()
+        agent.forget()
         check(root, before)
 
 
 def test_a_guard_killed_while_it_restores(machine):
     root, before, moments = machine
-    deepest = 0
+    at_work = 0
     for cut in range(CUTS):
         agent = begin(root)
         traced = Stepped(agent.pid)
@@ -112,34 +117,33 @@ def test_a_guard_killed_while_it_restores(machine):
             pytest.skip("processes that are not one's children cannot be traced here")
         traced.kill()
         agent.process.wait()
-        if watched.run(20 * cut + 1):
+        agent.forget()
+        if watched.run(samples(140, 20) * cut + 1):
             watched.kill()
-            deepest = cut
+            at_work += 1
         check(root, before)
-    assert deepest > 0, "it was caught at work"
+    assert at_work > 1, "it was killed at work"
 
 
-def test_killed_at_any_time(tmp_path):
-    """Without tracing, which keeps everything in step: agent and guard die in any order at any time."""
-    root = laptop(tmp_path / "root", cgroup=1, cpus=16)
+def test_killed_while_programs_run(tmp_path):
+    """Agent and guard die in either order, untraced, after any number of runs: tracing keeps them in step."""
+    root, log = laptop(tmp_path / "root", cgroup=1, cpus=16), tmp_path / "log"
     before = snapshot(root)
-    started = time.monotonic()
-    with begin(root) as agent:
-        begun = time.monotonic()
-        agent.done("measure", first=0, steps=[[0, which, 0, 0] for which in (0, 1, 2, 3, 4, 1, 0, 3)])
-    length = time.monotonic() - begun
-    assert begun > started
-    for cut in range(70):
-        agent = begin(root)
-        study(agent)
-        time.sleep(length * cut / 56)
+    steps = [[0, which, 0, 0] for which in (0, 1, 2, 3, 4, 1, 0, 3)]
+    for cut in range(samples(8, 70)):
+        log.write_text("")
+        agent = Agent(root)
+        agent.define(SETTINGS, ("/bin/sh", "-c", f"echo >> {log}"))
+        agent.send("measure", first=0, steps=steps)
+        runs = cut % len(steps) + 1
+        wait_for(lambda runs=runs: len(log.read_text()) >= runs, "so many runs have begun")
         victims = [agent.pid, *guards(root)]
         for pid in victims if cut % 2 else reversed(victims):
             if cut % 5 == 0 and pid != agent.pid:
                 continue
             os.kill(pid, signal.SIGKILL) if pid == agent.pid else end(pid)
         agent.process.wait()
-        agent.process.stdout.close()
+        agent.forget()
         check(root, before)
 
 

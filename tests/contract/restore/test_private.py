@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 from tests.support.laptop import laptop, snapshot, strays
-from tests.support.talk import Agent, guards, wait_for
+from tests.support.talk import Agent, guards
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm.hosts.agent import PROTOCOL, agent_path
 
@@ -55,7 +56,7 @@ def test_others_are_told_all_but_that(tmp_path):
         input=talk,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_LIMIT_S,
     )
     assert "swordfish" not in done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]

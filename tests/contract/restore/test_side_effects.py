@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 from tests.support.laptop import changed, laptop, process, put, snapshot, strays
-from tests.support.talk import Agent, end, guards, holders, wait_for
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 ONE = {"irq_affinity": "1", "swappiness": 10}
 """On a machine of 4 CPUs: what goes offline next loses what these leave on CPUs 1 to 3."""

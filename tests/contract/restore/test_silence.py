@@ -1,36 +1,86 @@
-"""A becalm that is cut off says nothing any more, and its agent takes that for an end: `--silence`."""
+"""A becalm that is cut off sends nothing any more, and its agent takes that for an end: `--silence`.
 
-import time
+The kernel's alarm (alarm(2)) measures the silence. Tests look at the calls that set it, and send it themselves.
+"""
 
+import json
+import os
+import platform
+import signal
+import subprocess
+
+import pytest
 from tests.contract.conversation import Agent, processes_with
 from tests.support.laptop import laptop
-from tests.waiting import wait_for
+from tests.support.stepping import Stepped
+from tests.waiting import wait_ended, wait_for
+
+from becalm.hosts.agent import PROTOCOL, agent_path
+
+SECONDS = 3600
+"""A silence that no test is long enough for."""
+ALARM = {"x86_64": 37}
+"""The number of the system call alarm(2); other machines have none."""
 
 
-def test_long_silence_restores_and_empty_lines_are_signs_of_life(tmp_path):
+@pytest.fixture
+def agent(tmp_path):
+    """Return an agent on a tree that waits for a long silence."""
     laptop(tmp_path)
+    agent = Agent("--silence", str(SECONDS), "--root", str(tmp_path))
+    yield agent
+    agent.process.kill()
+    agent.close()
+
+
+def test_empty_lines_are_signs_of_life(agent):
+    if platform.machine() not in ALARM:
+        pytest.skip("this machine has no alarm(2) to look for")
+    try:
+        traced = Stepped(agent.process.pid)
+    except PermissionError:
+        pytest.skip("processes cannot be traced here (ptrace is forbidden)")
+    for _ in range(3):
+        agent.write(b"\n\n")
+        # The silence is counted from the beginning again.
+        assert traced.run_to(ALARM[platform.machine()])[0] == SECONDS
+    traced.let_go()
+    assert agent.ask("alive")["event"] == "done"
+
+
+def test_an_alarm_that_comes_with_a_line_is_no_silence(agent, tmp_path):
+    os.kill(agent.process.pid, signal.SIGSTOP)
+    agent.write(b"\n")
+    os.kill(agent.process.pid, signal.SIGALRM)
+    os.kill(agent.process.pid, signal.SIGCONT)
+    assert agent.ask("hold", settings={"stat_interval": 20}, dangerous=False)["event"] == "done"
+    assert (tmp_path / "proc/sys/vm/stat_interval").read_text() == "20\n"
+
+
+def test_long_silence_restores(agent, tmp_path):
     place = tmp_path / "proc/sys/vm/stat_interval"
     before = place.read_text()
-    # A machine that others keep busy lets a second pass here and there between two signs.
-    agent = Agent("--silence", "5", "--root", str(tmp_path))
-    # Longer than the silence that is allowed, all in all.
-    for _ in range(22):
-        time.sleep(0.25)
-        agent.write(b"\n\n")
-    held = agent.ask("hold", settings={"stat_interval": 20}, dangerous=False)
-    assert held["event"] == "done", held
+    assert agent.ask("hold", settings={"stat_interval": 20}, dangerous=False)["event"] == "done"
     assert place.read_text().strip() == "20"
-    assert agent.process.wait(timeout=120) == 0
+    agent.process.send_signal(signal.SIGALRM)
+    wait_ended(agent.process.pid)
+    assert agent.process.wait() == 0
     assert place.read_text() == before
-    agent.close()
 
 
 def test_long_silence_ends_a_running_program():
-    marker = "86421.7"
-    # A busy machine takes a second or two to start it.
-    agent = Agent("--silence", "5")
-    agent.define("sleep", marker)
-    agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
-    assert agent.process.wait(timeout=120) == 0
-    wait_for(lambda: not processes_with(marker))
-    agent.close()
+    """The alarm is the kernel's, after a second in which nothing comes."""
+    marker = f"86421.{os.getpid()}"
+    requests = [
+        {"do": "open", "protocol": PROTOCOL},
+        {"do": "define", "workloads": [{"argv": ["sleep", marker]}], "settings": [{}]},
+        {"do": "measure", "first": 0, "steps": [[0, 0, 0, 0]]},
+    ]
+    text = "".join(json.dumps({"id": number, **request}) + "\n" for number, request in enumerate(requests))
+    command = [agent_path(), "serve", "--silence", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(text.encode())
+        process.stdin.flush()
+        wait_ended(process.pid)
+        assert process.wait() == 0
+    wait_for(lambda: not processes_with(marker), "the program has ended")

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contract.account import MARK, nothing_lost
+from tests.support.account import MARK, nothing_lost
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tests.contract.account import MARK, begun, kept, nothing_lost
+from tests.support.account import MARK, begun, kept, nothing_lost
 from tests.system.guest.booted import VERSIONS, needed
 from tests.waiting import wait_for
 

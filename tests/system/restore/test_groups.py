@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.contract.conversation import needs_root, unified_group
-from tests.support.talk import Agent, guards, wait_for
+from tests.support.talk import Agent, guards
+from tests.waiting import wait_for
 
 from becalm import reset, status
 from becalm.report import settings as report

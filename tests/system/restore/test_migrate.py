@@ -1,22 +1,22 @@
-"""`becalm migrate` on this machine: all threads are moved and put back, however it ends, killed at any moment."""
+"""`becalm migrate` on this machine: all threads are moved and put back, however it ends, killed at any system call."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.needs import missing
 from tests.support.bound_program import CPUS, Program
-from tests.support.talk import guards, holders, wait_for
+from tests.support.stepping import Stepped, cuts
+from tests.support.talk import guards, holders
+from tests.waiting import wait_for
 
 import becalm
 from becalm.errors import RefusedError, UsageError
@@ -157,12 +157,12 @@ def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, numb
     assert not JOURNAL.exists()
 
 
-def start(pid: int) -> int:
-    """A becalm that moves a process. Forked: starting Python would take longer than all the rest."""
+def start(pid: int, **options: str) -> int:
+    """Start a becalm that moves a process; return its number. Starting Python would take longer than all the rest."""
     child = os.fork()
     if child == 0:
         try:
-            becalm.migrate(pid, CPUS[0])
+            becalm.migrate(pid, CPUS[0], **options)
         finally:
             os._exit(1)
     return child
@@ -237,27 +237,28 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_killed_at_any_moment_every_thread_has_its_own_again(program: Program, orphans: None, way: str) -> None:
-    before = program.masks()
-    begun = time.monotonic()
-    becalm.migrate(program.pid, CPUS[0], duration="1ms")
-    length = time.monotonic() - begun
-    moments = random.Random(1)
-    bound, others = 0, children()
-    for cut in range(max(1, KILLS // len(WAYS))):
-        child = start(program.pid)
-        if cut % 2:
-            # At any moment, also while it begins; the others once all is moved, however slow the machine is.
-            time.sleep(length * moments.uniform(0.0, 1.2))
+def test_killed_at_any_system_call_every_thread_has_its_own_again(program: Program, orphans: None, way: str) -> None:
+    before, others = program.masks(), children()
+    traced = Stepped(start(program.pid, duration="1ms"))
+    assert not traced.run()
+    wait_for(lambda: ended(others), "its processes have ended")
+    bound, kills = 0, max(2, KILLS // len(WAYS) // 2)
+    # Half of them die at a system call, also while they begin, the others when all is moved.
+    for moment in [*cuts(traced.stops, kills), *[None] * kills]:
+        if moment is None:
+            child = start(program.pid)
+            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)}, "it is moved")
         else:
-            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)})
+            child = start(program.pid, duration="1ms")
+            Stepped(child).run(moment)
         bound += set(program.masks().values()) == {(CPUS[0],)}
         WAYS[way](child)
-        os.waitpid(child, 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
         # An agent that was just being started was not there to be killed, and has not heard that nobody needs it.
-        wait_for(lambda: ended(others) and not holders(None))
+        wait_for(lambda: ended(others) and not holders(None), "its processes have ended")
         if JOURNAL.exists():
             subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
-        assert program.masks() == before, cut
+        assert program.masks() == before, moment
         assert not JOURNAL.exists()
-    assert bound > 0, "it was moved at least once when it was killed"
+    assert bound >= kills, "it was moved when becalm was killed"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.bound_program import CPUS, Program
-from tests.support.talk import Agent, end, guards, holders, wait_for
+from tests.support.stepping import Stepped, cuts
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 import becalm
 from becalm.errors import BecalmError
@@ -142,41 +143,53 @@ def test_it_is_kept_shown_and_taken_off_by_the_verbs(program: Program) -> None:
     assert program.masks() == before
 
 
+def is_bound(program: Program) -> bool:
+    """Return whether all threads of the program are bound to the first CPU."""
+    return set(program.masks().values()) == {(CPUS[0],)}
+
+
+def hold(agent: Agent, program: Program) -> None:
+    """Ask for the program to be bound, and then for the end."""
+    agent.send("hold", settings=narrow(program))
+    agent.send("bye")
+
+
 @pytest.mark.parametrize("busy", [False, True], ids=["still", "busy"])
-def test_killed_at_any_time(program: Program, busy: bool) -> None:
+def test_killed_at_any_system_call(program: Program, busy: bool) -> None:
     """Agent alone, then agent and guard in either order, before, while and after it is bound."""
     before = program.masks()
     if busy:
         program.tell("busy")
-    started = time.monotonic()
     with Agent() as agent:
-        agent.done("hold", settings=narrow(program))
-    length = time.monotonic() - started
+        traced = Stepped(agent.pid)
+        hold(agent, program)
+        assert not traced.run()
     bound = 0
-    for cut in range(KILLS // 2):
+    # The last of each kind come when it is bound.
+    for number, moment in enumerate([*cuts(traced.stops, KILLS // 2 - 3), None, None, None]):
         agent = Agent()
-        agent.send("hold", settings=narrow(program))
-        time.sleep(length * cut / (KILLS // 2) if cut % 3 else 0.0)
-        if not busy and cut >= KILLS // 2 - 3:
-            # The last of each kind come when it is bound, however slow the machine is.
-            wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)})
+        if moment is None:
+            agent.done("hold", settings=narrow(program))
+        else:
+            cutting = Stepped(agent.pid)
+            hold(agent, program)
+            cutting.run(moment)
         others = guards(None)
-        bound += set(program.masks().values()) == {(CPUS[0],)}
-        if cut % 3 == 1:
+        bound += is_bound(program)
+        if number % 3 == 1:
             for guard in others:
                 end(guard)
         agent.kill()
-        if cut % 3 == 2:
+        if number % 3 == 2:
             for guard in others:
                 end(guard)
-        agent.process.stdout.close()
-        wait_for(lambda: not holders(None))
+        wait_for(lambda: not holders(None), "guards have ended")
         if JOURNAL.exists():
             subprocess.run([agent_path(), "restore"], check=True, stdout=subprocess.DEVNULL)
         assert not JOURNAL.exists()
         if busy:
             # What it forked before and lives for a moment is none of ours; what lasts is.
-            wait_for(lambda: set(program.masks().values()) <= {tuple(CPUS), (CPUS[-1],)})
-        found = program.masks()
-        assert {tid: found.get(tid) for tid in before} == before, cut
-    assert busy or bound > 0, "it was bound at least once when its agent was killed"
+            wait_for(lambda: set(program.masks().values()) <= {tuple(CPUS), (CPUS[-1],)}, "all are free")
+        masks = program.masks()
+        assert {tid: masks.get(tid) for tid in before} == before, number
+    assert busy or bound >= 3, "it was bound when its agent was killed"

@@ -11,7 +11,8 @@ import pytest
 from tests.contract.conversation import spawner
 from tests.support.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
 from tests.support.stepping import Stepped
-from tests.support.talk import Agent, end, guards, holders, wait_for
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from tests.needs import need
 from tests.support.real import FILES, GROUPS
-from tests.support.talk import holders, wait_for
+from tests.support.talk import holders
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path
@@ -104,7 +105,7 @@ def test_what_is_said_to_have_changed_has(as_before):
 
 def test_a_setting_is_on_for_a_program_and_off_afterwards(as_before):
     process = front("apply", "--set", f"stat_interval={as_before}", "--", "cat", str(STAT))
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANG_LIMIT_S)
     assert (process.returncode, out, err) == (0, f"{as_before}\n", "")
 
 
@@ -142,7 +143,7 @@ def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
     if not {each.name: each for each in becalm.knobs()}["cpu_weight"].supported:
         pytest.skip("no cpu controller here")
     look = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/becalm-weighted/cpu.shares; true"
-    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=120)
+    out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=HANG_LIMIT_S)
     assert err == "" or "cpu.shares" in err, "on version 2 there is none"
     (group,) = [line for line in out.splitlines() if line.endswith("/becalm-weighted")]
     assert group.startswith("0::") or ("2560" in out and "cpu" in group), out
@@ -154,7 +155,7 @@ def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, numb
     process = front("apply", "--set", f"stat_interval={as_before}", "--", "sleep", "3012345")
     wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012345"))
     process.send_signal(number)
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANG_LIMIT_S)
     wait_for(lambda: STAT.read_text() == was and not runs("3012345"))
     assert process.returncode in (-number, 130)
 
@@ -173,7 +174,7 @@ def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, numb
     # Later than the first look, which has no settings on.
     wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
     process.send_signal(number)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=HANG_LIMIT_S)
     wait_for(lambda: settings() == was and not runs("0.0123459"))
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
@@ -237,8 +238,14 @@ def nobody(python):
     def run(*arguments, **given):
         return subprocess.run(
             [*dropped(), interpreter, "-m", "becalm", *map(str, arguments)],
-            capture_output=True, text=True, env=environment, cwd="/", stdin=subprocess.DEVNULL, timeout=120, **given,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            timeout=HANG_LIMIT_S,
+            **given,
+        )
 
     run.command = [*dropped(), interpreter, "-m", "becalm"]
     run.environment = environment
@@ -343,5 +350,5 @@ def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
     )
     wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012346"))
     process.kill()
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANG_LIMIT_S)
     wait_for(lambda: STAT.read_text() == was and not runs("3012346"))

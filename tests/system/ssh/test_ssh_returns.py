@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.contract.account import MARK, begun, kept, nothing_lost
+from tests.support.account import MARK, begun, kept, nothing_lost
 from tests.contract.conversation import processes_with
 from tests.measuring import told
 from tests.system.ssh.far import Cutting, keygen

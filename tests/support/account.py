@@ -1,4 +1,4 @@
-"""Which finished runs are lost when becalm dies: the store against a log that the program itself writes.
+"""An account of finished runs: none is lost when becalm dies, by the store and a log that the program itself writes.
 
 The program writes a line as it begins. A run is finished, for becalm, when the next one has begun: so all but the last
 must be in the store. Of the last nobody can say it: it may have been ended.
@@ -9,16 +9,16 @@ from __future__ import annotations
 from becalm.store import Store
 
 MARK = "+one+"
-"""What the program writes: nothing else that may stand in the log looks so."""
+"""The mark that the program writes, which nothing else in the log resembles."""
 
 
 def begun(log) -> int:
-    """How many runs have begun."""
+    """Return the number of runs that have begun."""
     return log.read_bytes().count(MARK.encode()) if log.exists() else 0
 
 
 def kept(store: str, study: int = 1) -> int:
-    """How many runs are stored that ended well."""
+    """Return the number of stored runs that ended well."""
     with Store.open(store) as opened:
         rows = list(opened.runs(study))
     assert [run.seq for run in rows] == list(range(len(rows))), "without a gap, each once"
@@ -27,5 +27,5 @@ def kept(store: str, study: int = 1) -> int:
 
 
 def nothing_lost(log, store: str, study: int = 1) -> None:
-    """Every run that was finished is in the store, and none that never began."""
+    """Check that every finished run is in the store, and none that never began."""
     assert begun(log) - 1 <= kept(store, study) <= begun(log)
