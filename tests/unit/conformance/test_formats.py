@@ -8,7 +8,7 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.unit.store.test_loads import LOADS, SERIES
+from tests.support.load_examples import LOADS, SERIES
 
 import becalm
 from becalm.errors import UsageError

@@ -1,7 +1,7 @@
 """Loads of single runs, in memory and in a store: the same, and read for the runs that are asked for."""
 
 import pytest
-from tests.unit.store.test_store import FACTS, STUDY, run
+from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Load

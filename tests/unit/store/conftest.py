@@ -1,17 +1,17 @@
-"""The same store tests over SQLite and over a real PostgreSQL server."""
+"""Stores for the tests of this folder."""
 
 import pytest
-from tests.postgresql import database
 
 from becalm.store import Store
 
+pytest.register_assert_rewrite("tests.suites")
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def location(request, tmp_path, monkeypatch):
+
+@pytest.fixture
+def location(tmp_path, monkeypatch):
+    """Return an empty store in a file."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    if request.param == "sqlite":
-        return str(tmp_path / "runs.db")
-    return database(request.getfixturevalue("postgresql_server"))
+    return str(tmp_path / "runs.db")
 
 
 @pytest.fixture

@@ -4,14 +4,15 @@ import fcntl
 import hashlib
 import json
 import os
-import socket
 import sqlite3
 import stat
 import threading
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.store.test_store import FACTS, STUDY, run
+from tests.suites.store_spool import *  # noqa: F403
+from tests.support.spools import PLACE, abandon, line, spools
+from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm.cli.records import command_list
 from becalm.errors import MachineError
@@ -20,193 +21,6 @@ from becalm.store import Spool, Store, elsewhere, recover
 from becalm.store.spool import read
 from becalm.study.stored import stored
 from becalm.verbs.records import export
-
-
-def line(*rows):
-    return (json.dumps({"id": 1, "event": "runs", "rows": [list(row) for row in rows]}) + "\n").encode()
-
-
-def spools(tmp_path):
-    return list((tmp_path / "state/becalm/spool").glob("*"))
-
-
-def test_a_spool_goes_with_its_study(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    with Spool.create(store) as spool:
-        spool.assign(number)
-        (path,) = spools(tmp_path)
-        assert path.stat().st_mode & 0o777 == 0o600
-        assert recover(store) == [], "a spool in use is left alone"
-    assert spools(tmp_path) == []
-
-
-def refused(store):
-    """Pilot runs, and then no study."""
-    with Spool.create(store) as spool:
-        os.write(spool.fileno(), line(run(0)))
-        raise MachineError("refused")
-
-
-def test_a_spool_of_what_never_became_a_study_goes_with_its_error(store, tmp_path):
-    with pytest.raises(MachineError, match="refused"):
-        refused(store)
-    assert spools(tmp_path) == []
-    assert recover(store) == []
-
-
-def test_a_kill_before_there_was_a_study_leaves_nothing_and_is_no_damage(store, tmp_path):
-    for data in (line(run(0)), telling(PLACE) + line(run(0))):
-        spool = Spool.create(store)
-        os.write(spool.fileno(), data)
-        assert (recover(store), elsewhere(store), len(spools(tmp_path))) == ([], [], 1), "it is in use"
-        fcntl.flock(spool.fileno(), fcntl.LOCK_UN)
-        os.close(spool.fileno())
-        assert elsewhere(store) == []
-        assert recover(store, heard=False) == []
-        assert spools(tmp_path) == []
-
-
-def abandon(store, number, data):
-    """As a kill leaves it: written, assigned, unlocked, not removed."""
-    spool = Spool.create(store)
-    spool.assign(number)
-    os.write(spool.fileno(), data)
-    fcntl.flock(spool.fileno(), fcntl.LOCK_UN)
-    os.close(spool.fileno())
-
-
-def test_what_a_kill_left_is_recovered_once(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    store.append(number, [run(0)])
-    abandon(store, number, line(run(0)) + line(run(1)) + line(run(2))[:-9])
-    (found,) = recover(store)
-    assert (found.study_id, found.runs) == (number, 1)
-    assert list(store.runs(number)) == [run(0), run(1)]
-    assert recover(store) == []
-    assert spools(tmp_path) == []
-
-
-PLACE = {"host": "ssh://bench", "pid": 7}
-
-
-def test_a_spool_that_names_another_machine_waits_until_somebody_has_asked_there(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, telling(PLACE) + line(run(0)))
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside) == (number, 1, None), "what has come here is taken at once"
-    assert recover(store) == []
-    (left,) = elsewhere(store)
-    assert (left.place, left.study_id) == (PLACE, number)
-    said = []
-    stored(number, store.shown, warned=said.append)
-    assert [line for line in said if "may still be on ssh://bench" in line]
-    (found,) = left.take(line(run(0)) + line(run(1)) + line(run(2))[:-9])
-    assert (found.runs, found.aside) == (1, None)
-    assert list(store.runs(number)) == [run(0), run(1)]
-    assert (elsewhere(store), spools(tmp_path)) == ([], [])
-    assert left.take(line(run(3))) == [], "somebody else was there first"
-
-
-def test_another_machine_that_has_nothing_is_forgotten(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, telling(PLACE))
-    (left,) = elsewhere(store)
-    assert left.take(b"") == []
-    assert spools(tmp_path) == []
-
-
-def test_a_place_that_is_in_use_is_nobody_elses(store):
-    with Spool.create(store) as spool:
-        spool.assign(store.begin(STUDY, FACTS))
-        os.write(spool.fileno(), telling(PLACE))
-        assert elsewhere(store) == []
-
-
-def test_rubbish_is_no_run(store, tmp_path):
-    """What an agent leaves that was killed before or while it wrote."""
-    number = store.begin(STUDY, FACTS)
-    for data in (b"", b"\x00" * 100, b"{", line(run(0))[:-9]):
-        abandon(store, number, data)
-        assert recover(store) == []
-    assert spools(tmp_path) == []
-
-
-ROW = list(run(0))
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [b"[]\n", b'{"rows": [[1]]}\n', b'{"rows": 3}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\0\n",
-     line([*ROW[:6], "x", *ROW[7:]]), line([*ROW[:6], None, *ROW[7:]]), line([*ROW[:6], 2**63, *ROW[7:]]),
-     line([*ROW[:6], True, *ROW[7:]]), line([*ROW[:15], "fine", *ROW[16:]])],
-)  # fmt: skip
-def test_a_damaged_spool_is_kept_and_said_and_what_is_whole_in_it_is_stored(location, tmp_path, damaged):
-    with Store.open(location) as store:
-        number = store.begin(STUDY, FACTS)
-        abandon(store, number, line(run(1)) + damaged + line(run(2)))
-        assert [each.runs for each in recover(store, heard=False)] == [2]
-        assert [path.suffix for path in spools(tmp_path)] == [".spool"], "nobody was told of the damage"
-        (found,) = recover(store)
-        assert (found.study_id, found.runs) == (number, 0), "the runs came in before"
-        assert spools(tmp_path) == [found.aside]
-        assert found.aside.read_bytes() == line(run(1)) + damaged + line(run(2))
-        assert list(store.runs(number)) == [run(1), run(2)]
-        assert recover(store) == []
-
-
-def test_runs_never_come_into_another_study_of_the_same_number(location, tmp_path):
-    with Store.open(location) as store:
-        number = store.begin(STUDY, FACTS)
-        abandon(store, number, line(run(0)))
-        with store._writing() as db:
-            # As if the store had been removed and made anew.
-            db.execute("UPDATE study SET created_ns = created_ns + 1")
-        (found,) = recover(store)
-        assert (found.study_id, found.runs) == (number, 0)
-        assert found.aside.read_bytes() == line(run(0))
-        assert list(store.runs(number)) == []
-
-
-def test_runs_of_a_study_that_is_not_there_are_kept(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, line(run(0)))
-    (path,) = spools(tmp_path)
-    path.rename(path.with_name(path.name.replace(f"-{number}-", "-4711-")))
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside.exists()) == (4711, 0, True)
-
-
-def test_columns_that_a_later_agent_adds_at_the_end_are_no_damage(store):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, line([*run(0), 17]))
-    assert [each.runs for each in recover(store)] == [1]
-    assert list(store.runs(number)) == [run(0)]
-
-
-def former_name(path, process):
-    """As becalm named spools first: store, study, process."""
-    key, number, _ = path.name.split("-")
-    path.rename(path.with_name(f"{key}-{number}-{process}.spool"))
-
-
-def test_spools_of_the_former_name_are_recovered(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    late = run(0, started_ns=store.began_ns(number))
-    abandon(store, number, line(late))
-    former_name(*spools(tmp_path), os.getpid())
-    (found,) = recover(store)
-    assert (found.study_id, found.runs, found.aside) == (number, 1, None)
-    assert list(store.runs(number)) == [late]
-    assert spools(tmp_path) == []
-
-
-def test_spools_of_the_former_name_with_runs_older_than_the_study_are_kept(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    abandon(store, number, line(run(0, started_ns=store.began_ns(number) - 1)))
-    former_name(*spools(tmp_path), os.getpid())
-    (found,) = recover(store)
-    assert (found.runs, found.aside.exists()) == (0, True)
-    assert list(store.runs(number)) == []
 
 
 def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
@@ -275,7 +89,7 @@ def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
     assert {(each.runs, each.aside) for each in found} == {(1, None)}
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "socket", "link", "nowhere"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link", "nowhere"])
 def test_what_is_no_file_is_not_waited_for(tmp_path, monkeypatch, kind):
     """Somebody else may write to the directory, when root runs becalm with that user's home."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -295,10 +109,6 @@ def test_what_is_no_file_is_not_waited_for(tmp_path, monkeypatch, kind):
                     pytest.skip("making a device is for root")
             case "directory":
                 path.mkdir()
-            case "socket":
-                monkeypatch.chdir(path.parent)
-                with socket.socket(socket.AF_UNIX) as made:
-                    made.bind(path.name)
             case "link":
                 path.symlink_to(tmp_path / "elsewhere")
             case _:
@@ -405,19 +215,6 @@ def test_what_was_recovered_is_said(tmp_path, monkeypatch):
     assert [".spool.aside" in each for each in said] == [False, True, True]
 
 
-def test_an_error_while_measuring_brings_the_spool_in(store, tmp_path):
-    number = store.begin(STUDY, FACTS)
-    try:
-        with Spool.create(store) as spool:
-            spool.assign(number)
-            os.write(spool.fileno(), line(run(0)))
-            raise RuntimeError
-    except RuntimeError:
-        pass
-    assert list(store.runs(number)) == [run(0)]
-    assert spools(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("data", "seqs", "whole"),
     [
@@ -434,11 +231,3 @@ def test_reading_tells_a_torn_end_from_damage(tmp_path, data, seqs, whole):
     with path.open("rb") as file:
         rows, found = read(file.fileno())
     assert (list(rows), found) == (seqs, whole)
-
-
-def test_what_a_program_printed_is_recovered_with_its_run(store):
-    number = store.begin(STUDY, FACTS)
-    found = run(0, metrics=(0.5, 3.0))
-    abandon(store, number, line(found, list(run(1))[:-1]))
-    assert [each.runs for each in recover(store)] == [2]
-    assert list(store.runs(number)) == [found, run(1)], "an agent of before has no such column"

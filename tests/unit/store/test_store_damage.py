@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from tests.unit.store.test_store import run
+from tests.support.store_examples import run
 
 from becalm.errors import BecalmError, StoreError
 from becalm.load.record import Load, Series

@@ -5,8 +5,8 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from tests.unit.store.test_spool import line
-from tests.unit.store.test_store import FACTS, STUDY, run
+from tests.support.spools import line
+from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm import hosts
 from becalm.errors import StoreError

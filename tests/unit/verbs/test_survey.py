@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.unit.store.test_store import run
+from tests.support.store_examples import run
 
 from becalm import hosts
 from becalm.analysis.survey import UNKNOWN, conclude

@@ -1,4 +1,7 @@
-"""What every store promises, over the table of stores: one more row is one more run of these tests."""
+"""What every store promises, over the table of stores: one more row is one more run of these tests.
+
+A tier gives the fixture `row`.
+"""
 
 import contextlib
 import threading
@@ -6,8 +9,8 @@ import threading
 import numpy as np
 import pytest
 from tests.postgresql import database
-from tests.unit.store.test_loads import LOADS, SERIES, begin
-from tests.unit.store.test_store import FACTS, STUDY, run
+from tests.support.load_examples import LOADS, SERIES, begin
+from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm.errors import StoreError, UsageError
 from becalm.nouns.settings import Settings
@@ -19,8 +22,8 @@ from becalm.store.migrations import STEPS, current, migrate, version
 from becalm.store.schema import LOAD, TEXT
 from becalm.store.schema import SERIES as SERIES_TABLE
 
-MARKS = {"postgresql": pytest.mark.postgresql}
-"""Kinds that need somebody else's program."""
+SERVERS = ("postgresql",)
+"""Kinds of stores that need a server: they are tried in tests/system."""
 
 
 @pytest.fixture
@@ -38,21 +41,16 @@ def postgresql_location(postgresql_server):
     return database(postgresql_server)
 
 
-@pytest.fixture(params=[pytest.param(row, id=row.kind, marks=MARKS.get(row.kind, ())) for row in TABLE])
-def row(request):
-    return request.param
-
-
 @pytest.fixture
 def location(request, row, tmp_path, monkeypatch):
-    """An empty store of a kind: the fixture `KIND_location` knows one."""
+    """Return an empty store of a kind, by the fixture `KIND_location`."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return request.getfixturevalue(f"{row.kind}_location")
 
 
 @pytest.fixture
 def lasting(row, location):
-    """An empty store that is still there when it is closed."""
+    """Return an empty store that is still there when it is closed."""
     if not row.lasts:
         pytest.skip(f"{row.kind}: {row.what}")
     return location

@@ -1,0 +1,3 @@
+"""Processes that write into one store in a file."""
+
+from tests.suites.store_processes import *  # noqa: F403

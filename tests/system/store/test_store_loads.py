@@ -1,0 +1,3 @@
+"""Records of load in a store of PostgreSQL."""
+
+from tests.suites.store_loads import *  # noqa: F403
