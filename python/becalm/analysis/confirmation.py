@@ -278,7 +278,7 @@ def _arm(name: str, program: str, sample: Sample, objective: str, alpha: float, 
         mean_ns=Interval(*TIME.typical([loop for loop in sample.times if len(loop) >= 2], alpha)),
         spread=Interval(*row.typical(loops, alpha)),
         overall=float(wall.std(ddof=1) / wall.mean()),
-        loops=tuple(row.typical([loop], alpha)[0] for loop in loops),
+        loops=row.by_loop(loops),
         deviations=tuple(float(q) for q in np.quantile(around, QUANTILES)),
         metric=None if metric is None else Interval(*_printed(loops, alpha, objective, metric)),
     )

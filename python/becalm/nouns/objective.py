@@ -7,6 +7,7 @@ that what is confirmed is what was searched for. One more objective is one more 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from becalm.stats.spread import (
     MAD,
     Estimator,
     Ratio,
+    log_spreads,
     loop_spread,
     mean_ratio,
     mean_time,
@@ -33,9 +35,10 @@ class Objective:
     """One row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
 
     `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `pooled`: of the
-    values of several loops. `typical`: of loops, with its interval at 1 - alpha. `ratio`: first over second, from
-    paired loops, above 1 where the second is better. `scale`: on which effects of settings add. `efficiency`: how
-    many runs one run is worth, of the best estimator of the same. `margin`: a loss that is usually not worth a setting.
+    values of several loops. `typical`: of loops, with its interval at 1 - alpha; `by_loop`: of each loop. `ratio`:
+    first over second, from paired loops, above 1 where the second is better. `scale`: on which effects of settings
+    add. `efficiency`: how many runs one run is worth, of the best estimator of the same. `margin`: a loss that is
+    usually not worth a setting.
     `what` is said in help, `definition` in notes of reports.
     """
 
@@ -47,6 +50,7 @@ class Objective:
     value: Callable[[Floats], float]
     pooled: Callable[[Sequence[float]], float]
     typical: Callable[[Sequence[Floats], float], tuple[float, float, float]]
+    by_loop: Callable[[Sequence[Floats]], tuple[float, ...]]
     ratio: Callable[[Sequence[Floats], Sequence[Floats], float], Ratio]
     fewest: int = 2
     efficiency: float = 1.0
@@ -67,11 +71,14 @@ def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Obje
     def typical(loops: Sequence[Floats], alpha: float) -> tuple[float, float, float]:
         return spread(loops, estimator, alpha)
 
+    def by_loop(loops: Sequence[Floats]) -> tuple[float, ...]:
+        return tuple(math.exp(value) for value in log_spreads(loops, estimator).tolist())
+
     def ratio(first: Sequence[Floats], second: Sequence[Floats], alpha: float) -> Ratio:
         return spread_ratio(first, second, estimator, alpha)
 
     return Objective(
-        name, "spread", what, definition, "fraction", value, _root_mean_square, typical, ratio,
+        name, "spread", what, definition, "fraction", value, _root_mean_square, typical, by_loop, ratio,
         efficiency=estimator.efficiency,
     )  # fmt: skip
 
@@ -85,6 +92,7 @@ TIME = Objective(
     value=lambda loop: float(loop.mean()),
     pooled=lambda values: float(np.mean(values)),
     typical=mean_time,
+    by_loop=lambda loops: tuple(float(loop.mean()) for loop in loops),
     ratio=mean_ratio,
     fewest=1,
     margin=0.01,

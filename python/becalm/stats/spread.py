@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtri, ndtr, polygamma, psi, stdtrit
 
-from becalm.stats.arrays import Floats, level, median_of, series
+from becalm.stats.arrays import Floats, level, medians_of, series
 from becalm.stats.classical_tests import f_test, welch_t
 from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import NORMAL_MAD
@@ -32,19 +33,20 @@ EXACT = 14
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """How the spread of runs in a row is estimated: `width` over `centre`.
+    """How the spread of runs in a row is estimated: `width` over `centre`, of loops of shape (loops, runs).
 
     `efficiency`: how many runs of s one run is worth for normal values. `bias`: mean of the logarithm for so many
     normal values whose true spread is 1. `f_interval`: whether the F distribution gives a ratio of two its interval.
     """
 
-    centre: Callable[[Floats], float]
-    width: Callable[[Floats], float]
+    centre: Callable[[Floats], Floats]
+    width: Callable[[Floats], Floats]
     efficiency: float = 1.0
     bias: Callable[[int], float] = lambda _: 0.0
     f_interval: bool = False
 
 
+@cache
 def bias(runs: int) -> float:
     """Mean of log(s / sigma) for `runs` normal values: (digamma(nu / 2) - log(nu / 2)) / 2 with nu = runs - 1.
 
@@ -55,26 +57,22 @@ def bias(runs: int) -> float:
     return (float(psi(half)) - math.log(half)) / 2
 
 
-def _mean(x: Floats) -> float:
-    return float(x.mean())
+def _means(loops: Floats) -> Floats:
+    return np.asarray(loops.mean(axis=1))
 
 
-def _median(x: Floats) -> float:
-    return median_of(x)
+def _deviations(loops: Floats) -> Floats:
+    return np.asarray(loops.std(axis=1, ddof=1))
 
 
-def _deviation(x: Floats) -> float:
-    return float(x.std(ddof=1))
+def _median_deviations(loops: Floats) -> Floats:
+    return NORMAL_MAD * medians_of(np.abs(loops - medians_of(loops)[:, np.newaxis]))
 
 
-def _median_deviation(x: Floats) -> float:
-    return NORMAL_MAD * median_of(np.abs(x - median_of(x)))
-
-
-CV = Estimator(_mean, _deviation, bias=bias, f_interval=True)
+CV = Estimator(_means, _deviations, bias=bias, f_interval=True)
 """Coefficient of variation: sample standard deviation over mean."""
 
-MAD = Estimator(_median, _median_deviation, efficiency=0.37)
+MAD = Estimator(medians_of, _median_deviations, efficiency=0.37)
 """1.4826 times the median absolute deviation, over the median; 37 % as efficient as s for normal values (Rousseeuw &
 Croux 1993, J. Am. Stat. Assoc. 88:1273)."""
 
@@ -133,9 +131,15 @@ def loop_spread(times: npt.ArrayLike, estimator: Estimator = CV, resolution: flo
     x = series(times, "The times of a loop", 2)
     if x.min() <= 0.0:
         raise ValueError(f"Run times are positive; {x.min()} is not.")
-    return max(estimator.width(x), resolution / math.sqrt(12)) / estimator.centre(x)
+    return float(_spreads(x[np.newaxis], estimator, resolution)[0])
 
 
+def _spreads(loops: Floats, estimator: Estimator, resolution: float) -> Floats:
+    """Return the spread of each loop of as many runs; shapes (loops, runs) and (loops,)."""
+    return np.asarray(np.maximum(estimator.width(loops), resolution / math.sqrt(12)) / estimator.centre(loops))
+
+
+@cache
 def normal_sd(runs: int) -> float:
     """Standard deviation of log s for `runs` normal values: sqrt(trigamma(nu / 2)) / 2 (same source)."""
     return math.sqrt(float(polygamma(1, (runs - 1) / 2))) / 2
@@ -143,10 +147,15 @@ def normal_sd(runs: int) -> float:
 
 def log_spreads(loops: Sequence[npt.ArrayLike], estimator: Estimator = CV, resolution: float = RESOLUTION) -> Floats:
     """Logarithm of each loop's spread, shape (loops,), corrected for the bias of few runs."""
-    found = [
-        math.log(loop_spread(loop, estimator, resolution)) - estimator.bias(len(np.asarray(loop))) for loop in loops
-    ]
-    return np.array(found, dtype=np.float64)
+    counts = [len(np.asarray(loop)) for loop in loops]
+    if len(set(counts)) == 1 and counts[0] >= 2:
+        rows = np.array(loops, dtype=np.float64)
+        if rows.ndim == 2 and np.isfinite(rows).all() and rows.min() > 0.0:
+            spreads = _spreads(rows, estimator, resolution).tolist()
+            return np.array([math.log(value) for value in spreads]) - estimator.bias(counts[0])
+    # Loops of unequal length; and of bad ones, the first is named.
+    spreads = [loop_spread(loop, estimator, resolution) for loop in loops]
+    return np.array([math.log(value) - estimator.bias(count) for value, count in zip(spreads, counts, strict=True)])
 
 
 def spread(
