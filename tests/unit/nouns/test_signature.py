@@ -1,12 +1,9 @@
 """What type checkers see of a public function, what help shows of it, and what its options are: the same."""
 
 import inspect
-import subprocess
-import sys
 from typing import get_type_hints
 
 import pytest
-from tests.places import ROOT
 
 import becalm
 from becalm.nouns.demand import Demand, DemandKeywords
@@ -106,35 +103,3 @@ def test_units_and_defaults_are_said():
     assert "budget: Time budget: 30s, 2min, none. [seconds, default 30s]" in text
     assert "confidence: Confidence of all intervals together. [fraction, default 95%]" in text
     assert inspect.signature(becalm.watch).parameters["output"].default == "inherit"
-
-
-RIGHT = """
-import becalm
-from becalm.hosts import open
-one = becalm.compare(["a", "b"], budget="10s", warmup=2, sudo=True, expect=(0, 1))
-one.differences
-many = becalm.compare(["a", "b"], hosts=["x", open("null")], budget="10s")
-many.across
-becalm.tune(["a"], cluster="local:2", margin=0.2).transfer
-becalm.run("a", host=open("null"), timeout=3.5, drop_contaminated=None)
-becalm.make_load(cpu=2, memory="512M", limit="256M", duration="1s")
-"""
-WRONG = [
-    'becalm.compare(["a", "b"], bugdet="10s")',
-    'becalm.compare(["a", "b"], warmup="2")',
-    'becalm.run("a", sudo="yes")',
-    'becalm.run("a", hosts=["x"]).differences',
-    'becalm.tune(["a"], precision=0.1)',
-    'becalm.survey(["x"], rate=None)',
-]
-
-
-def test_a_type_checker_finds_wrong_calls_and_takes_right_ones(tmp_path):
-    """With the cache of `make lint`, seconds; without it minutes."""
-    path = tmp_path / "calls.py"
-    path.write_text(RIGHT + "\n".join(WRONG) + "\n")
-    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    first = len(RIGHT.splitlines()) + 1
-    said = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
-    assert said == set(range(first, first + len(WRONG))), done.stdout + done.stderr

@@ -1,19 +1,9 @@
 """The engine's tables, as the package has them."""
 
-import json
-import subprocess
-
 import pytest
 
 from becalm.errors import MachineError
 from becalm.nouns import tables
-
-AGENT = tables.FILE.with_name("becalm-agent")
-
-
-def test_the_file_is_what_the_agent_says_now():
-    said = subprocess.run([AGENT, "tables"], capture_output=True, check=True).stdout
-    assert json.loads(tables.FILE.read_text()) == json.loads(said), "make build"
 
 
 def test_every_row_fits_its_type_and_has_a_name_of_its_own():

@@ -1,8 +1,8 @@
 """A guest's disk and swap: which modules, QEMU's words, what the guest is told, and what a guest without them says."""
 
 import contextlib
-import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.hosts.guest.test_network import with_modules
@@ -55,7 +55,7 @@ def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
     made = storage.Storage(disk=128)
     with pytest.raises(MachineError, match=r"cannot be made in .*nowhere: No such file"):
         made.made(tmp_path / "nowhere")
-    said = subprocess.CompletedProcess([], 1, "", "mke2fs: no room\n")
+    said = SimpleNamespace(returncode=1, stdout="", stderr="mke2fs: no room\n")
     monkeypatch.setattr(storage.subprocess, "run", lambda *words, **options: said)
     monkeypatch.setattr(storage, "_maker", lambda: "mke2fs")
     with pytest.raises(MachineError, match="mke2fs says: mke2fs: no room"):

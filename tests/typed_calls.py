@@ -1,0 +1,26 @@
+"""Calls of the verbs for type checkers: mypy takes the right ones, and reports an error for each of the wrong ones.
+
+`make lint` checks this file, which nobody runs: an expected error that does not come is reported as an unused ignore.
+"""
+
+import becalm
+from becalm.hosts import open
+
+
+def right() -> None:
+    """Call verbs with options of the right types."""
+    becalm.compare(["a", "b"], budget="10s", warmup=2, sudo=True, expect=(0, 1)).differences  # noqa: B018
+    becalm.compare(["a", "b"], hosts=["x", open("null")], budget="10s").across  # noqa: B018
+    becalm.tune(["a"], cluster="local:2", margin=0.2).transfer  # noqa: B018
+    becalm.run("a", host=open("null"), timeout=3.5, drop_contaminated=None)
+    becalm.make_load(cpu=2, memory="512M", limit="256M", duration="1s")
+
+
+def wrong() -> None:
+    """Call verbs with unknown options and with options of wrong types."""
+    becalm.compare(["a", "b"], bugdet="10s")  # type: ignore[call-overload]
+    becalm.compare(["a", "b"], warmup="2")  # type: ignore[call-overload]
+    becalm.run("a", sudo="yes")  # type: ignore[call-overload]
+    becalm.run("a", hosts=["x"]).differences  # type: ignore[attr-defined]  # noqa: B018
+    becalm.tune(["a"], precision=0.1)  # type: ignore[call-overload]
+    becalm.survey(["x"], rate=None)  # type: ignore[call-arg]
