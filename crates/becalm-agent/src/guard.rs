@@ -137,8 +137,13 @@ fn watch(line: RawFd, agent: RawFd, tree: &Tree, clock: &AnyClock) -> bool {
 /// Whether this process comes to have one thread. One that was joined is listed for a moment longer: the kernel wakes
 /// who joins it in `mm_release`, and takes it from the list in `release_task` (kernel/fork.c, kernel/exit.c).
 fn alone(tasks: &Path) -> bool {
-    let end = Instant::now() + GONE;
-    while fs::read_dir(tasks).is_ok_and(|listed| listed.count() > 1) {
+    at_most_one(GONE, || fs::read_dir(tasks).map_or(0, Iterator::count))
+}
+
+/// Whether a count comes down to one within a time.
+fn at_most_one(patience: Duration, mut count: impl FnMut() -> usize) -> bool {
+    let end = Instant::now() + patience;
+    while count() > 1 {
         if Instant::now() >= end {
             return false;
         }
@@ -264,19 +269,18 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_may_be_listed_a_moment_longer() {
+        let mut counts = [3, 2, 1].into_iter();
+        assert!(at_most_one(Duration::from_secs(300), || counts.next().unwrap()));
+        assert_eq!(counts.len(), 0, "it was looked at until there was one");
+        assert!(!at_most_one(Duration::ZERO, || 2), "one that goes on");
+    }
+
+    #[test]
+    fn threads_are_counted_by_their_directories() {
         let tasks = std::env::temp_dir().join(format!("becalm-tasks-{}", std::process::id()));
-        for name in ["1", "2"] {
-            fs::create_dir_all(tasks.join(name)).unwrap();
-        }
-        let ended = tasks.join("2");
-        let later = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(30));
-            fs::remove_dir(ended).unwrap();
-        });
+        fs::create_dir_all(tasks.join("1")).unwrap();
         assert!(alone(&tasks));
-        later.join().unwrap();
-        fs::create_dir(tasks.join("3")).unwrap();
-        assert!(!alone(&tasks), "one that goes on");
         fs::remove_dir_all(&tasks).unwrap();
+        assert!(alone(&tasks), "what cannot be read has none");
     }
 }

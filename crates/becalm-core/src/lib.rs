@@ -21,8 +21,12 @@ pub mod metric;
 pub mod quantity;
 mod refusal;
 pub mod run_columns;
+#[cfg(test)]
+mod samples;
 pub mod source;
 pub mod stress;
 pub mod time;
 pub mod types;
+#[cfg(test)]
+mod waiting;
 pub mod wakeups;

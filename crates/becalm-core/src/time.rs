@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::exec;
 
@@ -90,6 +91,11 @@ impl AnyClock {
         u64::try_from(self.unix_ns() / 1_000_000_000).unwrap_or(0)
     }
 
+    /// Return the time that has passed since a monotonic time.
+    pub fn since(&self, begun_ns: i64) -> Duration {
+        Duration::from_nanos(u64::try_from(self.now_ns() - begun_ns).unwrap_or(0))
+    }
+
     /// Return the Unix time minus the monotonic time.
     pub fn epoch_ns(&self) -> i64 {
         self.unix_ns() - self.now_ns()
@@ -131,6 +137,7 @@ mod tests {
         assert_eq!((clock.now_ns(), clock.now_ns()), (1_010, 1_020));
         script.advance(970);
         assert_eq!((clock.now_ns(), clock.unix_ns()), (2_000, 7_000_001_010));
+        assert_eq!((clock.since(1_000), clock.since(1 << 40)), (Duration::from_nanos(1_010), Duration::ZERO));
         assert_eq!((clock.unix_s(), clock.cpu_ns(), clock.is_scripted()), (7, 0, true));
     }
 

@@ -366,10 +366,19 @@ mod tests {
     }
 
     #[test]
-    fn this_process_runs_while_it_looks() {
-        // The state is that of the main thread, and tests have threads of their own: it waits for them, or runs.
-        let state = pid_stat(std::process::id() as libc::pid_t).map(|stat| stat.state);
-        assert!(matches!(state.as_deref(), Some("R" | "S")), "{state:?}");
+    fn the_state_of_a_process_is_read() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = child.id() as libc::pid_t;
+        let mut status = 0;
+        // SAFETY: our own child; the pointer is live.
+        let stopped = unsafe {
+            libc::kill(pid, libc::SIGSTOP);
+            libc::waitpid(pid, &mut status, libc::WUNTRACED)
+        };
+        let state = pid_stat(pid).map(|stat| stat.state);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((stopped, state.as_deref()), (pid, Some("T")));
         assert!(pid_stat(i32::MAX).is_none());
     }
 }

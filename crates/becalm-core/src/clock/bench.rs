@@ -1,11 +1,12 @@
 //! A real timer as a meter: chains of additions, flushes, a time limit.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::caches::Buffer;
 use super::meter::{Meter, Quantum, Set};
 use super::random::Random;
 use super::timer::measure::Measure;
+use crate::time::{AnyClock, Clock};
 
 /// What lasts longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
 const SLOW_NS: f64 = 1_500.0;
@@ -23,7 +24,9 @@ pub struct Bench<'a> {
     factor: f64,
     buffer: &'a mut Buffer,
     random: Random,
-    until: Instant,
+    /// What its time is measured by.
+    pub time: AnyClock,
+    until_ns: i64,
     slow: i64,
     quantum: Option<Quantum>,
     /// What an addition takes, in ns or cycles.
@@ -44,10 +47,10 @@ impl<'a> Bench<'a> {
         step: Option<f64>,
         buffer: &'a mut Buffer,
         seed: u64,
-        time: Duration,
+        (clock, time): (&AnyClock, Duration),
     ) -> Bench<'a> {
-        let began = Instant::now();
-        let each = pace(timer, buffer, time);
+        let begun_ns = clock.now_ns();
+        let each = pace(timer, buffer, (clock, time));
         // A tenth of the time at most for the cost.
         let many = (time.as_secs_f64() / 10.0 / each.as_secs_f64().max(1e-9)) as usize;
         let empty = timer.empty(many.clamp(FEWEST, EMPTY), buffer);
@@ -58,7 +61,8 @@ impl<'a> Bench<'a> {
             factor,
             buffer,
             random: Random::new(seed),
-            until: began + time,
+            time: clock.clone(),
+            until_ns: begun_ns + time.as_nanos() as i64,
             slow: (SLOW_NS / factor) as i64,
             quantum: step.map(|step| Quantum { value: step * factor, length: step * factor / addition }),
             addition,
@@ -67,9 +71,9 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Searches end at this moment.
-    pub fn ends(&mut self, at: Instant) {
-        self.until = at;
+    /// Searches end when so much time has passed since a moment.
+    pub fn ends(&mut self, begun_ns: i64, time: Duration) {
+        self.until_ns = begun_ns + time.as_nanos() as i64;
     }
 
     /// The median cost of an empty region.
@@ -106,20 +110,20 @@ impl Meter for Bench<'_> {
     }
 
     fn exhausted(&self) -> bool {
-        Instant::now() >= self.until
+        self.time.now_ns() >= self.until_ns
     }
 }
 
 /// What a measurement of a usual length takes in all: flush, rehearsal, and whatever else the machine does meanwhile, as
 /// others may use the processor, too. Takes a fiftieth of the time.
-fn pace(timer: &dyn Measure, buffer: &mut Buffer, time: Duration) -> Duration {
-    let began = Instant::now();
+fn pace(timer: &dyn Measure, buffer: &mut Buffer, (clock, time): (&AnyClock, Duration)) -> Duration {
+    let begun_ns = clock.now_ns();
     let mut many = 0;
-    while many == 0 || began.elapsed() < time / 50 {
+    while many == 0 || clock.since(begun_ns) < time / 50 {
         timer.work(&[USUAL], &[0; FEWEST], buffer, i64::MAX);
         many += FEWEST as u32;
     }
-    began.elapsed() / many
+    clock.since(begun_ns) / many
 }
 
 /// The step by which a timer advances, in its own unit: from regions of many lengths.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ use super::search::{difference, shortest, Criteria, Found, Unmeasurable, AGAIN};
 use super::statistics::{median, variation};
 use super::timer::measure::context_switches;
 use super::timer::{Description, Unit};
+use crate::time::Clock as _;
 
 /// Values and how often each was read: what a set of measurements is, since clocks have steps.
 pub type Histogram = BTreeMap<i64, u32>;
@@ -206,14 +207,15 @@ const REFERENCE: u64 = 1_024;
 
 /// Measure a cell.
 pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell {
-    let began = Instant::now();
+    let time = bench.time.clone();
+    let begun_ns = time.now_ns();
     let (switches, steal) = (context_switches(), steal_ns(cpu));
     let base = Criteria { filter: asked.filter, near: asked.near, ..Criteria::default() };
     let criteria =
         if asked.published { base } else { effort::criteria(base, asked.depth, asked.time, bench.each) };
-    bench.ends(began + asked.time.mul_f64(SHORTEST_SHARE));
+    bench.ends(begun_ns, asked.time.mul_f64(SHORTEST_SHARE));
     let t_min = search(&mut bench, &criteria, asked.published);
-    bench.ends(began + asked.time);
+    bench.ends(begun_ns, asked.time);
     let t_diff = t_min.and_then(|found| match asked.published {
         true => difference::published(&mut bench, &criteria, found.length),
         false => difference::grid(&mut bench, &criteria, found.length),
@@ -255,7 +257,7 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         context_switches: context_switches() - switches,
         steal_ns: steal.and_then(|before| steal_ns(cpu).map(|after| after.saturating_sub(before))),
         check,
-        elapsed_ns: began.elapsed().as_nanos() as u64,
+        elapsed_ns: time.since(begun_ns).as_nanos() as u64,
         tries: 1,
         found: Vec::new(),
     };

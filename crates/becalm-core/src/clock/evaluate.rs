@@ -15,6 +15,7 @@ use super::timer::table;
 use super::trust::Trust;
 use crate::cpus;
 use crate::facts::read::Machine;
+use crate::time::{AnyClock, Clock as _};
 
 /// The share of the budget above which the least that a flush needs is too much.
 const MOST_OF_BUDGET: f64 = 0.75;
@@ -25,7 +26,8 @@ pub fn evaluate(
     loaded: &Loaded,
     tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
 ) -> Result<(), Refused> {
-    let began = Instant::now();
+    let time = AnyClock::System;
+    let begun_ns = time.now_ns();
     let (filter, published) = (request.filter()?, request.published()?);
     let allowed = pin::allowed();
     let cpu = request.cpu.or(allowed.last().copied()).unwrap_or(0);
@@ -81,11 +83,13 @@ pub fn evaluate(
         published,
         seed: request.seed,
         cpu,
-        began,
+        time: time.clone(),
+        begun_ns,
         budget,
+        check: rounds::checked,
     };
     rounds.measure(cells, tell)?;
-    tell(&Event::Done { elapsed_ns: began.elapsed().as_nanos() as u64 })?;
+    tell(&Event::Done { elapsed_ns: time.since(begun_ns).as_nanos() as u64 })?;
     Ok(())
 }
 

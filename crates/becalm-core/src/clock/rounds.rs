@@ -5,7 +5,7 @@
 //! a while, is one search's and not the cell's: its figures are the least of all its searches, as many for each timer. An answer
 //! stays, so a longer budget never leaves a cell without one that a shorter found.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use becalm_clock::{portable, Clock};
 
@@ -18,6 +18,7 @@ use super::filter::Filter;
 use super::request::{Event, Refused};
 use super::timer::measure::Measure;
 use super::timer::{Description, Unit};
+use crate::time::{AnyClock, Clock as _};
 
 /// Rounds of the self-check, how often it is tried, and the rest before it is tried again: other load on the machine, most of
 /// all on the other thread of the same core, may spoil several in a row.
@@ -57,10 +58,14 @@ pub struct Rounds<'a> {
     pub seed: u64,
     /// The processor.
     pub cpu: u32,
-    /// When the evaluation began, and what it may take.
-    pub began: Instant,
-    /// See `began`.
+    /// The clock of the budget.
+    pub time: AnyClock,
+    /// When the evaluation began, ns of that clock, and what it may take.
+    pub begun_ns: i64,
+    /// See `begun_ns`.
     pub budget: Duration,
+    /// Checks that a chain of additions is one, before each search.
+    pub check: fn() -> Result<Check, Refused>,
 }
 
 /// A cell that is to be measured: places in the lists of flushes and of timers, and what is known of it.
@@ -223,11 +228,11 @@ impl Rounds<'_> {
         time: Duration,
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
-        let ends = Instant::now() + time;
+        let begun_ns = self.time.now_ns();
         let least = effort::least(self.flush(place.flush));
         let mut depth = Depth::Usual;
         loop {
-            let left = ends.saturating_duration_since(Instant::now());
+            let left = time.saturating_sub(self.time.since(begun_ns));
             let all = self.published || left < 2 * least;
             let best = self.once(place, depth, near, if all { left } else { left / 2 }, buffer)?;
             if all || best.answered() {
@@ -246,9 +251,9 @@ impl Rounds<'_> {
         time: Duration,
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
-        let began = Instant::now();
+        let begun_ns = self.time.now_ns();
         let found = self.cell(place, depth, near, time, buffer)?;
-        place.takes = began.elapsed();
+        place.takes = self.time.since(begun_ns);
         let best = match place.known.take() {
             Some(before) => before.with(found),
             None => found,
@@ -282,7 +287,7 @@ impl Rounds<'_> {
     }
 
     fn left(&self, ends: Duration) -> Duration {
-        ends.saturating_sub(self.began.elapsed())
+        ends.saturating_sub(self.time.since(self.begun_ns))
     }
 
     fn cell(
@@ -294,14 +299,14 @@ impl Rounds<'_> {
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
         let (description, timer) = &self.timers[place.timer];
-        let check = checked()?;
+        let check = (self.check)()?;
         let addition = if description.unit == Unit::Cycles { 1.0 } else { check.addition_ns };
         let step = bench::step(timer.as_ref());
         let tries = place.known.as_ref().map_or(0, |known| u64::from(known.tries));
         let seed =
             self.seed.wrapping_add(tries * 1_000 + (place.flush * self.timers.len() + place.timer) as u64);
         let factor = factor(*description, self.clock);
-        let bench = Bench::new(timer.as_ref(), factor, addition, step, buffer, seed, time);
+        let bench = Bench::new(timer.as_ref(), factor, addition, step, buffer, seed, (&self.time, time));
         let slept = suspended();
         let asked = cell::Asked {
             description: *description,
@@ -370,11 +375,13 @@ fn factor(description: Description, clock: &Clock) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell as Counter;
+    use std::sync::Arc;
 
     use super::*;
     use crate::clock::caches::available;
     use crate::clock::timer::measure::Measured;
     use crate::facts::read::Machine;
+    use crate::time::ScriptedClock;
 
     /// A timer of one tick an addition whose first search is disturbed: each search takes the cost of an empty region once.
     #[derive(Default)]
@@ -401,6 +408,11 @@ mod tests {
         }
     }
 
+    /// A clock that moves by a tenth of a millisecond at each look.
+    fn played_time() -> AnyClock {
+        AnyClock::Scripted(Arc::new(ScriptedClock::new(0, 100_000, 0)))
+    }
+
     #[test]
     fn a_search_that_was_disturbed_is_made_again_within_its_time() {
         let Ok(clock) = Clock::open() else { return };
@@ -417,8 +429,10 @@ mod tests {
             published: false,
             seed: 1,
             cpu: 0,
-            began: Instant::now(),
+            time: played_time(),
+            begun_ns: 0,
             budget: Duration::from_secs(10),
+            check: || Ok(Check { addition_ns: 0.3, ratio: 3.0 }),
         };
         let mut told = Vec::new();
         rounds
@@ -427,19 +441,45 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-        match &told[0] {
-            Event::Cell(first) => {
-                assert!(first.answered() && first.tries > 1, "{first:?}");
-                // And then as often as all are: the least counts, and the disturbed one is in the range alone.
-                let Some(Event::Cell(last)) = told.last() else { panic!("{told:?}") };
-                let t_min = last.t_min.unwrap();
-                assert!(last.tries >= first.tries + SEARCHES - 1 && last.repetitions > 1, "{last:?}");
-                assert!(t_min.ns <= t_min.typical_ns && t_min.typical_ns <= t_min.range_ns.1, "{last:?}");
-                assert!(last.elapsed_ns > first.elapsed_ns, "{last:?}");
-            }
-            // A machine under load may not run the chain as it should.
-            Event::Absent { reason, .. } => assert!(reason.contains("additions"), "{reason}"),
-            other => panic!("{other:?}"),
-        }
+        let (Some(Event::Cell(first)), Some(Event::Cell(last))) = (told.first(), told.last()) else {
+            panic!("{told:?}")
+        };
+        assert!(first.answered() && first.tries > 1, "{first:?}");
+        // And then as often as all are: the least counts, and the disturbed one is in the range alone.
+        let t_min = last.t_min.unwrap();
+        assert!(last.tries >= first.tries + SEARCHES - 1 && last.repetitions > 1, "{last:?}");
+        assert!(t_min.ns <= t_min.typical_ns && t_min.typical_ns <= t_min.range_ns.1, "{last:?}");
+        assert!(last.elapsed_ns > first.elapsed_ns, "{last:?}");
+    }
+
+    #[test]
+    fn a_chain_that_is_none_leaves_a_cell_out_with_the_reason() {
+        let Ok(clock) = Clock::open() else { return };
+        let machine = Machine::new(std::path::Path::new("/"));
+        let flush = crate::clock::caches::rows(&machine, 0, available(&machine)).swap_remove(0);
+        let timer: Ready =
+            (Description { name: "disturbed", unit: Unit::Ticks, meaning: "" }, Box::<Disturbed>::default());
+        let rounds = Rounds {
+            timers: &[timer],
+            flushes: &[(flush, Duration::ZERO)],
+            clock: &clock,
+            filter: Filter::Robust,
+            published: true,
+            seed: 1,
+            cpu: 0,
+            time: played_time(),
+            begun_ns: 0,
+            budget: Duration::from_secs(10),
+            check: || Err(Refused::Chain { ratio: 11.0 }),
+        };
+        let mut told = Vec::new();
+        rounds
+            .measure(vec![(0, 0)], &mut |event| {
+                told.push(event.clone());
+                Ok(())
+            })
+            .unwrap();
+        let [Event::Absent { timer: Some("disturbed"), reason, .. }] = &told[..] else { panic!("{told:?}") };
+        assert!(reason.contains("additions"), "{reason}");
     }
 }

@@ -87,11 +87,23 @@ fn alone(others: &[pollfd], deadline_ns: Option<i64>, at_ns: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
     use std::fs::{self, File};
+    use std::io::Write;
     use std::os::fd::{FromRawFd, OwnedFd};
-    use std::process::Command;
+    use std::process::{ChildStdin, Command, Stdio};
 
     const MS: i64 = 1_000_000;
+
+    thread_local!(static INPUT: RefCell<Option<ChildStdin>> = const { RefCell::new(None) });
+
+    /// Let the child go on, once the account was read for the first time.
+    fn go_on() -> i64 {
+        if let Some(mut input) = INPUT.take() {
+            input.write_all(b"go\n").unwrap();
+        }
+        0
+    }
 
     #[test]
     fn whatever_else_was_due_may_have_woken_it_before() {
@@ -106,11 +118,12 @@ mod tests {
     fn how_late_an_end_was_seen_is_what_the_account_says_then() {
         let path = std::env::temp_dir().join(format!("becalm-watch-{}", std::process::id()));
         fs::write(&path, "5 0 1\n").unwrap();
-        let late = Lateness::of(File::open(&path).unwrap(), || 0);
+        let late = Lateness::of(File::open(&path).unwrap(), go_on);
         let asked_ns = now_ns();
-        // It writes the account of who waits for it.
-        let script = format!("sleep 0.2; echo 5 {} 2 > {}", 100 * MS, path.display());
-        let mut process = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        // It writes the account of who waits for it, after that was read at the beginning.
+        let script = format!("read go; echo 5 {} 2 > {}", 100 * MS, path.display());
+        let mut process = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+        INPUT.set(process.stdin.take());
         let pid = process.id() as libc::pid_t;
         // SAFETY: a new descriptor, or -1.
         let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;

@@ -70,6 +70,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::samples;
 
     #[test]
     fn a_full_ring_drops_what_is_new_and_counts_it() {
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn rows_arrive_whole_and_in_order() {
         let ring = Ring::new(8, 3);
-        let sent = 20_000_u64;
+        let sent = samples(2_000_u64, 200_000);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..sent {

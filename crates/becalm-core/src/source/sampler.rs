@@ -42,6 +42,8 @@ struct Shared {
     ring: Ring,
     stop: AtomicBool,
     paused: AtomicBool,
+    /// The thread has seen the pause and takes no sample until it is over.
+    resting: AtomicBool,
     samples: AtomicU64,
     skipped: AtomicU64,
     cpu_ns: AtomicI64,
@@ -93,6 +95,7 @@ impl Sampler {
             ring: Ring::new(rows, row.len()),
             stop: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             samples: AtomicU64::new(1),
             skipped: AtomicU64::new(0),
             cpu_ns: AtomicI64::new(0),
@@ -180,7 +183,9 @@ impl Shared {
         let mut once = None;
         while !self.stop.load(Ordering::Acquire) {
             if self.paused.load(Ordering::Acquire) {
+                self.resting.store(true, Ordering::Release);
                 thread::park();
+                self.resting.store(false, Ordering::Release);
                 pace.resume(now_ns());
                 continue;
             }
@@ -214,6 +219,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::wait_for;
     use std::path::Path;
 
     #[test]
@@ -221,14 +227,10 @@ mod tests {
         let mut sampler = Sampler::start(&Place::new(Path::new("/")), &STATES, 1_000_000, 64).unwrap();
         let running = sampler.names().iter().position(|name| name == "loadavg.running").unwrap();
         let mut rows: Vec<Vec<u64>> = Vec::new();
-        // The time is a limit for a broken sampler, not an expectation.
-        let end = now_ns() + 30_000_000_000;
-        while rows.len() < 3 && now_ns() < end {
-            sampler.take(|row| rows.push(row.to_vec()));
-            thread::sleep(Duration::from_millis(2));
-        }
+        wait_for(|| sampler.account().samples >= 3);
         let account = sampler.stop();
-        assert!(rows.len() >= 3);
+        sampler.take(|row| rows.push(row.to_vec()));
+        assert_eq!(rows.len() as u64, account.samples - account.dropped);
         assert!(rows.windows(2).all(|pair| pair[0][0] < pair[1][0]), "times ascend");
         assert!(rows.iter().all(|row| row[running + 1] >= 1), "it counts itself");
         assert!(account.samples >= 3 && account.cpu_ns > 0);
@@ -238,10 +240,7 @@ mod tests {
     #[test]
     fn what_is_not_taken_is_dropped_and_counted() {
         let mut sampler = Sampler::start(&Place::new(Path::new("/")), &["loadavg"], 1_000, 2).unwrap();
-        let end = now_ns() + 30_000_000_000;
-        while sampler.account().dropped < 2 && now_ns() < end {
-            thread::sleep(Duration::from_millis(2));
-        }
+        wait_for(|| sampler.account().dropped >= 2);
         let account = sampler.stop();
         let mut rows = 0;
         sampler.take(|_| rows += 1);
@@ -252,18 +251,15 @@ mod tests {
     fn a_paused_sampler_takes_nothing_and_goes_on() {
         let mut sampler = Sampler::start(&Place::new(Path::new("/")), &["loadavg"], 1_000_000, 64).unwrap();
         sampler.pause();
-        // One may have begun; once the thread is parked, its CPU time stands still.
-        thread::sleep(Duration::from_millis(50));
-        let (samples, skipped) = (sampler.account().samples, sampler.account().skipped);
-        thread::sleep(Duration::from_millis(50));
-        assert_eq!((sampler.account().samples, sampler.account().skipped), (samples, skipped));
+        let resting = |sampler: &Sampler| sampler.shared.resting.load(Ordering::Acquire);
+        wait_for(|| resting(&sampler));
+        let before = (sampler.account().samples, sampler.account().skipped);
+        // Who is woken without a reason rests on, and has taken nothing.
+        sampler.thread.as_ref().unwrap().thread().unpark();
+        wait_for(|| resting(&sampler));
+        assert_eq!((sampler.account().samples, sampler.account().skipped), before);
         sampler.resume();
-        // A limit for a broken sampler, not an expectation.
-        let end = now_ns() + 30_000_000_000;
-        while sampler.account().samples == samples && now_ns() < end {
-            thread::sleep(Duration::from_millis(2));
-        }
-        assert!(sampler.account().samples > samples);
+        wait_for(|| sampler.account().samples > before.0);
         sampler.pause();
         sampler.stop();
     }

@@ -118,6 +118,7 @@ mod tests {
     use crate::clock::filter::Filter;
     use crate::clock::meter::{Quantum, Set};
     use crate::clock::synthetic::Synthetic;
+    use crate::samples::samples;
 
     fn quick() -> Criteria {
         Criteria { many: 1_000, pairs: 4, repetitions: 1, filter: Filter::None, ..Criteria::default() }
@@ -128,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn uniform_noise_over_a_hundred_seeds() {
+    fn uniform_noise_over_many_seeds() {
         // 0.95 w; with 1,000 measurements the share is off by 0.7 % of w (one standard error), and pairs must all pass.
-        for seed in 0..100 {
+        for seed in 0..samples(8, 100) {
             let found = grid(&mut noisy(seed), &quick(), 11_000).unwrap();
             assert!((0.92..1.0).contains(&(found.found.length as f64 / 400.0)), "seed {seed}: {found:?}");
             let separation = found.separation.unwrap();
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn bursts_of_other_load_in_half_of_the_sets_do_not_hide_a_difference() {
         let tried = Criteria { many: 200, pairs: 2, tries: 24, enough: 2, ..quick() };
-        for seed in 0..100 {
+        for seed in 0..samples(8, 100) {
             let mut meter = Synthetic { noise: 40.0, bursts: (0.5, 8.0), ..Synthetic::new(seed) };
             let found = grid(&mut meter, &tried, 1_100).unwrap();
             assert!((0.85..1.05).contains(&(found.found.length as f64 / 40.0)), "seed {seed}: {found:?}");
@@ -150,9 +151,9 @@ mod tests {
 
     #[test]
     fn the_published_scan_finds_it_over_many_pairs() {
-        let criteria = Criteria { many: 10_000, pairs: 30, ..quick() };
+        let criteria = Criteria { many: 10_000, pairs: samples(12, 30), ..quick() };
         let found = published(&mut noisy(1), &criteria, 11_000).unwrap();
-        // The worst of 30 pairs: three standard errors of a share of 5 % of 10,000, which is 0.7 % of w.
+        // The worst of the pairs: three standard errors of a share of 5 % of 10,000, which is 0.7 % of w.
         assert!((0.945..0.975).contains(&(found.found.length as f64 / 400.0)), "{found:?}");
     }
 

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::super::snapshot::difference;
 use super::changing::Changing;
 use super::data;
+use crate::samples::samples;
 
 /// The files that each source reads on the hand-written machines, for breaking them.
 const FILES: [(&str, &str, &str); 20] = [
@@ -48,7 +49,7 @@ fn copied(from: &Path, to: &Path) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(samples(6, 240)))]
 
     /// Cut off anywhere, a file gives right numbers or none: every value known is that of the whole file.
     #[test]

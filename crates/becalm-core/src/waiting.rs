@@ -1,0 +1,15 @@
+//! Waiting in tests for a condition, with one limit for what never comes.
+
+use std::time::{Duration, Instant};
+
+/// The time after which a wait is given up as hanging. It is no expectation about speed.
+const HANG_LIMIT: Duration = Duration::from_secs(300);
+
+/// Wait until a condition holds.
+pub fn wait_for(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < HANG_LIMIT, "the condition did not hold within {HANG_LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
