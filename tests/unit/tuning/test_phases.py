@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from tests.rates import at_most
+from tests.samples import samples
 from tests.unit.tuning.course import World, space
 
 from becalm.methods import method
@@ -274,8 +276,8 @@ def open_question(seconds, **options):
 
 
 def test_what_is_open_is_measured_more_often_with_the_time_that_is_left_and_all_of_these_runs_tell():
-    shown = dict.fromkeys((160, 1000), 0)
-    for seed in range(20):
+    shown, trials = dict.fromkeys((160, 1000), 0), samples(8, 100)
+    for seed in range(trials):
         for seconds in shown:
             tuned, wishes, spent = open_question(seconds, seed=seed)
             first, *more = [wish.ask for wish in wishes if wish.phase == "confirm"]
@@ -287,13 +289,13 @@ def test_what_is_open_is_measured_more_often_with_the_time_that_is_left_and_all_
                 (arm,) = [each for each in tuned.judged.arms if each.name == TUNED]
                 assert arm.runs == 60 * 5
             shown[seconds] += bool(tuned.judged.settings.values)
-    assert shown[160] < 12
-    assert shown[1000] >= 18
+    assert shown[160] < 0.6 * trials
+    assert shown[1000] >= 0.9 * trials
 
 
 def test_a_first_look_has_to_be_clearer_where_there_is_time_for_a_second():
     again = []
-    for seed in range(40):
+    for seed in range(samples(16, 200)):
         once, wishes, _ = open_question(160, seed=seed)
         assert len(wishes) == 2
         _, wishes, _ = open_question(1000, seed=seed)
@@ -308,11 +310,12 @@ def test_a_first_look_has_to_be_clearer_where_there_is_time_for_a_second():
 
 def test_nothing_is_found_more_often_than_is_said_where_nothing_helps():
     """Of two looks the first is wrong one time in two hundred, the second one time in forty."""
+    trials = samples(50, 1000)
     wrong = sum(
         bool(conduct(World(seed=seed), space("a"), chooses("a"), budget_ns=10**12)[0].judged.settings.values)
-        for seed in range(200)
+        for seed in range(trials)
     )
-    assert wrong <= 20
+    assert wrong <= at_most(trials, 1 / 200 + 1 / 40, 0.01)
 
 
 @pytest.mark.parametrize("options", [{"budget_ns": None}, {"budget_ns": 10**12, "minimize": "time"}])
