@@ -5,6 +5,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
+from tests.samples import samples
 from tests.unit.small_machine import Repeatable, Trouble
 
 from becalm import hosts
@@ -162,7 +163,7 @@ def test_killed_in_the_middle_of_any_boot_it_goes_on_to_the_same_verdict(place, 
     whole = study(**quick)
     boots = made[-1].made
     assert boots >= 4
-    for dies_at in range(2, boots, max(1, boots // 12)):
+    for dies_at in range(2, boots, max(1, boots // samples(4, 100))):
         options["dies_at"] = dies_at
         with pytest.raises(Killed):
             study(**quick)
