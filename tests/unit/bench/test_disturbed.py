@@ -1,13 +1,8 @@
 """The bench of disturbed programs: its bursts, that they end, and what it says of its figures."""
 
-import os
-import time
 from itertools import islice
-from pathlib import Path
 
-import pytest
-
-from disturbance import KINDS, bursts, disturbed
+from disturbance import KINDS, bursts
 from disturbed import beside, judged, spreads
 
 
@@ -16,43 +11,6 @@ def test_bursts_are_those_of_their_seed_and_of_all_kinds():
     assert first == again != other
     assert {kind for _, kind, _ in first} == set(KINDS)
     assert all(pause >= 0 and 0.1 <= burst <= 0.8 for pause, _, burst in first)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_ends_in_time_and_leaves_no_file(tmp_path, kind):
-    KINDS[kind][0](time.monotonic() + 0.02, tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def group(directory):
-    """Processes whose command line names the directory."""
-    found = []
-    for each in os.listdir("/proc"):
-        try:
-            if each.isdigit() and str(directory).encode() in Path(f"/proc/{each}/cmdline").read_bytes():
-                found.append(int(each))
-        except OSError:
-            continue
-    return found
-
-
-def test_nothing_is_left_of_it(tmp_path):
-    with disturbed(1, tmp_path):
-        while not group(tmp_path):
-            time.sleep(0.01)
-    while group(tmp_path):  # Killed, and not yet gone.
-        time.sleep(0.01)
-
-
-def test_one_that_ends_by_itself_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("disturbance.__file__", str(tmp_path / "none.py"))
-
-    def until_it_ended():
-        with disturbed(1, tmp_path) as process:
-            process.wait()
-
-    with pytest.raises(SystemExit, match="ended by itself"):
-        until_it_ended()
 
 
 def test_what_is_reported_had_other_bursts_than_the_search(tmp_path, monkeypatch):

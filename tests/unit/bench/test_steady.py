@@ -1,49 +1,9 @@
 """The bench of steady programs: what lies between the runs of a study and of a bare loop, and what it says of both."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 import steady
-from loop import compile_c
 from steady import between_of, judged
-
-
-@pytest.fixture(scope="module")
-def loop(tmp_path_factory):
-    program = tmp_path_factory.mktemp("between") / "between"
-    compile_c(Path(steady.__file__).with_name("between.c"), program)
-    return program
-
-
-def between(loop, *argv):
-    return subprocess.run([loop, *argv], capture_output=True, text=True)
-
-
-def test_a_bare_loop_runs_the_program_so_often_and_passes_nothing_of_it_on(loop, tmp_path):
-    done = between(loop, "7", "sh", "-c", f"echo said; echo run >> {tmp_path}/log; sleep 0.01")
-    ran, lay_between = map(int, done.stdout.split())
-    assert (tmp_path / "log").read_text() == "run\n" * 7
-    assert ran >= 7 * 10_000_000
-    assert lay_between > 0
-
-
-def test_of_one_run_nothing_lies_between(loop):
-    assert between(loop, "1", "true").stdout.split()[1] == "0"
-
-
-@pytest.mark.parametrize("argv", [("3", "false"), ("3", "/nonexistent/program"), ("3",)])
-def test_a_loop_of_what_fails_is_no_figure(loop, argv):
-    done = between(loop, *argv)
-    assert (done.returncode != 0, done.stdout) == (True, "")
-
-
-def test_a_bare_loop_has_as_many_runs_as_its_seconds_hold(tmp_path, monkeypatch):
-    monkeypatch.setattr(steady, "BARE_S", 0.0)
-    log = tmp_path / "log"
-    assert steady.bare_between(["sh", "-c", f"echo run >> {log}"], str(tmp_path)) > 0
-    assert log.read_text().count("run") == 1 + steady.LEAST_BARE
 
 
 def test_between_is_what_is_no_run_and_where_it_is():

@@ -147,15 +147,3 @@ def test_overhead_within_the_noise_is_not_given_as_a_cost():
     assert "no more than" in overhead(Overhead(200, 520e3, -2e3, -30e3, 20e3))
     assert "41 µs more than" in overhead(Overhead(200, 520e3, 41e3, 33e3, 52e3))
     assert "41 µs less than" in overhead(Overhead(200, 520e3, -41e3, -52e3, -33e3))
-
-
-@pytest.mark.machine
-def test_the_real_machine():
-    found = doctor(budget=1.0)
-    assert found.noise.runs > 20
-    assert found.noise.median_ns > 0
-    assert found.overhead.bare_ns > 0
-    assert found.facts["cpu"]["count"] >= 1
-    for ability in found.facts["abilities"]:
-        assert ability["have"] is True or ability["reason"]
-    assert screen(found)

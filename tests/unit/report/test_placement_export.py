@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 
 import pytest
 import yaml
@@ -30,27 +29,6 @@ TWO = (Chip(1, cpus=(0,)), Chip(1, cpus=(0,)))
 def script(found):
     ((_, text),) = exported(found, "taskset").files
     return text
-
-
-def test_the_script_runs_each_program_on_its_cpus_and_hostile_words_stay_words(tmp_path):
-    # A line in one write: both programs say it at once into the same pipe.
-    says = "import os, sys; os.write(1, f'{sorted(os.sched_getaffinity(0))} {sys.argv[1]!r}\\n'.encode())"
-    words = ("python3", "-c", says, HOSTILE)
-    text = script(advice((("one",), (HOSTILE,)), TWO, {"one": words, HOSTILE: words}))
-    done = subprocess.run(["sh"], input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [f"[0] {HOSTILE!r}"] * 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_rounds_wait_for_each_other(tmp_path):
-    def said(text, seconds):
-        return ("sh", "-c", f"sleep {seconds}; echo {text} >> order")
-
-    commands = {"a": said("a", 0.2), "b": said("b", 0.01), "c": said("c", 0)}
-    text = script(advice((("a", "b"), ("c",)), (Chip(2, cpus=(0, 1)),), commands, Shape.ROUNDS))
-    subprocess.run(["sh"], input=text, text=True, cwd=tmp_path, check=True)
-    assert (tmp_path / "order").read_text().split()[-1] == "c"
-    assert "taskset" not in text
 
 
 def test_what_the_agent_runs_as_itself_runs_elsewhere_too():

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 from tests.places import ROOT
+from tests.support.no_repository import no_repository  # noqa: F401
 
 import becalm
 from becalm.cli.main import becalm as group
@@ -46,6 +47,9 @@ FIRST = {
         "bench.track_score": {"result": [float("nan")], "params": []},
     },
 }  # fmt: skip
+
+
+pytestmark = pytest.mark.usefixtures("no_repository")
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import configparser
 import re
-import subprocess
 
 import pytest
-from tests.needs import need
 
 from becalm.errors import UsageError
 from becalm.nouns.production import Origin, SettingPlace, Where
@@ -121,12 +119,7 @@ def test_cpus_that_were_not_alike_before_are_put_back_one_by_one():
     assert file.content.count("w /sys/devices/system/cpu/cpu") == 2
 
 
-def test_sysctl_takes_its_file(tmp_path):
-    path = tmp_path / "90-becalm-12.conf"
-    path.write_text(content("sysctl"))
-    took = subprocess.run([need("sysctl"), "--dry-run", f"--load={path}"], capture_output=True, text=True, check=False)
-    assert took.returncode == 0, took.stderr
-    assert took.stdout.split("\n")[:2] == ["vm.swappiness = 10", "kernel.numa_balancing = 0"]
+def test_a_file_of_sysctl_is_undone_by_its_values_before():
     (file,) = files(ORIGIN, PLACES, "sysctl")
     assert file.undo == (f"rm {file.path}", "sysctl --write kernel.numa_balancing=1 vm.swappiness=60")
 
@@ -135,39 +128,6 @@ def test_a_name_with_dots_is_written_with_slashes():
     place = SettingPlace("x", Where.SYSCTL, "/proc/sys/net/ipv4/conf/eth0.100/rp_filter", "0", "1", "x")
     (file,) = files(ORIGIN, [place], "sysctl")
     assert "net/ipv4/conf/eth0.100/rp_filter = 0" in file.content
-
-
-def test_systemd_tmpfiles_writes_what_its_file_says(tmp_path):
-    root = tmp_path / "root"
-    for place in PLACES:
-        if place.where is Where.FILE:
-            target = root / place.path[1:]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text("")
-    path = tmp_path / "becalm-12.conf"
-    path.write_text(content("tmpfiles"))
-    command = [need("systemd-tmpfiles"), "--create", f"--root={root}", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (root / "sys/kernel/mm/transparent_hugepage/enabled").read_text() == "never"
-    assert (root / GOVERNOR.format(11)[1:]).read_text() == "performance"
-
-
-def test_systemd_verifies_its_units(tmp_path):
-    made = files(ORIGIN, PLACES, "systemd")
-    units = []
-    for each in made:
-        path = tmp_path / each.path.removeprefix("/etc/systemd/system/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(each.content)
-        units += [path] if path.suffix == ".service" else []
-    program = tmp_path / "PROGRAM.service"
-    program.write_text("[Service]\nExecStart=/bin/true\n")
-    for unit in (*units, program):
-        command = [need("systemd-analyze"), "verify", str(unit)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        ours = [line for line in done.stderr.splitlines() if str(tmp_path) in line or unit.name in line]
-        assert ours == []
 
 
 def test_a_service_undoes_what_it_did_in_the_opposite_order():
@@ -193,41 +153,3 @@ def test_tuned_reads_its_profile():
     assert read["sysfs"]["/sys/kernel/debug/sched/base_slice_ns"] == "3000000"
     assert read["cpu"]["force_latency"] == "20"
     assert read["bootloader"]["cmdline"] == "isolcpus=3 nohz_full=3"
-
-
-def test_a_file_of_grub_adds_to_what_there_is(tmp_path):
-    path = tmp_path / "90-becalm-12.cfg"
-    path.write_text(content("boot"))
-    script = f'GRUB_CMDLINE_LINUX_DEFAULT="quiet"; . {path}; echo "$GRUB_CMDLINE_LINUX_DEFAULT"'
-    said = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said == "quiet isolcpus=3 nohz_full=3\n"
-
-
-def test_the_script_puts_settings_on_and_takes_them_off(tmp_path):
-    before = {}
-    text = content("script")
-    for place in PLACES:
-        if place.where in (Where.SYSCTL, Where.FILE, Where.DEBUG):
-            target = tmp_path / place.path[1:]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(f"{place.before}\n")
-            before[target] = (f"{place.before}\n", f"{place.after}\n")
-    for folder in ("/proc/", "/sys/"):
-        text = re.sub(rf"(?<=\s){folder}", f"{tmp_path}{folder}", text)
-    script = tmp_path / "becalm-12"
-    script.write_text(text)
-
-    def call(*words):
-        return subprocess.run(["sh", str(script), *words], capture_output=True, text=True, check=False)
-
-    assert call("on").returncode == 0
-    assert {path: path.read_text() for path in before} == {path: after for path, (_, after) in before.items()}
-    assert call("off").returncode == 0
-    assert {path: path.read_text() for path in before} == {path: old for path, (old, _) in before.items()}
-    assert call().returncode == 2
-    gone = next(iter(before))
-    gone.unlink()
-    gone.mkdir()
-    failed = call("on")
-    assert failed.returncode == 1
-    assert "does not take 10" in failed.stderr

@@ -244,16 +244,6 @@ def test_what_is_not_installed_is_named(missing: str, study: TuneVerdict, monkey
         html.page(study)
 
 
-def test_reports_do_not_import_what_they_may_not_need() -> None:
-    import subprocess
-
-    code = (
-        "import sys, becalm.analysis.confirmation, becalm.report.tune.terminal, becalm.report.tune.html;"
-        "sys.exit(any(name in sys.modules for name in ('matplotlib', 'jinja2')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdict) -> None:
     names = [arm.name for arm in tables.shown(study, PROGRAM)]
     assert names == [BASELINE, TUNED, "llvm-tips", "pyperf"]

@@ -1,9 +1,6 @@
 """The exposition: its format, what is summed, and how it is given away."""
 
 import re
-import threading
-import urllib.error
-import urllib.request
 from dataclasses import replace
 
 import pytest
@@ -112,23 +109,3 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path):
     for wrong in (str(tmp_path), str(tmp_path / "no/such/file"), ":http", ":65536", ":-1"):
         with pytest.raises(UsageError), exposed(wrong):
             pass
-
-
-def test_a_port_of_this_machine_gives_the_newest_text():
-    said = []
-    with exposed(":0", said.append) as take:
-        url = re.search(r"http://127\.0\.0\.1:\d+/metrics", said[0])[0]
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(url)
-        assert refused.value.code == 503
-        take("becalm_cpus 2\n")
-        with urllib.request.urlopen(url) as answer:
-            assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-            assert answer.read() == b"becalm_cpus 2\n"
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(url.replace("metrics", "etc/passwd"))
-        assert refused.value.code == 404
-        port = url.split(":")[2].split("/")[0]
-        with pytest.raises(MachineError, match="not available"), exposed(f":{port}"):
-            pass
-    assert not any(thread.name == "becalm-prometheus" for thread in threading.enumerate())
