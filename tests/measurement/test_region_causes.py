@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.contract.clock.test_region_files import CRATE
+from tests.contract.clock.test_clock_header import CRATE
 from tests.measurement.test_causes import QUIET
 
 import becalm

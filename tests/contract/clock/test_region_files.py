@@ -1,31 +1,33 @@
-"""becalm_regions.h compiles as C and C++ without a warning, what it writes is read back, and the examples' files are
-imported: C, C++ and Rust."""
+"""becalm_regions.h compiles as C without a warning, what it writes is read back, and the example's file is imported.
+
+The same checks for C++ and Rust are in tests/system/clock.
+"""
 
 import io
 import stat
 import subprocess
 
 import pytest
-from tests.contract.clock.test_clock_header import CRATE, LANGUAGES, compiled
-from tests.places import ROOT
+from tests.contract.clock.test_clock_header import C99, CRATE, compiled
 
 import becalm
 from becalm.nouns import region_codec as codec
 from becalm.verbs.regions import this_machine
 
-pytestmark = pytest.mark.needs("cc", "g++")
+pytestmark = pytest.mark.needs("cc")
 
 
 def pieces(path):
+    """Return the header and the blocks of a file of regions."""
     read = codec.parts(io.BytesIO(path.read_bytes()))
     found = list(read)
     assert read.damage.none
     return codec.header(found[0].data), [codec.block(each.data) for each in found if each.kind == "block"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_what_the_header_writes_is_read_back(language, tmp_path):
-    program = compiled(language, CRATE / "tests/regions.c", tmp_path / "regions")
+def check_file(compiler, tmp_path):
+    """Compile a program that writes files of regions, and read them back."""
+    program = compiled(compiler, CRATE / "tests/regions.c", tmp_path / "regions")
     written, other = tmp_path / "written", tmp_path / "other"
     # The second time it replaces what the first one wrote.
     for _ in range(2):
@@ -52,43 +54,29 @@ def test_what_the_header_writes_is_read_back(language, tmp_path):
     assert blocks[3].records["ticks"].tolist() == list(range(1_004, 1_014))
 
 
-EXAMPLES = {
-    "C": (("cc", "-std=gnu99", "regions.c"), {"sum": 20_000, "copy": 20_000}),
-    "C++": (("g++", "-std=c++11", "-pthread", "regions.cpp"), {"sort": 10_000, "fill": 10_000}),
-}
+def test_what_the_header_writes_is_read_back(tmp_path):
+    check_file(C99, tmp_path)
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    """A store of its own, and no evaluation of timers beside it."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
-def check(path, many):
-    """The file holds what the example times, and is imported and shown."""
+def check_import(path, many):
+    """Import a file of the example: it holds what that times, and is shown."""
     header, blocks = pieces(path)
     assert sum(len(each.records) for each in blocks) == sum(many.values())
     (number,) = becalm.import_(path)
-    found = becalm.show(number).verdict
-    assert {each.name: each.regions for each in found.regions} == many
-    assert found.machine == header.machine == this_machine()
+    verdict = becalm.show(number).verdict
+    assert {each.name: each.regions for each in verdict.regions} == many
+    assert verdict.machine == header.machine == this_machine()
 
 
-@pytest.mark.parametrize("language", EXAMPLES)
-def test_the_example_s_file_is_imported(language, tmp_path, store):
-    (*command, source), many = EXAMPLES[language]
-    program = tmp_path / "regions"
-    include = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{CRATE / 'include'}")
-    subprocess.run([*command, *include, CRATE / "examples" / source, "-o", program], check=True)
+def check_example(compiler, source, many, tmp_path):
+    """Compile and run an example that writes a file of regions, and import that."""
+    program = compiled(compiler, CRATE / "examples" / source, tmp_path / "regions")
     done = subprocess.run([program, tmp_path / "x.regions"], capture_output=True, text=True, check=False)
     if done.returncode == 1:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
-    check(tmp_path / "x.regions", many)
+    check_import(tmp_path / "x.regions", many)
 
 
-def test_the_example_in_rust_is_imported(tmp_path, store):
-    asked = ["cargo", "run", "-q", "--locked", "-p", "becalm-clock", "--features", "std", "--example", "regions", "--"]
-    subprocess.run([*asked, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True)
-    check(tmp_path / "x.regions", {"sum": 20_000, "sort": 20_000})
+def test_the_file_of_the_example_is_imported(tmp_path, own_directories):
+    check_example(C99, "regions.c", {"sum": 20_000, "copy": 20_000}, tmp_path)

@@ -2,23 +2,16 @@
 
 import contextlib
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.contract.conversation import alive, numbers_in
-from tests.needs import need
 from tests.waiting import wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.load.design import Factor
 from becalm.verbs.load_experiment import load_experiment, room
-
-
-def nobody_loads():
-    """No process of ours makes load any more."""
-    return subprocess.run([need("pgrep"), "-x", "becalm-load"], capture_output=True, check=False).returncode == 1
 
 
 def test_what_this_machine_cannot_is_left_out_or_refused():

@@ -5,7 +5,7 @@ import platform
 import subprocess
 
 import pytest
-from tests.contract.clock.test_region_files import CRATE
+from tests.contract.clock.test_clock_header import CRATE
 from tests.needs import need
 from tests.places import ROOT
 

@@ -1,0 +1,22 @@
+"""The costs of this machine's timers."""
+
+from tests.contract.clock.test_clock import NO_CHAIN, evaluated
+
+
+def costs(events, flush):
+    """The smallest cost of each timer that was measured at a flush; those that were not have their reason."""
+    cells = {each["timer"]: each for each in events if each["event"] == "cell" and each["flush"] == flush}
+    for each in events:
+        if each["event"] == "absent" and each["timer"] and each["flush"] == flush and each["timer"] not in cells:
+            assert NO_CHAIN in each["reason"]
+    return {name: each["smallest_cost"] for name, each in cells.items()}
+
+
+def test_a_system_call_costs_more_than_an_instruction():
+    events = evaluated(timers=["barrier", "clock_gettime call"], flushes=["L1"], budget_ns=1_000_000_000)
+    if events is None:
+        return
+    smallest = costs(events, "L1")
+    print(smallest)
+    if len(smallest) == 2:
+        assert smallest["barrier"] < smallest["clock_gettime call"]

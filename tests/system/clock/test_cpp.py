@@ -1,0 +1,49 @@
+"""The headers of becalm-clock as C++, and the example in Rust."""
+
+import subprocess
+
+import pytest
+from tests.contract.clock import test_clock_header as header
+from tests.contract.clock import test_region_files as regions
+from tests.places import ROOT
+
+CPP11 = ("g++", "-x", "c++", "-std=c++11", "-pthread")
+cpp = pytest.mark.needs("g++")
+
+
+@cpp
+def test_the_arithmetic_is_that_of_the_crate(tmp_path):
+    header.check_arithmetic(CPP11, tmp_path)
+
+
+@cpp
+def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path):
+    header.check_example(CPP11, tmp_path)
+
+
+@cpp
+def test_what_the_header_writes_is_read_back(tmp_path):
+    regions.check_file(CPP11, tmp_path)
+
+
+@cpp
+def test_the_file_of_the_example_is_imported(tmp_path, own_directories):
+    regions.check_example(CPP11, "regions.cpp", {"sort": 10_000, "fill": 10_000}, tmp_path)
+
+
+def test_the_file_of_the_example_in_rust_is_imported(tmp_path, own_directories):
+    command = [
+        "cargo",
+        "run",
+        "-q",
+        "--locked",
+        "-p",
+        "becalm-clock",
+        "--features",
+        "std",
+        "--example",
+        "regions",
+        "--",
+    ]
+    subprocess.run([*command, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True)
+    regions.check_import(tmp_path / "x.regions", {"sum": 20_000, "sort": 20_000})

@@ -1,0 +1,23 @@
+"""The timers of PAPI, where it is installed."""
+
+import ctypes.util
+
+from tests.contract.clock.test_clock import evaluated
+from tests.measurement.test_timers import costs
+from tests.needs import missing
+
+
+def test_papi_is_measured_where_it_is_installed():
+    if ctypes.util.find_library("papi") is None:
+        missing("PAPI is not installed: apt-get install libpapi-dev")
+    names = ["PAPI_get_real_nsec", "PAPI_get_real_cyc", "PAPI_read", "barrier"]
+    events = evaluated(timers=names, flushes=["L1"])
+    if events is None:
+        return
+    found = costs(events, "L1")
+    # PAPI_get_real_nsec is a system call, past the vDSO.
+    if {"PAPI_get_real_nsec", "barrier"} <= set(found):
+        assert found["PAPI_get_real_nsec"] > found["barrier"]
+    unusable = {each["timer"]: each["reason"] for each in events if each["event"] == "absent" and not each["flush"]}
+    assert "PAPI_get_real_cyc" not in unusable
+    assert "PAPI" in unusable.get("PAPI_read", "PAPI")
