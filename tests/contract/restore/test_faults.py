@@ -14,6 +14,7 @@ import pytest
 from tests.needs import need
 from tests.samples import samples
 from tests.support.laptop import BOOT_ID, changed, laptop, put, snapshot, strays
+from tests.support.memory_directory import let_others_in
 from tests.support.talk import Agent, end, guards, runs
 from tests.waiting import HANG_LIMIT_S, wait_for
 
@@ -442,8 +443,7 @@ def test_a_killed_becalm_does_not_stop_the_next(root):
 
 @needs_root
 def test_an_ordinary_user_sees_who_is_at_work_and_cannot_be_in_the_way(root):
-    for directory in (*root.parents[:3], root):
-        directory.chmod(directory.stat().st_mode | 0o055)
+    let_others_in(root)
     nobody = pwd.getpwnam("nobody")
     with (
         Agent(root, title="a study") as first,
@@ -461,8 +461,7 @@ def test_an_ordinary_user_sees_who_is_at_work_and_cannot_be_in_the_way(root):
 @needs_root
 def test_settings_that_stay_can_be_seen_by_everybody_and_taken_off(root):
     before = snapshot(root)
-    for directory in (*root.parents[:3], root):
-        directory.chmod(directory.stat().st_mode | 0o055)
+    let_others_in(root)
     with Agent(root, title="a profile", umask=0o077) as agent:
         agent.done("hold", settings={**HELD, "cpu_dma_latency": 0}, dangerous=True, keep=True)
         assert guards(root) == []

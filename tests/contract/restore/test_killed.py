@@ -9,6 +9,7 @@ import signal
 import pytest
 from tests.samples import samples
 from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.memory_directory import memory_directory
 from tests.support.stepping import Stepped, cuts
 from tests.support.talk import Agent, end, guards, holders
 from tests.waiting import wait_for
@@ -46,14 +47,15 @@ def stops(root) -> int:
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["cgroup-v1", "cgroup-v2"])
-def machine(request, tmp_path_factory):
+def machine(request):
     """Return a tree, what it holds, and the number of moments at which its study can be cut."""
-    root = laptop(tmp_path_factory.mktemp("root"), cgroup=request.param, cpus=4)
-    try:
-        moments = stops(root)
-    except PermissionError:
-        pytest.skip("processes cannot be traced here (ptrace is forbidden)")
-    return root, snapshot(root), moments
+    with memory_directory() as path:
+        root = laptop(path, cgroup=request.param, cpus=4)
+        try:
+            moments = stops(root)
+        except PermissionError:
+            pytest.skip("processes cannot be traced here (ptrace is forbidden)")
+        yield root, snapshot(root), moments
 
 
 def check(root, before) -> None:

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from tests.support.laptop import laptop, snapshot, strays
+from tests.support.memory_directory import let_others_in
 from tests.support.talk import Agent, guards
 from tests.waiting import HANG_LIMIT_S, wait_for
 
@@ -42,9 +43,7 @@ def test_only_its_owner_can_read_what_for(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="to be somebody else")
 def test_others_are_told_all_but_that(tmp_path):
     root = laptop(tmp_path / "root")
-    # Somebody must be able to come here at all.
-    for path in (tmp_path, *tmp_path.parents[:2], root):
-        path.chmod(0o755)
+    let_others_in(root)
     with Agent(root, title=TITLE) as agent:
         agent.done("hold", settings={"stat_interval": 20}, keep=True)
     talk = "".join(

@@ -3,6 +3,7 @@
 import pytest
 from tests.support.command_line import becalm, home  # noqa: F401
 from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.memory_directory import tmp_path  # noqa: F401
 
 from becalm.verbs.settings import reset
 
