@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class Arms:
 
         What is in an arm that worked is cleared; if that is everything, the combination is at fault.
         """
-        if arm in self._squares:
+        if arm in self._squares or not self._failed:
             return True
         cleared = frozenset().union(*self._squares)
         for failed in self._failed:
@@ -157,7 +158,7 @@ class Arms:
 
     def matrix(self, arms: Sequence[Arm]) -> Floats:
         """+1 for a candidate that is in the arm, -1 for one that is not; shape (arms, candidates)."""
-        found = np.full((len(arms), len(self.space.candidates)), -1.0)
-        for row, arm in enumerate(arms):
-            found[row, sorted(arm)] = 1.0
-        return found
+        matrix = np.full((len(arms), len(self.space.candidates)), -1.0)
+        rows = np.repeat(np.arange(len(arms)), [len(arm) for arm in arms])
+        matrix[rows, np.fromiter(chain.from_iterable(arms), np.intp, len(rows))] = 1.0
+        return matrix

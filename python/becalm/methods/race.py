@@ -228,9 +228,7 @@ class _Race:
     def expected(self) -> dict[Arm, float]:
         """Log spread of every arm that was tried, as the surface has it."""
         if self._expected is None:
-            tried = self.arms.tried
-            mean, _ = self.surface().predict(self.arms.matrix(tried))
-            self._expected = dict(zip(tried, mean.tolist(), strict=True))
+            self._expected = dict(zip(self.arms.tried, self.surface().means().tolist(), strict=True))
         return self._expected
 
     def leaders(self, count: int) -> list[Arm]:
@@ -289,6 +287,8 @@ class _Race:
 
     def reached(self) -> list[Arm]:
         """Arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
+        if self.rule.threshold <= 0.0:
+            return []
         upper = {
             arm: self.arms.spread(arm) * math.sqrt(self.arms.freedom(arm) / float(chdtri(self.arms.freedom(arm), 0.8)))
             for arm in self.arms.tried

@@ -53,6 +53,14 @@ class Surface:
         return centre + weights.T @ (self.y - centre), _kernel(at, at) - across @ weights
 
     @one_thread()
+    def means(self) -> Floats:
+        """Posterior mean of log spread at the arms themselves, as `predict` has it; shape (arms,)."""
+        centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
+        kernel = _kernel(self.x, self.x)
+        weights = np.linalg.solve(kernel + np.diag(self.variance), kernel.T)
+        return np.asarray(centre + weights.T @ (self.y - centre))
+
+    @one_thread()
     def effects(self) -> tuple[Floats, Floats]:
         """Posterior mean, shape (candidates,), and covariance of what setting each does to log spread, by itself."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
