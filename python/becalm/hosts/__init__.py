@@ -1,7 +1,7 @@
 """Hosts: where a workload runs. One table (`table`), one interface (`protocol`), one file per kind.
 
 `open` turns a name as `--host` takes it ("local", "null", "sim:drift") into a Host. The conformance suite in
-`tests/contract/conformance/test_hosts.py` runs over the table.
+`tests/suites/hosts.py` runs over the table.
 """
 
 from becalm.hosts.abilities import Ability, Can, need

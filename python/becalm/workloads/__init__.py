@@ -2,7 +2,7 @@
 
 `open` turns texts as the command line takes them ("gzip -9 x", "pyperf:bench.py", "phoronix:pts/compress-gzip",
 "suite:programs.toml") into Workloads. A text without the name of a kind is a command line. Nothing is given to a
-shell unless `shell` is asked for. The conformance suite in `tests/contract/conformance/test_workloads.py` runs over
+shell unless `shell` is asked for. The conformance suite in `tests/suites/workloads.py` runs over
 the table.
 """
 

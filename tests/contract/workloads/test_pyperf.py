@@ -101,7 +101,7 @@ def test_inner_loops_count_as_work(bench, tmp_path):
     asked = pyperf.Script(tmp_path / "bench.py", sys.executable, Asked())
     assert text == str(asked.path)
     suite = asked._results("--worker-task=0", "--loops=8")
-    assert pyperf.worked_s(suite) == pytest.approx(8 * 0.002)
+    assert round(1e6 * pyperf.worked_s(suite)) == 16_000
 
 
 def test_loops_make_the_start_a_small_share(monkeypatch):
@@ -124,7 +124,8 @@ def test_the_clock_is_read_around_the_whole_process_where_that_counts(bench, tmp
     ticks = iter((100.0, 100.0 + 1.0 + 0.002))
     (benchmark, _, _) = asked.benchmarks()
     # One loop says it takes 2 ms, as its calibration found; the rest of the process, 1 s, is start: MOST_WORK_S wins.
-    assert asked.loops(benchmark, clock=lambda: next(ticks)) == pytest.approx(pyperf.MOST_WORK_S / 0.002, abs=1)
+    most = round(pyperf.MOST_WORK_S / 0.002)
+    assert asked.loops(benchmark, clock=lambda: next(ticks)) in (most - 1, most, most + 1)
 
 
 def test_the_script_is_asked_where_and_with_what_it_will_run(bench, tmp_path):
