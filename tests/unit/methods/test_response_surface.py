@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.samples import samples
 
 from becalm.methods import method
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
@@ -60,7 +61,9 @@ def test_three_factors_take_a_design_of_twenty_runs_and_twelve_more():
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_the_best_place_of_a_surface_is_found_under_noise(count):
     factors = ranges(count)
-    found = [bowl(conduct(factors, lambda s: bowl(s, factors), seed=s)[0].settings, factors) for s in range(5)]
+    found = [
+        bowl(conduct(factors, lambda s: bowl(s, factors), seed=s)[0].settings, factors) for s in range(samples(3, 15))
+    ]
     assert np.median(found) < 1.03
 
 

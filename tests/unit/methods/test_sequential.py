@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.samples import samples
 
 from becalm.hosts.simulated.responses import model
 from becalm.methods import method
@@ -47,7 +48,7 @@ def on_line(factors, best, untouched=1.5):
 @pytest.mark.parametrize(("count", "most", "enough"), [(1, 16, 0.29), (2, 24, 0.29), (6, 56, 0.28)])
 def test_a_bowl_is_found_in_all_of_its_factors(count, most, enough):
     gains = []
-    for seed in range(5):
+    for seed in range(samples(3, 15)):
         world = model("bowl", count, seed)
         choice, asks = conduct(world.space.factors, world.seconds, seed=seed)
         gains.append(world.gain(choice.settings))
