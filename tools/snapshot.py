@@ -8,6 +8,7 @@ The CPUs at which interrupts arrive are left out, because an idle device cannot 
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import stat
@@ -98,8 +99,9 @@ def snapshot() -> Snapshot:
 def settings(root: Path = Path("/")) -> Iterator[tuple[str, str]]:
     """Yield settings with their values. Files that nobody can write are states or counters, and left out."""
     for pattern in SETTINGS:
-        for path in root.glob(pattern[1:]):
-            name = f"/{path.relative_to(root)}"
+        # Path.glob fails when a directory goes meanwhile.
+        for relative in glob.iglob(pattern[1:], root_dir=root, recursive=True):
+            name, path = f"/{relative}", root / relative
             if VOLATILE.search(name):
                 continue
             with suppress(OSError):

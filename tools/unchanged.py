@@ -115,7 +115,13 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
 def survivors(identity: str) -> list[str]:
     """Wait for what the command has left running; end what does not end, and return a sentence for each."""
     begin = time.monotonic()
-    while (left := processes(identity)) and time.monotonic() - begin < (PATIENCE_S if wait(left) else GRACE_S):
+    deadline = begin + GRACE_S
+    while left := processes(identity):
+        now = time.monotonic()
+        if wait(left) and now < begin + PATIENCE_S:
+            deadline = now + GRACE_S
+        elif now >= deadline:
+            break
         reap()
         time.sleep(PAUSE_S)
     sentences = []

@@ -58,7 +58,9 @@ def machine() -> Machine:
     found["swap"] = [(area[0], area[-1]) for area in areas]
     with contextlib.suppress(OSError):
         found["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
-    found["becalm groups"] = sorted(str(group) for group in GROUPS.glob("**/becalm*") if not observes(group))
+    # Groups of others come and go meanwhile, at which Path.glob fails.
+    groups = (Path(directory) for directory, _, _ in os.walk(GROUPS))
+    found["becalm groups"] = sorted(str(group) for group in groups if "becalm" in group.name and not observes(group))
     found["tasks"] = tasks()
     return found
 

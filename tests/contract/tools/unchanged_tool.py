@@ -57,11 +57,13 @@ def left(report):
     return report.partition("Changed meanwhile")[0].splitlines()
 
 
-def place_of_groups(name):
-    """Return a directory in which control groups of this name can be made; None where there is none."""
-    for place in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup/memory")):
+def places_of_groups(name):
+    """Return the directories in which control groups of this name can be made."""
+    places = []
+    for below in ("", "unified", "memory", "cpuset"):
+        place = Path("/sys/fs/cgroup", below)
         with contextlib.suppress(OSError):
             (place / name).mkdir()
             (place / name).rmdir()
-            return place
-    return None
+            places.append(place)
+    return places

@@ -233,7 +233,7 @@ def nobody(python):
     os.chown(home, account.pw_uid, account.pw_gid)
     interpreter, path = python
     environment = {"HOME": str(home), "PYTHONPATH": path, "PATH": os.environ["PATH"], "COLUMNS": "100"}
-    environment["TMPDIR"] = str(home)
+    environment |= {"TMPDIR": str(home), "BECALM_INTERRUPT_WAIT": os.environ["BECALM_INTERRUPT_WAIT"]}
 
     def run(*arguments, **given):
         return subprocess.run(

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 import traces
@@ -72,6 +73,40 @@ def test_the_list_of_others_changes_has_an_end():
     assert listed[-2:] == [f"  {unchanged.MOST_LINES - 1}", "  and 3 more"]
     assert unchanged.report([], lines[: unchanged.MOST_LINES]).splitlines()[-1] == f"  {unchanged.MOST_LINES - 1}"
     assert "2 differences:" in unchanged.report(["a", "b"], [])
+
+
+@pytest.fixture
+def left_until(monkeypatch):
+    """Run `survivors` on a scripted clock: a process ends at one second, and waits for interrupts until another.
+
+    Returns the seconds that passed, and whether the process had to be killed.
+    """
+
+    def run(end, waits_until=0.0):
+        clock, killed = SimpleNamespace(now=0.0), []
+        sleep = lambda pause: setattr(clock, "now", clock.now + 1.0)  # noqa: E731
+        monkeypatch.setattr(unchanged, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+        monkeypatch.setattr(unchanged, "processes", lambda identity: [2**22 + 1] if clock.now < end else [])
+        monkeypatch.setattr(unchanged, "wait", lambda left: clock.now < waits_until)
+        monkeypatch.setattr(unchanged, "reap", lambda: None)
+        monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+        unchanged.survivors("x")
+        return clock.now, bool(killed)
+
+    return run
+
+
+def test_a_process_has_its_time_to_end(left_until):
+    assert left_until(0) == (0, False)
+    assert left_until(unchanged.GRACE_S) == (unchanged.GRACE_S, False)
+    assert left_until(unchanged.GRACE_S + 1) == (unchanged.GRACE_S, True)
+
+
+def test_a_process_that_has_waited_for_interrupts_has_the_same_time_afterwards(left_until):
+    assert left_until(60, waits_until=60) == (60, False)
+    assert left_until(64, waits_until=60) == (64, False)
+    assert left_until(1e9, waits_until=60) == (59 + unchanged.GRACE_S, True)
+    assert left_until(1e9, waits_until=1e9) == (unchanged.PATIENCE_S - 1 + unchanged.GRACE_S, True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["true"], ["--"], ["--tell", "--", "true"]])
