@@ -30,7 +30,7 @@ def stat(pid):
 def group_of(pid):
     """Return the control group that a load with memory has made, by the number of its process; None without one."""
     # Path.rglob fails when a group goes meanwhile.
-    groups = (path for path, _, _ in os.walk("/sys/fs/cgroup") if path.endswith(f"/becalm-load-{pid}"))
+    groups = (Path(path) for path, _, _ in os.walk("/sys/fs/cgroup") if path.endswith(f"/becalm-load-{pid}"))
     return next(groups, None)
 
 
