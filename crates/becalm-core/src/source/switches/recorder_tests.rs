@@ -24,18 +24,27 @@ fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
     Some((told(out), recorder))
 }
 
-#[test]
-fn a_program_that_is_started_forks_executes_switches_faults_and_ends() {
+/// Whether all records of a machine that others use, too, were taken before the kernel ran out of room; where not, it is
+/// told, and nothing that needs all of them can be asserted.
+fn nothing_lost(records: &[serde_json::Value], recorder: &Recorder) -> bool {
+    let trouble = recorder.trouble();
+    assert_eq!(Trouble { lost: 0, ..trouble }, Trouble::default());
+    assert!(trouble.lost == 0 || records.iter().any(|each| each["what"] == "lost"), "{trouble:?}");
+    trouble.lost == 0
+}
+
+/// Whether the records of a program that was started are seen, each once; false where records were lost.
+fn program_is_seen() -> Option<bool> {
     let mut child = 0;
-    let Some((records, recorder)) = recorded(|| {
+    let (records, recorder) = recorded(|| {
         let mut started = std::process::Command::new("sleep").arg("0.02").spawn().unwrap();
         child = started.id();
         started.wait().unwrap();
-    }) else {
-        return;
-    };
-    assert_eq!(recorder.trouble(), Trouble::default());
+    })?;
     assert_eq!(recorder.records, records.len() as u64);
+    if !nothing_lost(&records, &recorder) {
+        return Some(false);
+    }
     let of =
         |kind: &str, field: &str| records.iter().filter(|each| each["what"][kind][field] == child).count();
     assert_eq!((of("fork", "child"), of("exec", "task"), of("exit", "task")), (1, 1, 1));
@@ -49,12 +58,24 @@ fn a_program_that_is_started_forks_executes_switches_faults_and_ends() {
         assert!(faults.map(|each| each["references"].as_u64().unwrap()).is_sorted(), "CPU {cpu}");
     }
     assert!(records.iter().any(|each| each["references"].as_u64() > Some(20)));
+    Some(true)
+}
+
+#[test]
+fn a_program_that_is_started_forks_executes_switches_faults_and_ends() {
+    program_is_seen();
+}
+
+#[test]
+#[ignore = "measurement: needs a machine on which few others switch"]
+fn on_a_quiet_machine_no_record_of_a_short_program_is_lost() {
+    assert_ne!(program_is_seen(), Some(false));
 }
 
 #[test]
 fn two_recordings_at_once_both_see_every_switch() {
     let Some((_, mut other)) = recorded(|| ()) else { return };
-    let (records, _) = recorded(|| {
+    let (records, recorder) = recorded(|| {
         for _ in 0..10 {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -65,7 +86,10 @@ fn two_recordings_at_once_both_see_every_switch() {
     let others = told(out);
     // SAFETY: cannot fail.
     let thread = unsafe { libc::gettid() };
-    for (records, which) in [(records, "second"), (others, "first")] {
+    for (records, recorder, which) in [(records, recorder, "second"), (others, other, "first")] {
+        if !nothing_lost(&records, &recorder) {
+            continue;
+        }
         let left = records.iter().filter(|each| each["what"]["switch"]["out"] == thread).count();
         assert!(left >= 10, "the {which} recording has seen it leave {left} times");
     }
@@ -76,7 +100,10 @@ fn a_task_that_never_leaves_is_read_by_its_own_cpu() {
     // By its own CPU time: others may have the CPU meanwhile.
     let spent_ns = || clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
     let begun_ns = spent_ns();
-    let Some((records, _)) = recorded(|| while spent_ns() - begun_ns < 50_000_000 {}) else { return };
+    let Some((records, recorder)) = recorded(|| while spent_ns() - begun_ns < 50_000_000 {}) else { return };
+    if !nothing_lost(&records, &recorder) {
+        return;
+    }
     assert!(records.iter().filter(|each| each["what"] == "tick").count() >= 10, "{}", records.len());
 }
 
