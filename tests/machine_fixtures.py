@@ -40,12 +40,6 @@ def gate(tmp_path):
 
 
 @pytest.fixture
-def store(own_directories):
-    """Return the path of a store of this test, which becalm uses without an option."""
-    return os.environ["BECALM_STORE"]
-
-
-@pytest.fixture
 def own_directories(tmp_path, monkeypatch):
     """Keep what becalm writes in directories of this test, and check that nothing of a connection is left."""
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):

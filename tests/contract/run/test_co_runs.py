@@ -2,12 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 import becalm
+from becalm.cli.main import becalm as command
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.store import Store
@@ -17,12 +18,6 @@ pytestmark = [
 ]
 
 SPIN = [sys.executable, "-c", "sum(range(200_000))"]
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-    return str(tmp_path / "runs.db")
 
 
 def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
@@ -71,16 +66,13 @@ def test_too_few_programs_and_cpus_of_ones_own_are_refused(store):
 
 
 @pytest.mark.parametrize("form", ["--json", "--markdown", "--plain", "--quiet"])
-def test_the_command_says_it_in_every_form(store, form):
-    words = [sys.executable, "-m", "becalm", "profile", form, "--rounds", "1", "sleep 0.01", "sleep 0.02"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_command_prints_it_in_every_form(store, form):
+    done = CliRunner().invoke(command, ["profile", form, "--rounds", "1", "sleep 0.01", "sleep 0.02"])
+    assert done.exit_code == 0, done.output
     if form == "--json":
         value = json.loads(done.stdout)
         assert (value["kind"], len(value["co_runs"])) == ("co_run_profile", 2)
     else:
         assert "One round was measured" in done.stdout
-    again = subprocess.run(
-        [sys.executable, "-m", "becalm", "show", "last", "--json"], capture_output=True, text=True, check=False
-    )
-    assert json.loads(again.stdout)["kind"] == "co_run_profile", again.stderr
+    again = CliRunner().invoke(command, ["show", "last", "--json"])
+    assert json.loads(again.stdout)["kind"] == "co_run_profile", again.output

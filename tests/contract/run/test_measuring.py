@@ -1,4 +1,7 @@
-"""`run` and `compare` end to end on this machine: real processes, a real store, and what goes wrong."""
+"""`run` and `compare` end to end on this machine: real processes, a real store, and what goes wrong.
+
+Where a time is the subject, the agent reports that of a script (tests/contract/scripted.py).
+"""
 
 import json
 import os
@@ -6,91 +9,89 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.contract.conversation import children, name_of, processes_with
+from tests.contract.scripted import MS
+from tests.samples import samples
 from tests.support.account import MARK, nothing_lost
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.nouns.verdict import Answer, Stopped
 from becalm.store import Store, recover
 
-LOOP = "i=0; while [ $i -lt {n} ]; do i=$((i+1)); done"
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    path = tmp_path / "runs.db"
-    monkeypatch.setenv("BECALM_STORE", str(path))
-    return str(path)
-
-
-def loop(n):
-    return ["/bin/sh", "-c", LOOP.format(n=n)]
-
 
 def stored_runs(store):
+    """Return the number of runs in a store."""
     with sqlite3.connect(store) as db:
         return db.execute("select count(*) from run").fetchone()[0]
 
 
-def test_twice_the_work_is_called_slower(store):
-    # It stops when it knows; the budget is a limit for a machine that others keep busy.
-    verdict = becalm.compare([loop(20_000), loop(60_000)], names=["once", "thrice"], budget="600s", seed=1)
-    (found,) = verdict.differences
-    assert found.answer is Answer.SLOWER
-    assert found.low > 0.3
+def test_thrice_the_time_is_called_slower(store, scripted):
+    scripted(20, 60)
+    verdict = becalm.compare(["true", "true"], names=["once", "thrice"], budget="600s", seed=1)
+    (difference,) = verdict.differences
+    assert difference.answer is Answer.SLOWER
+    assert difference.low > 1.8
     assert verdict.stopped is Stopped.KNOWN
     assert "thrice takes" in verdict.sentence
     assert verdict.summaries[0].user_ns is not None
     with Store.open(store) as opened:
         runs = list(opened.runs(verdict.study))
-    assert len(runs) == sum(s.runs for s in verdict.summaries) + 2, "warm-ups are kept too"
-    assert [r.seq for r in runs] == list(range(len(runs)))
-    assert all(r.wall_ns > 0 and r.user_ns is not None and r.outcome == "ok" for r in runs)
-    assert len({r.padding for r in runs}) > 1, "the environment changes its size from round to round"
+    assert len(runs) == sum(summary.runs for summary in verdict.summaries) + 2, "warm-ups are stored too"
+    assert [run.seq for run in runs] == list(range(len(runs)))
+    assert all(run.wall_ns > 0 and run.user_ns is not None and run.outcome == "ok" for run in runs)
+    assert len({run.padding for run in runs}) > 1, "the environment changes its size from round to round"
 
 
-def test_run_says_what_it_knows(store):
-    verdict = becalm.run(loop(2_000), runs=30, warmup=2)
+def test_run_has_a_summary_of_all_its_runs(store, scripted):
+    scripted(20)
+    verdict = becalm.run("true", runs=27, warmup=2)
     (summary,) = verdict.summaries
-    assert summary.runs == 30
+    assert summary.runs == 27
     assert verdict.stopped is Stopped.RUNS
-    assert summary.min_ns <= summary.median_ns.value <= summary.max_ns
-    assert summary.mean_ns.low < summary.mean_ns.value < summary.mean_ns.high
+    assert (summary.min_ns, summary.median_ns.value, summary.max_ns) == (19.6 * MS, 20 * MS, 20.4 * MS)
+    bounds = [summary.mean_ns.low, summary.mean_ns.value, summary.mean_ns.high]
+    assert bounds == sorted(set(bounds))
+    assert summary.mean_ns.value == 20 * MS
+
+
+def test_peak_memory_is_that_of_the_program(store):
+    (summary,) = becalm.run("true", runs=3, warmup=0).summaries
     assert summary.max_rss_bytes > 500_000
 
 
-def test_precision_stops(store):
-    verdict = becalm.run(loop(20_000), precision=0.5, budget="60s")
+def test_precision_stops(store, scripted):
+    scripted(20)
+    verdict = becalm.run("true", precision=0.5, budget="60s")
     assert verdict.stopped is Stopped.PRECISION
 
 
-def test_fail_above(store):
-    slower = becalm.compare([loop(20_000), loop(60_000)], fail_above="2%", runs=40)
-    assert slower.passed is False
-    faster = becalm.compare([loop(60_000), loop(20_000)], fail_above="2%", runs=40)
-    assert faster.passed is True
+@pytest.mark.parametrize(("times", "passed"), [((20, 60), False), ((60, 20), True)])
+def test_a_gate_fails_for_a_slower_program(store, scripted, times, passed):
+    scripted(*times)
+    assert becalm.compare(["true", "true"], fail_above="2%", runs=40).passed is passed
 
 
-def test_three_programs_against_a_reference(store):
-    verdict = becalm.compare([loop(10_000), loop(40_000), loop(20_000)], names=["a", "b", "c"], reference="c", runs=12)
-    assert [d.name for d in verdict.differences] == ["a", "b"]
-    assert {d.reference for d in verdict.differences} == {"c"}
-    assert all(d.pairs == 12 for d in verdict.differences)
+def test_three_programs_are_compared_with_a_reference(store):
+    verdict = becalm.compare(["true"] * 3, names=["a", "b", "c"], reference="c", runs=12)
+    assert [difference.name for difference in verdict.differences] == ["a", "b"]
+    assert {difference.reference for difference in verdict.differences} == {"c"}
+    assert all(difference.pairs == 12 for difference in verdict.differences)
 
 
-def test_baseline_is_weaker_and_says_so(store):
+def test_a_comparison_with_a_baseline_is_weak(store, scripted):
     # Sixteen-fold: three times as long for half of such short series would leave a fourfold difference open.
-    first = becalm.run(loop(20_000), runs=40)
-    verdict = becalm.compare([loop(320_000)], baseline=str(first.study), runs=20)
-    (found,) = verdict.differences
-    assert found.weak
-    assert found.answer is Answer.SLOWER
+    scripted(20)
+    first = becalm.run("true", runs=40)
+    scripted(320)
+    verdict = becalm.compare(["true"], baseline=str(first.study), runs=20)
+    (difference,) = verdict.differences
+    assert difference.weak
+    assert difference.answer is Answer.SLOWER
     assert "another time" in verdict.sentence
 
 
@@ -115,7 +116,7 @@ def test_baseline_is_weaker_and_says_so(store):
         ("true", {"bugdet": 3}, UsageError, "budget"),
     ],
 )
-def test_what_cannot_be_run_is_said_in_a_sentence(store, command, options, error, words):
+def test_a_program_that_cannot_run_is_reported_in_a_sentence(store, command, options, error, words):
     with pytest.raises(error) as caught:
         becalm.run(command, **{"runs": 3, **options})
     assert words in str(caught.value)
@@ -131,30 +132,19 @@ def test_a_program_that_fails_sometimes_loses_nothing(store, tmp_path):
     assert stored_runs(store) == 7
 
 
-def test_expected_exit_codes_are_no_failures(store):
+def test_expected_exit_codes_are_not_failures(store):
     assert becalm.run("false", runs=5, expect=(1,)).summaries[0].runs == 5
     assert becalm.run("false", runs=5, expect=None).summaries[0].runs == 5
 
 
-def test_left_over_processes_are_killed_and_named(store):
-    verdict = becalm.run(["/bin/sh", "-c", "setsid sleep 987654 & exit 0"], runs=3, warmup=0)
+def test_left_over_processes_are_killed_and_named(store, marker):
+    verdict = becalm.run(["/bin/sh", "-c", f"setsid sleep {marker} & exit 0"], runs=3, warmup=0)
     assert any(finding.kind == "left_behind" for finding in verdict.findings)
-    assert not processes_with("987654")
-
-
-def processes_with(marker):
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if marker.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    assert not processes_with(marker)
 
 
 def becalm_process(*arguments, **options):
+    """Start becalm in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "becalm", *arguments],
         stdout=subprocess.PIPE,
@@ -162,16 +152,6 @@ def becalm_process(*arguments, **options):
         text=True,
         **options,
     )
-
-
-def wait_for(condition, seconds=120.0):
-    """Until a condition holds; the time is a limit for a broken program, not an expectation."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("the condition never held")
 
 
 def lines(path):
@@ -183,7 +163,7 @@ def test_interrupt_keeps_what_was_measured_and_gives_a_verdict(store, tmp_path):
     process = becalm_process("run", "--budget", "none", "--json", "--", "/bin/sh", "-c", f"echo x >> {log}; sleep 0.01")
     wait_for(lambda: lines(log) > 20)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=HANG_LIMIT_S)
     verdict = json.loads(out)
     assert verdict["stopped"] == "interrupted"
     assert verdict["summaries"][0]["runs"] > 5
@@ -195,7 +175,7 @@ def test_interrupt_keeps_what_was_measured_and_gives_a_verdict(store, tmp_path):
 
 def test_a_killed_becalm_loses_no_finished_run(store, tmp_path):
     log = tmp_path / "log"
-    marker = "0.0123457"
+    marker = f"0.01{os.getpid()}7"
     process = becalm_process(
         "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"echo {MARK} >> {log}; sleep {marker}"
     )
@@ -210,16 +190,16 @@ def test_a_killed_becalm_loses_no_finished_run(store, tmp_path):
     nothing_lost(log, store)
 
 
-def test_a_killed_agent_is_said_in_a_sentence_and_loses_nothing(store, tmp_path):
+def test_a_killed_agent_is_reported_in_a_sentence_and_loses_nothing(store, tmp_path):
     log = tmp_path / "log"
-    marker = "0.0123458"
+    marker = f"0.01{os.getpid()}8"
     process = becalm_process(
         "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"echo {MARK} >> {log}; sleep {marker}"
     )
     wait_for(lambda: lines(log) > 30)
-    (agent,) = [pid for pid in children_of(process.pid) if "becalm-agent" in Path(f"/proc/{pid}/comm").read_text()]
+    (agent,) = [pid for pid in children(process.pid) if name_of(pid) == "becalm-agent"]
     os.kill(agent, signal.SIGKILL)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=HANG_LIMIT_S)
     assert process.returncode == 3
     assert "killed by signal 9" in err
     assert "Traceback" not in err
@@ -227,19 +207,15 @@ def test_a_killed_agent_is_said_in_a_sentence_and_loses_nothing(store, tmp_path)
     nothing_lost(log, store)
 
 
-def children_of(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def test_gigabytes_of_output_do_no_harm(store):
-    verdict = becalm.run("head -c 2000000000 /dev/zero", runs=2, warmup=0)
+def test_much_output_does_no_harm(store):
+    verdict = becalm.run(f"head -c {samples(200_000_000, 2_000_000_000)} /dev/zero", runs=2, warmup=0)
     assert verdict.summaries[0].runs == 2
-    kept = becalm.run("head -c 300000000 /dev/zero", runs=1, warmup=0, output="keep")
+    kept = becalm.run("head -c 30000000 /dev/zero", runs=1, warmup=0, output="keep")
     with Store.open(store) as opened:
         assert len(opened.texts(kept.study)[0][1]) <= 65536
 
 
-def test_a_store_that_fails_in_the_middle_loses_nothing(store, tmp_path, monkeypatch):
+def test_a_store_that_fails_in_the_middle_loses_nothing(store, monkeypatch):
     from becalm.errors import StoreError
 
     real, calls = Store.append, []
@@ -250,12 +226,11 @@ def test_a_store_that_fails_in_the_middle_loses_nothing(store, tmp_path, monkeyp
             raise StoreError("The disk is full.")
         return real(self, *arguments, **keywords)
 
-    monkeypatch.setattr(Store, "append", failing)
-    with pytest.raises(StoreError) as caught:
-        becalm.run("true", runs=5000)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", failing)
+        with pytest.raises(StoreError) as caught:
+            becalm.run("true", runs=5000)
     assert "will be put into it when becalm opens it again" in str(caught.value)
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     stored = stored_runs(store)
     with Store.open(store) as opened:
         (found,) = recover(opened)
@@ -264,7 +239,7 @@ def test_a_store_that_fails_in_the_middle_loses_nothing(store, tmp_path, monkeyp
     assert runs == list(range(stored + found.runs)), "all that had finished, once"
 
 
-def test_nothing_is_kept_when_asked(store):
+def test_nothing_is_stored_on_request(store):
     verdict = becalm.run("true", runs=3, store=False)
     assert verdict.study is None
     assert not Path(store).exists()

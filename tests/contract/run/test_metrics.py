@@ -1,22 +1,14 @@
-"""Numbers that programs print, on this machine: found by the agent, part of the run, compared, and missing."""
+"""Numbers that programs print, on this machine: read by the agent, part of the run, compared, and missing."""
 
 import re
-import sys
 
 import pytest
+from tests.contract.scripted import MS, run_row, scripted_becalm, write_script
 
 import becalm
 from becalm.errors import RefusedError, UsageError, WorkloadError
 from becalm.nouns.verdict import Answer, Gate, Stopped
 from becalm.store import Store
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-    return str(tmp_path / "runs.db")
 
 
 def shell(text):
@@ -37,7 +29,7 @@ def test_a_number_that_a_program_prints_is_part_of_its_run(store):
     assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
 
 
-def test_more_is_better_where_that_was_said(store):
+def test_more_is_better_on_request(store):
     slow, fast = (f'echo "$(({rate} + $$ % 7)) req/s"' for rate in (1000, 2000))
     rate = "([0-9]+) req/s,name=rate,better=higher"
     verdict = becalm.compare([shell(slow), shell(fast)], names=["slow", "fast"], metric=rate, runs=30, fail_above="2%")
@@ -55,7 +47,7 @@ def test_more_is_better_where_that_was_said(store):
         becalm.compare([shell(slow)], metric="([0-9]+) req,name=other", runs=2, baseline=verdict.study)
 
 
-def test_a_missing_number_is_a_failed_run_and_said_with_the_last_line(store):
+def test_a_missing_number_is_a_failed_run_reported_with_the_last_line(store):
     with pytest.raises(WorkloadError, match="could not be read") as caught:
         becalm.run(shell("echo one; echo two"), metric="Time: ([0-9.]+)", runs=3)
     assert 'Last line of its standard output: "two".' in str(caught.value)
@@ -94,36 +86,32 @@ def test_what_cannot_be_measured_is_refused_before_anything_runs(store, options,
         becalm.run("spin 5ms" if "host" in options else shell("echo a"), runs=2, **options)
 
 
-GROWS = "import time\nkept = []\nfor step in range(40): kept.append(bytes(range(256)) * 4096); time.sleep(0.02)"
-
-
-def test_memory_is_measured_over_time_and_shown_again(store):
+def test_memory_is_measured_over_time_and_shown_again(store, tmp_path, monkeypatch):
+    """Script two processes whose memory grows from 20 to 60 MB together; the larger has 32 MB at most."""
+    sizes = [20_000_000, 30_000_000, 40_000_000, 50_000_000, *[60_000_000] * 6]
+    resident = [[50 * MS * number, size] for number, size in enumerate(sizes)]
+    rows = [run_row(500, resident=resident, max_rss_bytes=32_000_000)]
+    scripted_becalm(monkeypatch, write_script(tmp_path / "script", rows))
     specs = ["memory:peak", "memory:average", "memory:growth", "time:wall"]
-    verdict = becalm.run([sys.executable, "-c", GROWS], metric=specs, runs=2, warmup=0)
+    verdict = becalm.run("true", metric=specs, runs=2, warmup=0)
     (summary,) = verdict.summaries
-    peak, average, growth, wall = (each.mean.value for each in summary.metrics)
-    assert peak > average > 20 << 20, "40 MiB, and half of it on average"
-    assert growth > 1.2
-    assert wall == pytest.approx(summary.mean_ns.value / 1e9, rel=1e-6)
-    assert len(summary.memory) >= 8
-    sizes = [size for _, size in summary.memory]
-    assert max(sizes) > sizes[0] + (10 << 20)
+    peak, average, growth, wall = (metric.mean.value for metric in summary.metrics)
+    assert (peak, wall) == (60e6, 0.5)
+    assert 20e6 < average < 60e6
+    assert growth == pytest.approx(60 / 55)
+    assert [size for _, size in summary.memory] == sizes
     assert becalm.show(verdict.study).verdict.summaries == verdict.summaries
-    with Store.open(store) as opened:
-        (series,) = opened.all_series(verdict.study)
-        assert 0 < series.cost_ns < 0.05 * summary.mean_ns.value
 
 
-def test_memory_of_all_processes_counts_and_short_runs_have_a_peak_alone(store):
-    child = f"{sys.executable} -c 'import time; kept = bytes(range(256)) * 200000; time.sleep(0.3)'"
-    verdict = becalm.run(shell(f"{child} & {child}; wait"), metric="memory:peak", runs=2, warmup=0)
-    assert verdict.summaries[0].metrics[0].mean.value > 95e6, "two of 51 MB"
+def test_a_run_without_a_sample_of_memory_has_a_peak_only(store, tmp_path, monkeypatch):
+    scripted_becalm(monkeypatch, write_script(tmp_path / "script", [run_row(1, max_rss_bytes=4096)]))
+    assert becalm.run("true", metric="memory:peak", runs=2).summaries[0].metrics[0].mean.value == 4096
     with pytest.raises(WorkloadError, match=r"memory:average is not known of this run.*memory:peak"):
-        becalm.run(shell(":"), metric="memory:average", runs=2)
+        becalm.run("true", metric="memory:average", runs=2)
 
 
 def measurable(spec):
-    """Whether this machine lets us count it; else the reason that was said."""
+    """Return True where this machine lets us count it, else the reason that is reported."""
     try:
         becalm.run(shell(":"), metric=["time:wall", spec], runs=1)
     except RefusedError as error:
@@ -131,20 +119,24 @@ def measurable(spec):
     return True
 
 
-@pytest.mark.parametrize("event", ["page-faults", "task-clock"])
-def test_what_the_kernel_counts_is_compared(store, event):
-    if (said := measurable(f"counter:{event}")) is not True:
-        pytest.skip(said)
+def check_counted(event):
+    """Compare one shell with seven by what the kernel counts."""
+    if (reason := measurable(f"counter:{event}")) is not True:
+        pytest.skip(reason)
     work = "for i in 1 2 3 4 5 6; do /bin/sh -c :; done"
     verdict = becalm.compare([shell(":"), shell(work)], metric=f"counter:{event}", names=["one", "many"], runs=12)
     assert verdict.differences[0].answer is Answer.HIGHER
     assert "of many is" in verdict.sentence
 
 
+def test_a_count_of_the_kernel_is_compared(store):
+    check_counted("page-faults")
+
+
 @pytest.mark.parametrize("event", ["instructions", "cycles", "cache-misses", "context-switches"])
 def test_a_counter_that_is_not_here_is_refused_with_the_reason(store, event):
-    said = measurable(f"counter:{event}")
-    assert said is True or re.search(rf"^counter:{event} cannot be measured here: .{{30}}", said)
+    reason = measurable(f"counter:{event}")
+    assert reason is True or re.search(rf"^counter:{event} cannot be measured here: .{{30}}", reason)
 
 
 def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
@@ -164,7 +156,7 @@ def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
     assert [dict(each.numbers) for each in rates.findings if each.kind == "failure"] == []
 
 
-def test_a_program_that_is_not_here_is_said_with_its_package(store, monkeypatch):
+def test_a_missing_program_is_reported_with_its_package(store, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(WorkloadError, match=r'no program "hackbench".*package rt-tests'):
         becalm.run("hackbench:groups=1,loops=1", runs=1)

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.unit.analysis.co_run_cases import profile
 from tests.waiting import wait_for
 
+from becalm.cli.main import becalm as group
 from becalm.nouns.placement import Chip
 
 pytestmark = [
+    pytest.mark.xdist_group("settings"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU alone"),
 ]
 
@@ -25,13 +28,13 @@ COSTS = np.array([[0, 0.02, 0.2], [0.02, 0, 0.2], [0.2, 0.2, 0]])
 TASK = """
 import os, sys, threading, time
 for _ in range(3):
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 print("ready", flush=True)
 for line in sys.stdin:
     if line.strip() == "fork":
         child = os.fork()
         if not child:
-            time.sleep(60)
+            time.sleep(600)
             os._exit(0)
         print(child, flush=True)
 """
@@ -39,7 +42,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def reference(tmp_path, own_directories):
-    """Three tasks for two chips, the first of which has room for two: t0 and t1 belong together."""
+    """Return a profile of three tasks for two chips, the first of which has room for two: t0 and t1 belong together."""
     chips = (Chip(2, cpus=(CPUS[0], CPUS[0])), Chip(1, cpus=(CPUS[1],)))
     path = tmp_path / "profile.json"
     path.write_text(json.dumps(profile(COSTS, [1, 1, 1], chips=chips, machine={}).to_json()))
@@ -64,11 +67,12 @@ def running(count=3):
 
 
 def becalm(*words):
-    return subprocess.run([sys.executable, "-m", "becalm", *words], capture_output=True, text=True, check=False)
+    """Call becalm as on the command line; return its result."""
+    return CliRunner().invoke(group, words)
 
 
 def masks(process):
-    """The CPUs of each of its threads."""
+    """Return the CPUs of each thread of a process."""
     return [os.sched_getaffinity(int(tid)) for tid in os.listdir(f"/proc/{process.pid}/task")]
 
 
@@ -81,7 +85,7 @@ def test_every_thread_is_bound_until_reset(reference):
         before = [masks(each) for each in made]
         assert [len(each) for each in before] == [4, 4, 4]
         done = becalm("place", reference, "--apply", *pairs(made), "--json")
-        assert done.returncode == 0, done.stderr
+        assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
         assert found["processes"] == 3
         try:
@@ -90,14 +94,14 @@ def test_every_thread_is_bound_until_reset(reference):
             assert "process_cpus" in becalm("status").stdout
         finally:
             undone = becalm("reset")
-        assert undone.returncode == 0, undone.stdout + undone.stderr
+        assert undone.exit_code == 0, undone.output
         assert [masks(each) for each in made] == before
 
 
 def test_what_ends_and_forks_while_placed(reference):
     with running() as made:
         before = masks(made[0])[0]
-        assert becalm("place", reference, "--apply", *pairs(made)).returncode == 0
+        assert becalm("place", reference, "--apply", *pairs(made)).exit_code == 0
         try:
             print("fork", file=made[0].stdin, flush=True)
             child = int(made[0].stdout.readline())
@@ -106,7 +110,7 @@ def test_what_ends_and_forks_while_placed(reference):
             made[2].wait()
         finally:
             undone = becalm("reset")
-        assert undone.returncode == 0, undone.stdout + undone.stderr
+        assert undone.exit_code == 0, undone.output
         assert os.sched_getaffinity(child) == before
         os.kill(child, signal.SIGKILL)
 
@@ -127,41 +131,17 @@ def test_until_ctrl_c_and_what_a_killed_becalm_leaves(reference):
             wait_for(lambda: [masks(each) for each in made] == before)
 
 
-def test_followed_as_they_come_and_go(reference, tmp_path):
-    os.symlink("/bin/sleep", tmp_path / "t0")
-    os.symlink("/bin/sleep", tmp_path / "t2")
-    watched = subprocess.Popen(
-        [sys.executable, "-m", "becalm", "place", reference, "--watch"], stderr=subprocess.PIPE, text=True
-    )
-    whole = os.sched_getaffinity(0)
-    made = []
-    try:
-        for name in ("t0", "t2"):
-            made.append(subprocess.Popen([str(tmp_path / name), "60"]))
-            assert f"{name} came" in watched.stderr.readline()
-        assert {frozenset(os.sched_getaffinity(each.pid)) for each in made} == {frozenset({each}) for each in CPUS}
-        made[1].kill()
-        made[1].wait()
-        assert "t2 ended" in watched.stderr.readline()
-        watched.send_signal(signal.SIGINT)
-        assert watched.wait(60) == 0
-        assert os.sched_getaffinity(made[0].pid) == whole
-    finally:
-        watched.kill()
-        watched.wait()
-        watched.stderr.close()
-        for each in made:
-            each.kill()
-            each.wait()
-
-
 def test_nothing_is_bound_where_one_cannot_be(reference):
     """Processes of others without rights; threads of the kernel not even with them."""
     number = 1 if os.geteuid() else 2
     if number == 2 and Path("/proc/2/comm").read_text() != "kthreadd\n":
         pytest.skip("threads of the kernel are not seen here")
     with running(1) as made:
-        done = becalm("place", reference, "--apply", "--pid", f"t0={made[0].pid}", "--pid", f"t2={number}", "--force")
+        pids = ["--pid", f"t0={made[0].pid}", "--pid", f"t2={number}"]
+        done = subprocess.run(
+            [sys.executable, "-m", "becalm", "place", reference, "--apply", *pids, "--force"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert done.returncode in (2, 3)
         assert done.stderr.startswith("becalm: ")
         assert len(done.stderr.splitlines()) == 1

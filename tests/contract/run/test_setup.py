@@ -1,15 +1,9 @@
-"""`--setup` on this machine: once before the first run, not before each; what fails in it is said."""
+"""`--setup` on this machine: once before the first run, not before each; its failure is reported."""
 
 import pytest
 
 import becalm
 from becalm.errors import WorkloadError
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
 
 
 def test_once_before_the_first_run_and_prepare_before_each(tmp_path, store):
@@ -33,6 +27,6 @@ def test_a_search_sets_a_program_up_once_however_often_it_tries_settings(tmp_pat
     assert log.read_text().split() == ["setup"]
 
 
-def test_a_setup_that_fails_is_said(store):
+def test_a_setup_that_fails_is_reported(store):
     with pytest.raises(WorkloadError, match="The setup command failed"):
         becalm.run("true", runs=3, store=store, setup="false")

@@ -1,13 +1,14 @@
-"""Suites on the real machine: what is run how often, and the figures that follow from the runs that are kept."""
+"""Suites on the real machine: the number of runs of each program, and the figures that follow from stored runs."""
 
 import json
 import os
 import subprocess
-import sys
 
 import pytest
+from click.testing import CliRunner
 
 from becalm.analysis.rating import geometric_mean, rate
+from becalm.cli.main import becalm as group
 from becalm.errors import UsageError, WorkloadError
 from becalm.store import Store
 from becalm.study.stored import stored
@@ -65,24 +66,26 @@ def test_everything_is_run_and_rated(file, tmp_path):
     assert conclude(stored(found.study, store)) == found
 
 
-def command(*words, directory):
-    line = [sys.executable, "-m", "becalm", "suite", "--no-store", *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=directory)
+def command(*words):
+    """Call becalm as on the command line; return its result."""
+    return CliRunner().invoke(group, ["suite", "--no-store", *words])
 
 
-def test_the_command_line_prints_it_three_ways(file, tmp_path):
-    done = command("--json", "--runs", "1", "--tuning", "base", "programs.toml", directory=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_the_command_line_prints_it_three_ways(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = command("--json", "--runs", "1", "--tuning", "base", "programs.toml")
+    assert done.exit_code == 0, done.output
     value = json.loads(done.stdout)
     assert (value["kind"], value["suite"], value["copies"], value["study"]) == ("suite", "programs", 2, None)
     assert [each["name"] for each in value["tunings"][0]["programs"]] == ["short", "long"]
-    done = command("--markdown", "--runs", "1", "--no-rate", "programs.toml", directory=tmp_path)
+    done = command("--markdown", "--runs", "1", "--no-rate", "programs.toml")
     assert "| program | reference | time | spread | ratio |" in done.stdout
-    done = command("--plain", "--runs", "1", "--copies", "3", "programs.toml", directory=tmp_path)
+    done = command("--plain", "--runs", "1", "--copies", "3", "programs.toml")
     assert "3 copies" in done.stdout
 
 
-def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path):
+def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     each = '[[program]]\nname="{}"\ncommand="{}"\nreference=1\n'
     text = each.format("good", "true") + each.format("bad", "false")
     (tmp_path / "s.toml").write_text(text)
@@ -91,7 +94,7 @@ def test_a_program_that_fails_has_no_rating_and_the_others_have(tmp_path):
     assert good.ratio > 0
     assert (bad.ratio, bad.rate, bad.failed) == (None, None, 2)
     assert found.tunings[0].ratio is None
-    assert command("--runs", "1", "s.toml", directory=tmp_path).returncode == 4
+    assert command("--runs", "1", "s.toml").exit_code == 4
     (tmp_path / "s.toml").write_text('[[program]]\ncommand="false"')
     with pytest.raises(WorkloadError, match="exit code 1"):
         suite(str(tmp_path / "s.toml"), runs=1, store=False)

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_for
 
 import becalm
 from becalm import hosts
@@ -88,6 +88,7 @@ for _ in range(6000):
 
 
 @movable
+@pytest.mark.xdist_group("settings")
 def test_a_program_is_moved_while_it_is_recorded(capfd):
     cpus = sorted(os.sched_getaffinity(0))
     said = f"{UNTIL_BOUND}print(os.sched_getaffinity(0))\nfor _ in range(10): sum(range(200_000)); time.sleep(.01)"
@@ -97,7 +98,6 @@ def test_a_program_is_moved_while_it_is_recorded(capfd):
     assert move["done"]["cpus"] == [cpus[0]]
     # Faults say where another program begins, and Python begins none.
     assert move["done"]["waited"]["why"] == "hard_limit"
-    assert move["done"]["waited"]["waited_ns"] >= 100_000_000
     assert move["from_ns"] < move["until_ns"]
     assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
     for number in move["migrations"]:
@@ -105,15 +105,14 @@ def test_a_program_is_moved_while_it_is_recorded(capfd):
 
 
 @movable
+@pytest.mark.xdist_group("settings")
 def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
     cpus = sorted(os.sched_getaffinity(0))
     again = """sleep 0.01; exec sh -c "$AGAIN" """
 
     def interrupt_when_moved(pid):
-        """Ctrl-C; sooner, nobody might hear it yet. The time is a limit for a broken program, not an expectation."""
-        limit = time.monotonic() + 120
-        while len(os.sched_getaffinity(pid)) > 1 and time.monotonic() < limit:
-            time.sleep(0.01)
+        """Press Ctrl-C; sooner, nobody might hear it yet."""
+        wait_for(lambda: len(os.sched_getaffinity(pid)) == 1)
         os.kill(os.getpid(), signal.SIGINT)
 
     with subprocess.Popen(["sh", "-c", again], env={**os.environ, "AGAIN": again}) as child:
@@ -130,6 +129,7 @@ def test_a_process_is_moved_at_the_beginning_of_a_program_and_back_in_the_end():
 
 
 @movable
+@pytest.mark.xdist_group("settings")
 def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
     # It lives until it is bound, however long a busy machine takes.
     lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
@@ -153,6 +153,7 @@ def test_runs_are_moved_as_their_arms_say_and_each_is_put_back():
 
 
 @movable
+@pytest.mark.xdist_group("settings")
 def test_a_program_that_is_too_short_is_not_accounted():
     with pytest.raises(UsageError, match=r"To be moved at a moment of it, .* it has to run for"):
         becalm.account_command(["true"], events="faults")
