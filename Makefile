@@ -145,7 +145,7 @@ test-system: debian-packages compilers
 
 # The same as `make test` with many samples in simulations and property tests: an hour.
 test-long: build
-	BECALM_SAMPLES=long $(RUN_TESTS) rust unit contract $(WITH_TESTS)
+	BECALM_SAMPLES=long PROPTEST_CASES=1000 $(RUN_TESTS) rust unit contract $(WITH_TESTS)
 
 # Figures of this machine, which must be quiet (as root). Nothing else depends on them.
 measure: debian-packages build
