@@ -120,7 +120,7 @@ class Sample:
         row = find(objective)
         if self.failed or not self.loops or min(len(loop) for loop in self.loops) < row.fewest:
             return float("inf")
-        return row.pooled([row.value(loop) for loop in self.loops])
+        return row.pooled(row.values(self.loops))
 
 
 @dataclass(frozen=True, slots=True)

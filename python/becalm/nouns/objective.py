@@ -23,6 +23,7 @@ from becalm.stats.spread import (
     Ratio,
     log_spreads,
     loop_spread,
+    loop_spreads,
     mean_ratio,
     mean_time,
     spread,
@@ -34,11 +35,11 @@ from becalm.stats.spread import (
 class Objective:
     """One row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
 
-    `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `pooled`: of the
-    values of several loops. `typical`: of loops, with its interval at 1 - alpha; `by_loop`: of each loop. `ratio`:
-    first over second, from paired loops, above 1 where the second is better. `scale`: on which effects of settings
-    add. `efficiency`: how many runs one run is worth, of the best estimator of the same. `margin`: a loss that is
-    usually not worth a setting.
+    `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `values`: of
+    several loops; `pooled`: of their values. `typical`: of loops, with its interval at 1 - alpha; `by_loop`: of each
+    loop. `ratio`: first over second, from paired loops, above 1 where the second is better. `scale`: on which effects
+    of settings add. `efficiency`: how many runs one run is worth, of the best estimator of the same. `margin`: a loss
+    that is usually not worth a setting.
     `what` is said in help, `definition` in notes of reports.
     """
 
@@ -48,6 +49,7 @@ class Objective:
     definition: str
     unit: str
     value: Callable[[Floats], float]
+    values: Callable[[Sequence[Floats]], Sequence[float]]
     pooled: Callable[[Sequence[float]], float]
     typical: Callable[[Sequence[Floats], float], tuple[float, float, float]]
     by_loop: Callable[[Sequence[Floats]], tuple[float, ...]]
@@ -68,6 +70,9 @@ def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Obje
     def value(loop: Floats) -> float:
         return loop_spread(loop, estimator)
 
+    def values(loops: Sequence[Floats]) -> Sequence[float]:
+        return loop_spreads(loops, estimator)
+
     def typical(loops: Sequence[Floats], alpha: float) -> tuple[float, float, float]:
         return spread(loops, estimator, alpha)
 
@@ -78,7 +83,7 @@ def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Obje
         return spread_ratio(first, second, estimator, alpha)
 
     return Objective(
-        name, "spread", what, definition, "fraction", value, _root_mean_square, typical, by_loop, ratio,
+        name, "spread", what, definition, "fraction", value, values, _root_mean_square, typical, by_loop, ratio,
         efficiency=estimator.efficiency,
     )  # fmt: skip
 
@@ -90,6 +95,7 @@ TIME = Objective(
     definition="mean time of",
     unit="ns",
     value=lambda loop: float(loop.mean()),
+    values=lambda loops: [float(loop.mean()) for loop in loops],
     pooled=lambda values: float(np.mean(values)),
     typical=mean_time,
     by_loop=lambda loops: tuple(float(loop.mean()) for loop in loops),

@@ -134,6 +134,18 @@ def loop_spread(times: npt.ArrayLike, estimator: Estimator = CV, resolution: flo
     return float(_spreads(x[np.newaxis], estimator, resolution)[0])
 
 
+def loop_spreads(
+    loops: Sequence[npt.ArrayLike], estimator: Estimator = CV, resolution: float = RESOLUTION
+) -> list[float]:
+    """Return the `loop_spread` of each loop. Raises ValueError as it does, for the first loop that is refused."""
+    if len({len(np.asarray(loop)) for loop in loops}) == 1:
+        rows = np.array(loops, dtype=np.float64)
+        if rows.ndim == 2 and rows.shape[1] >= 2 and np.isfinite(rows).all() and rows.min() > 0.0:
+            spreads: list[float] = _spreads(rows, estimator, resolution).tolist()
+            return spreads
+    return [loop_spread(loop, estimator, resolution) for loop in loops]
+
+
 def _spreads(loops: Floats, estimator: Estimator, resolution: float) -> Floats:
     """Return the spread of each loop of as many runs; shapes (loops, runs) and (loops,)."""
     return np.asarray(np.maximum(estimator.width(loops), resolution / math.sqrt(12)) / estimator.centre(loops))
@@ -147,15 +159,10 @@ def normal_sd(runs: int) -> float:
 
 def log_spreads(loops: Sequence[npt.ArrayLike], estimator: Estimator = CV, resolution: float = RESOLUTION) -> Floats:
     """Logarithm of each loop's spread, shape (loops,), corrected for the bias of few runs."""
-    counts = [len(np.asarray(loop)) for loop in loops]
-    if len(set(counts)) == 1 and counts[0] >= 2:
-        rows = np.array(loops, dtype=np.float64)
-        if rows.ndim == 2 and np.isfinite(rows).all() and rows.min() > 0.0:
-            spreads = _spreads(rows, estimator, resolution).tolist()
-            return np.array([math.log(value) for value in spreads]) - estimator.bias(counts[0])
-    # Loops of unequal length; and of bad ones, the first is named.
-    spreads = [loop_spread(loop, estimator, resolution) for loop in loops]
-    return np.array([math.log(value) - estimator.bias(count) for value, count in zip(spreads, counts, strict=True)])
+    spreads = loop_spreads(loops, estimator, resolution)
+    return np.array(
+        [math.log(value) - estimator.bias(len(np.asarray(loop))) for value, loop in zip(spreads, loops, strict=True)]
+    )
 
 
 def spread(
