@@ -105,7 +105,8 @@ class Repeatable(SimHost):
                 if each and {one, other} <= set(dict(each.values)):
                     raise RefusedError(f"{one} and {other} cannot be set together.")
         self.defined, self.programs = list(settings), list(workloads)
-        self._states = [self.machine.state(each or Settings()) for each in settings]
+        self._known |= {each: self.machine.state(each or Settings()) for each in settings if each not in self._known}
+        self._states = [self._known[each] for each in settings]
         self._base_ns = np.array([float(self._base(each)) for each in workloads])
         return [each.name for each in workloads]
 
