@@ -5,8 +5,10 @@ They act on directories that look like machines which that loader has started, a
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,6 @@ from tests.support.talk import Agent, end, guards
 
 from becalm.hosts.agent import agent_path
 
-pytestmark = pytest.mark.machine
-
 WORDS = ("isolcpus=1", "nohz_full=1")
 
 
@@ -30,26 +30,27 @@ def loaders() -> list[str]:
 
 @pytest.fixture(params=loaders())
 def loader(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    name: str = request.param
+    return name
 
 
-def started_by(loader: str, base: Path) -> list[Path]:
-    """All machines that this loader has started; at least one for each row of the table."""
-    found = []
-    for number, make in enumerate(MACHINES.values()):
-        root = make(base / str(number))
+@functools.cache
+def loader_of(machine: str) -> str:
+    """Return the loader that the agent recognises on a machine of `MACHINES`."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = MACHINES[machine](Path(folder) / "machine")
         with Starter(root) as agent:
-            if agent.boot(*WORDS)["loader"] == loader:
-                found.append(root)
+            name: str = agent.boot(*WORDS)["loader"]
             agent.done("unboot")
-    assert found, f"tests/support/loaders.py has no machine that {loader} has started"
-    return found
+    return name
 
 
 @pytest.fixture
 def roots(loader: str, tmp_path: Path) -> list[Path]:
-    return started_by(loader, tmp_path)
+    """Return all machines that a loader has started; there is at least one for each row of the table."""
+    machines = [name for name in MACHINES if loader_of(name) == loader]
+    assert machines, f"tests/support/loaders.py has no machine that {loader} has started"
+    return [MACHINES[name](tmp_path / str(number)) for number, name in enumerate(machines)]
 
 
 def entry(root: Path) -> Any:

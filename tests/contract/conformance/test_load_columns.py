@@ -15,7 +15,7 @@ from becalm.nouns.tables import load_columns, sources
 
 READ = [column for column in load_columns() if column.take != "given"]
 
-pytestmark = [pytest.mark.machine, pytest.mark.parametrize("column", READ, ids=lambda column: column.name)]
+pytestmark = pytest.mark.parametrize("column", READ, ids=lambda column: column.name)
 
 STEP = 5
 """How far each counter moves."""

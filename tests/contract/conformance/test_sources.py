@@ -6,7 +6,7 @@ from tests.contract.conversation import Agent
 
 from becalm.nouns.tables import sources
 
-pytestmark = [pytest.mark.machine, pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)]
+pytestmark = pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
 
 
 @pytest.fixture
