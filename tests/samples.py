@@ -4,6 +4,7 @@
 """
 
 import os
+from typing import TypeVar
 
 from hypothesis import settings
 
@@ -14,8 +15,11 @@ settings.register_profile("default-samples", derandomize=True, deadline=None, ma
 settings.register_profile("long-samples", derandomize=True, deadline=None, max_examples=1000, database=None)
 
 
-def samples(usual: int, long: int) -> int:
-    """Return the number of samples to draw: `usual`, or `long` in the long profile."""
+Size = TypeVar("Size")
+
+
+def samples(usual: Size, long: Size) -> Size:
+    """Return the size of a simulation, or the cases to try: `usual`, or `long` in the long profile."""
     return long if LONG else usual
 
 

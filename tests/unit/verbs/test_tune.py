@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from tests.samples import samples
 from tests.unit.small_machine import KNOBS
 
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
@@ -73,8 +74,9 @@ def test_pilot_runs_are_kept_and_counted_for_nothing(trouble, store):
 
 
 def test_a_seed_repeats_it_and_another_one_does_not(trouble):
-    assert same(small()) == same(small())
-    assert same(small(seed=8)) != same(small())
+    first = same(small())
+    assert same(small()) == first
+    assert same(small(seed=8)) != first
 
 
 @pytest.mark.parametrize("method", ["race", "greedy", "fast", "anneal"])
@@ -152,8 +154,12 @@ def uncut():
     return {}
 
 
+PARTS = (0.0, 0.01, 0.06, 0.15, 0.3, 0.22, 0.41, 0.53, 0.67, 0.78, 0.9, 0.95, 0.99)
+"""Shares of a study after which it is stopped."""
+
+
 @pytest.mark.parametrize("method", ["race", "greedy"])
-@pytest.mark.parametrize("part", [0.0, 0.01, 0.06, 0.15, 0.22, 0.3, 0.41, 0.53, 0.67, 0.78, 0.9, 0.99])
+@pytest.mark.parametrize("part", samples(PARTS[::3], PARTS))
 def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, uncut, method, part):
     options = {"method": method, "runs": 4, "loops": 2} if method == "greedy" else {"method": method}
     if method not in uncut:

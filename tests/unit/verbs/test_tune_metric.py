@@ -48,18 +48,26 @@ def prints(trouble, monkeypatch):
     monkeypatch.setattr(Repeatable, "measure", printing)
 
 
+@pytest.fixture(scope="module")
+def timed():
+    """Remember the study of the same programs that makes their time small."""
+    return []
+
+
 def best(found):
     (mine,) = [each for each in found.comparisons if each.arm == TUNED]
     return mine
 
 
 @pytest.mark.parametrize(("metric", "unit", "way"), [(RATE, "req/s", "higher"), (LATENCY, "ms", "lower")])
-def test_what_is_printed_is_made_as_good_as_the_time(prints, store, metric, unit, way):
-    timed = tune(["p"], **USUAL, minimize="time")
+def test_what_is_printed_is_made_as_good_as_the_time(prints, store, timed, metric, unit, way):
+    if not timed:
+        timed.append(tune(["p"], **USUAL, minimize="time"))
+    (fastest,) = timed
     found = tune(["p"], **USUAL, minimize="metric", metric=metric)
     # What is printed says no more and no less than the time, so the search takes the same way.
-    assert found.settings == timed.settings
-    assert best(found).ratio.value == pytest.approx(best(timed).ratio.value)
+    assert found.settings == fastest.settings
+    assert best(found).ratio.value == pytest.approx(best(fastest).ratio.value)
     assert found.metric.unit == unit
     assert f"% {way} (95 %:" in found.sentence
     assert "which is better" in found.sentence
@@ -67,7 +75,7 @@ def test_what_is_printed_is_made_as_good_as_the_time(prints, store, metric, unit
     arms = {each.name: each for each in found.arms}
     means = [arms[name].metric.value for name in (TUNED, BASELINE)]
     assert (means[0] > means[1]) is (way == "higher")
-    assert arms[TUNED].mean_ns.value == pytest.approx({each.name: each for each in timed.arms}[TUNED].mean_ns.value)
+    assert arms[TUNED].mean_ns.value == pytest.approx({each.name: each for each in fastest.arms}[TUNED].mean_ns.value)
     assert found.metric.name in found.contributions[0].sentence
     (response,) = found.fit.responses
     assert response.name == ("1/rate" if way == "higher" else "latency")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from rich.console import Console
+from tests.samples import samples
 from tests.unit.small_machine import RANGES, Repeatable
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
@@ -87,17 +88,25 @@ def test_a_verdict_of_an_older_becalm_has_no_fit(trouble):
     assert read.comparisons[0].deviation is None
 
 
-@pytest.mark.parametrize("part", [0.01, 0.1, 0.25, 0.4, 0.6, 0.9, 0.99])
-def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, part):
-    whole = fast(budget="none")
-    with Store.open(store) as opened:
-        count = len(list(opened.runs(whole.study)))
+@pytest.fixture(scope="module")
+def uncut():
+    """Remember the verdict and the number of runs of the study that is stopped nowhere."""
+    return []
+
+
+@pytest.mark.parametrize("part", samples((0.01, 0.4, 0.99), (0.01, 0.1, 0.25, 0.4, 0.6, 0.9, 0.99)))
+def test_stopped_anywhere_and_resumed_the_verdict_is_the_same(trouble, store, uncut, part):
+    if not uncut:
+        whole = fast(budget="none")
+        with Store.open(store) as opened:
+            uncut += [same(whole), len(list(opened.runs(whole.study)))]
+    verdict, count = uncut
     # The five pilot runs come before the study.
     trouble.stops_at = max(5, round(part * count))
     with pytest.raises(Interrupted) as caught:
         fast(budget="none")
     number = int(str(caught.value).split("--resume ")[1])
-    assert same(tune(resume=number)) == same(whole)
+    assert same(tune(resume=number)) == verdict
 
 
 def test_a_stored_study_says_the_same_again(trouble, store):
