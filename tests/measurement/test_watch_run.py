@@ -24,6 +24,7 @@ def test_a_run_alone_is_hardly_delayed(store):
     found = becalm.watch(work(0.3), output="discard", store=store)
     print(found.sentence)
     assert found.delay_factor >= 0.9
+    assert {course.name for course in found.courses} >= {"cpu", "queue"}
 
 
 def test_who_shares_a_cpu_waits_for_it_and_the_run_queue_explains_the_delay(store):

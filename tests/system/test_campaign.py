@@ -1,12 +1,17 @@
 """A campaign on the real machine: loads begin and end with their runs, and the plan is stored with the study."""
 
 import subprocess
+from pathlib import Path
 
+import pytest
+from tests.contract.conversation import needs_root
+from tests.measurement.compressed import available, zram
 from tests.needs import need
 
+from becalm import hosts
 from becalm.plans import beside_loads
 from becalm.store import Store
-from becalm.verbs.load_experiment import load_experiment
+from becalm.verbs.load_experiment import load_experiment, room
 
 
 def nobody_loads():
@@ -35,3 +40,13 @@ def test_each_run_has_the_load_of_its_step(tmp_path, monkeypatch):
     assert seen == [0, 0, *expected]
     assert set(done.made) == {index for index, levels in enumerate(steps) if levels}
     assert nobody_loads()
+
+
+@needs_root
+@pytest.mark.skipif(not available(), reason="no zram device that nobody uses")
+def test_load_on_memory_needs_swap():
+    with hosts.open("local") as host:
+        with zram(256):
+            assert "memory" not in room(host, "/dev/shm").excluded
+        if len(Path("/proc/swaps").read_text().splitlines()) < 2:
+            assert "memory" in room(host, "/dev/shm").excluded

@@ -28,12 +28,12 @@ def process(*arguments, **popen):
 
 
 def test_a_run_is_watched_stored_and_shown_again(store):
-    watched = becalm.watch(["sleep", "0.25"], output="discard", title="a try")
+    watched = becalm.watch(["sleep", "0.15"], output="discard", title="a try")
     assert watched.run.outcome == "ok"
     assert watched.load is not None
     assert watched.delay_factor is not None
     assert watched.waterfall["unexplained"].ns is not None
-    assert {course.name for course in watched.courses} >= {"cpu", "queue"}
+    assert "cpu" in {course.name for course in watched.courses}
     document = stored("last", store)
     assert document.study.kind == "watch"
     assert document.study.title == "a try"

@@ -1,4 +1,4 @@
-"""Recording by programs in the kernel (BPF): as by counters, on kernels that describe their types."""
+"""Recording on a machine that does nothing else, where no record is lost: by counters and by BPF."""
 
 import subprocess
 import sys
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.contract.agent.test_recording import (  # noqa: F401
     GROWS,
+    check_process,
+    check_program,
+    complete,
     host,
     refusal,
-    test_a_process_is_recorded_to_its_end,
-    test_a_program_is_recorded_from_its_first_instruction_on,
     test_only_some_cpus_are_recorded_and_named,
     test_records_that_nobody_reads_are_lost_and_counted,
     told,
@@ -22,16 +23,34 @@ from tests.needs import missing, need
 from tests.waiting import HANG_LIMIT_S
 
 from becalm import hosts
-from becalm.hosts.recorded import Recording
+from becalm.hosts.recorded import MEANS, Recording
+
+
+def able(host, means):  # noqa: F811
+    """Return the means that report switches; the test is skipped with becalm's reason where it may not be used."""
+    if means == "bpf":
+        need("clang")
+    if why := refusal(host, Recording("faults", by=means)):
+        missing(f"{why} (make bpf)") if "built without" in why else pytest.skip(why)
+    return means
 
 
 @pytest.fixture
 def by(host):  # noqa: F811
-    """Return the means that report switches; the test is skipped with becalm's reason where it may not be used."""
-    need("clang")
-    if why := refusal(host, Recording("faults", by="bpf")):
-        missing(f"{why} (make bpf)") if "built without" in why else pytest.skip(why)
-    return "bpf"
+    """Return BPF, which the tests of the contract do without."""
+    return able(host, "bpf")
+
+
+@pytest.mark.parametrize("means", MEANS)
+def test_nothing_of_a_process_is_lost(host, means):  # noqa: F811
+    assert complete(check_process(host, able(host, means)))
+
+
+@pytest.mark.parametrize("means", MEANS)
+def test_nothing_of_a_program_is_lost(host, means):  # noqa: F811
+    rows, end = check_program(host, able(host, means))
+    assert complete(rows)
+    assert end.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
 
 
 def test_programs_in_the_kernel_and_counters_record_the_same(host, by):  # noqa: F811
