@@ -3,7 +3,7 @@
 SQLite and PostgreSQL differ here in little, and that little is a row: a `Dialect`. `location` makes a `Database`; the
 store asks it for a `Connection` for as long as a transaction lasts; the modules of the tables execute their statements
 on it. A value in a statement is written `:name`. Importing an SQL toolkit instead took longer than a short comparison
-has for its start, which is measured by `tests/unit/cli/test_main_start.py`.
+has for its start, which is measured by `tests/contract/cli/test_main_start.py`.
 
 Public: Dialect, SQLITE, POSTGRESQL, Connection, Database.
 """

@@ -1,42 +1,21 @@
 """The command line: what it takes, what it refuses, what it prints, and how it ends."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from becalm._version import SCHEMA
-from becalm.cli.main import VERBS, becalm
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.workloads.parameters import expand, values
 
 
-def command(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "becalm", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-    )
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("BECALM_STORE", raising=False)
-    return tmp_path
-
-
 def test_every_verb_has_help_with_an_example_or_a_purpose():
     for verb in VERBS:
-        result = CliRunner().invoke(becalm, [verb, "--help"])
+        result = CliRunner().invoke(group, [verb, "--help"])
         assert result.exit_code == 0, result.output
         assert "Usage: becalm" in result.output
 
@@ -44,19 +23,19 @@ def test_every_verb_has_help_with_an_example_or_a_purpose():
 def test_common_options_have_one_name_everywhere():
     wanted = {"--runs", "--budget", "--precision", "--warmup", "--seed", "--output", "--host", "--store", "--json"}
     for verb in ("run", "compare"):
-        known = {name for option in becalm.get_command(None, verb).params for name in option.opts}
+        known = {name for option in group.get_command(None, verb).params for name in option.opts}
         assert wanted <= known, verb
 
 
 @pytest.mark.parametrize("verb", [(), ("run",), ("host", "list")])
 def test_short_help(verb):
-    found = CliRunner().invoke(becalm, [*verb, "-h"])
-    assert found.exit_code == 0
-    assert "Usage:" in found.output
+    ended = CliRunner().invoke(group, [*verb, "-h"])
+    assert ended.exit_code == 0
+    assert "Usage:" in ended.output
 
 
 def test_alone_it_helps():
-    result = CliRunner().invoke(becalm, [])
+    result = CliRunner().invoke(group, [])
     assert result.exit_code == 0
     assert "Verbs:" in result.output
 
@@ -117,123 +96,112 @@ SIM = ("--host", "sim:drift", "--seed", "1")
         (["import", "/no/such"], "/no/such"),
     ],
 )
-def test_what_is_refused_is_said_in_a_sentence(home, arguments, words):
-    found = command(*arguments)
-    assert found.returncode == 2, found.stderr
-    assert words in found.stderr
-    assert found.stderr.startswith("becalm: ")
-    assert "Traceback" not in found.stderr
-    assert found.stdout == ""
+def test_refusals_are_sentences(home, becalm, arguments, words):
+    ended = becalm(*arguments)
+    assert ended.returncode == 2, ended.stderr
+    assert words in ended.stderr
+    assert ended.stderr.startswith("becalm: ")
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
 
 
-def test_compare_prints_a_verdict_and_json(home):
+def test_compare_prints_a_verdict_and_json(home, becalm):
     arguments = ("compare", *SIM, "--budget", "20s", "spin 20ms", "spin 21ms")
-    plain = command(*arguments, "--plain")
+    plain = becalm(*arguments, "--plain")
     assert plain.returncode == 0
     assert "spin 21ms is" in plain.stdout
     assert "% slower than spin 20ms" in plain.stdout
     assert plain.stdout.isascii()
-    quiet = command(*arguments, "--quiet")
+    quiet = becalm(*arguments, "--quiet")
     assert len(quiet.stdout.splitlines()) == 1
-    value = json.loads(command(*arguments, "--json").stdout)
-    (found,) = value["differences"]
-    assert 0.03 < found["low"] < found["estimate"] < found["high"] < 0.07
+    value = json.loads(becalm(*arguments, "--json").stdout)
+    (difference,) = value["differences"]
+    assert 0.03 < difference["low"] < difference["estimate"] < difference["high"] < 0.07
     assert {"wall_ns", "user_ns", "system_ns"} <= set(value["runs"]["columns"])
     assert value["kind"] == "compare"
     assert value["schema"] == SCHEMA
 
 
-def test_fail_above_ends_with_one(home):
-    slower = command("compare", *SIM, "--fail-above", "2%", "spin 20ms", "spin 22ms", "--quiet")
+def test_fail_above_ends_with_one(home, becalm):
+    slower = becalm("compare", *SIM, "--fail-above", "2%", "spin 20ms", "spin 22ms", "--quiet")
     assert slower.returncode == 1
     assert "Over the limit" in slower.stdout
-    assert command("compare", *SIM, "--fail-above", "50%", "spin 20ms", "spin 22ms", "--quiet").returncode == 0
+    assert becalm("compare", *SIM, "--fail-above", "50%", "spin 20ms", "spin 22ms", "--quiet").returncode == 0
 
 
-def test_a_gate_that_knows_nothing_is_no_success(home):
+def test_a_gate_that_knows_nothing_is_no_success(home, becalm):
     pair = ("compare", *SIM, "--fail-above", "2%", "--runs", "6", "spin 20ms", "spin 20.4ms")
-    found = command(*pair, "--quiet")
-    assert found.returncode == 5
-    assert "Undecided: a slowdown of spin 20.4ms above 2.0 % is neither shown nor ruled out" in found.stdout
-    assert "in all would decide: --budget" in found.stdout
-    assert "--undecided pass" in found.stdout
-    accepted = command(*pair, "--undecided", "pass", "--json")
+    ended = becalm(*pair, "--quiet")
+    assert ended.returncode == 5
+    assert "Undecided: a slowdown of spin 20.4ms above 2.0 % is neither shown nor ruled out" in ended.stdout
+    assert "in all would decide: --budget" in ended.stdout
+    assert "--undecided pass" in ended.stdout
+    accepted = becalm(*pair, "--undecided", "pass", "--json")
     value = json.loads(accepted.stdout)
     assert accepted.returncode == 0
     assert (value["gate"], value["passed"], value["undecided"]) == ("undecided", None, "pass")
     assert value["decides_ns"] > value["elapsed_ns"]
 
 
-def test_run_prints_a_summary_and_a_histogram(home):
-    found = command("run", *SIM, "--runs", "200", "--plain", "spin 20ms")
-    assert found.returncode == 0, found.stderr
+def test_run_prints_a_summary_and_a_histogram(home, becalm):
+    ended = becalm("run", *SIM, "--runs", "200", "--plain", "spin 20ms")
+    assert ended.returncode == 0, ended.stderr
     for words in ("spin 20ms takes", "mean", "median", "spread", "####"):
-        assert words in found.stdout
-    assert not any(line != line.rstrip() for line in found.stdout.splitlines()[:1])
+        assert words in ended.stdout
+    assert not any(line != line.rstrip() for line in ended.stdout.splitlines()[:1])
 
 
-def test_lines_fit_a_narrow_terminal(home):
-    found = command("run", *SIM, "--runs", "50", "--plain", "spin 20ms", COLUMNS="60")
-    table = [line for line in found.stdout.splitlines() if line.startswith(("mean", "median", "spread"))]
+def test_lines_fit_a_narrow_terminal(home, becalm, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    ended = becalm("run", *SIM, "--runs", "50", "--plain", "spin 20ms")
+    table = [line for line in ended.stdout.splitlines() if line.startswith(("mean", "median", "spread"))]
     assert table
     assert all(len(line.rstrip()) <= 60 for line in table)
 
 
-def test_list_show_export_import(home):
-    assert "empty" in command("list").stdout
-    command("compare", *SIM, "--runs", "20", "spin 20ms", "spin 21ms", "--title", "first try")
-    listed = json.loads(command("list", "--json").stdout)
+def test_list_show_export_import(home, becalm):
+    assert "empty" in becalm("list").stdout
+    becalm("compare", *SIM, "--runs", "20", "spin 20ms", "spin 21ms", "--title", "first try")
+    listed = json.loads(becalm("list", "--json").stdout)
     assert listed["studies"][0]["title"] == "first try"
-    assert "first try" in command("list").stdout
-    shown = command("show", "--plain")
+    assert "first try" in becalm("list").stdout
+    shown = becalm("show", "--plain")
     assert "20 pairs" in shown.stdout
-    exported = command("export", "last", "--format", "json").stdout
+    exported = becalm("export", "last", "--format", "json").stdout
     path = home / "x.json"
     path.write_text(exported)
-    assert "is study 2 now" in command("import", str(path)).stdout
-    assert json.loads(command("show", "2", "--json").stdout)["differences"][0]["pairs"] == 20
-    assert command("export", "--to", str(home / "no" / "file")).returncode == 2
+    assert "is study 2 now" in becalm("import", str(path)).stdout
+    assert json.loads(becalm("show", "2", "--json").stdout)["differences"][0]["pairs"] == 20
+    assert becalm("export", "--to", str(home / "no" / "file")).returncode == 2
 
 
-def test_show_has_the_verdict_as_it_was(home):
-    first = command("compare", *SIM, "--budget", "5s", "spin 20ms", "spin 21ms", "--plain").stdout
-    assert command("show", "--plain").stdout == first
+def test_show_has_the_verdict_as_it_was(home, becalm):
+    first = becalm("compare", *SIM, "--budget", "5s", "spin 20ms", "spin 21ms", "--plain").stdout
+    assert becalm("show", "--plain").stdout == first
 
 
-def test_a_reader_that_leaves_is_no_error(home):
-    found = subprocess.run(
-        f"{sys.executable} -m becalm run --help | head -1", shell=True, capture_output=True, text=True
-    )
-    assert found.stderr == ""
+def test_a_defect_is_reported_in_a_sentence(home, becalm, monkeypatch):
+    def broken(*arguments, **options):
+        raise ZeroDivisionError("x")
 
-
-def test_a_defect_is_a_sentence(home):
-    script = (
-        "import becalm.verbs.run as m, becalm.cli.main as c, sys\n"
-        "def broken(*a, **k): raise ZeroDivisionError('x')\n"
-        "m.run = broken; sys.argv = ['becalm', 'run', 'true']; c.main()"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert found.returncode == 3
-    assert "defect in becalm" in found.stderr
-    assert "Traceback" not in found.stderr
+    monkeypatch.setattr("becalm.verbs.run.run", broken)
+    defect = becalm("run", "true")
+    assert defect.returncode == 3
+    assert "defect in becalm" in defect.stderr
+    assert "Traceback" not in defect.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(home, shell):
-    done = command("--install-completion", shell)
+def test_completion_is_installed_and_printed(home, becalm, any_bash, monkeypatch, shell):
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    done = becalm("--install-completion", shell)
     assert done.returncode == 0, done.stderr
     path = done.stdout.split()[1].rstrip(".")
     script = Path(path).read_text()
     assert "_BECALM_COMPLETE" in script
-    assert command("--show-completion", shell).stdout.strip() == script.strip()
-    assert command("--install-completion", SHELL=f"/bin/{shell}").returncode == 0
-    assert command("--install-completion", "tcsh").returncode == 2
-
-
-def test_completion_completes(home):
-    found = command(_BECALM_COMPLETE="bash_complete", COMP_WORDS="becalm comp", COMP_CWORD="1")
-    assert "compare" in found.stdout
+    assert becalm("--show-completion", shell).stdout.strip() == script.strip()
+    assert becalm("--install-completion").returncode == 0
+    assert becalm("--install-completion", "tcsh").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -252,57 +220,28 @@ def test_parameter_values_that_are_none(text):
 
 
 def test_parameters_make_all_combinations():
-    made = expand(["a {x} {y}", "b {x}"], {"x": "1,2", "y": "p,q"})
-    assert [each.name for each in made] == ["a 1 p", "a 1 q", "a 2 p", "a 2 q", "b 1", "b 2"]
-    assert made[1].parameters == (("x", "1"), ("y", "q"))
+    workloads = expand(["a {x} {y}", "b {x}"], {"x": "1,2", "y": "p,q"})
+    assert [workload.name for workload in workloads] == ["a 1 p", "a 1 q", "a 2 p", "a 2 q", "b 1", "b 2"]
+    assert workloads[1].parameters == (("x", "1"), ("y", "q"))
 
 
-def test_starting_imports_nothing_heavy():
-    script = "import sys, becalm.cli.main, becalm.cli.compare, becalm.cli.run; print([m for m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    for heavy in ("numpy", "scipy", "sqlite3", "rich"):
-        assert f"'{heavy}'" not in loaded
-
-
-def test_one_run_has_no_spread(home):
-    found = command("run", *SIM, "--runs", "1", "--plain", "spin 20ms")
-    (line,) = (line for line in found.stdout.splitlines() if line.startswith("spread"))
+def test_one_run_has_no_spread(home, becalm):
+    ended = becalm("run", *SIM, "--runs", "1", "--plain", "spin 20ms")
+    (line,) = (line for line in ended.stdout.splitlines() if line.startswith("spread"))
     assert "?" in line
     assert "0.00" not in line
 
 
-def test_a_locale_without_letters_is_no_reason_for_a_stack_trace(home):
-    command("run", *SIM, "--runs", "30", "spin 20ms")
-    found = command("show", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="")
-    assert found.returncode == 0, found.stderr
-    assert "Traceback" not in found.stderr
-    assert "spin 20ms takes" in found.stdout
-    assert "ms +- " in found.stdout
-    assert "\\x" not in found.stdout
-    command("run", *SIM, "--runs", "3", "--name", "café ± 1", "spin 20ms")
-    assert "caf\\xe9 +- 1" in command("show", "--plain").stdout
-    assert "caf\\xe9 +- 1" in command("list", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="").stdout
-
-
-def test_help_installs_nothing(home):
-    found = command("--install-completion", "--help")
-    assert "Usage: becalm" in found.stdout
+def test_help_installs_nothing(home, becalm):
+    ended = becalm("--install-completion", "--help")
+    assert "Usage: becalm" in ended.stdout
     assert not any(path.is_file() for path in home.rglob("*"))
 
 
-def test_a_file_that_lacks_something_is_refused_in_words(home, tmp_path):
+def test_a_file_that_lacks_something_is_refused_in_words(home, becalm, tmp_path):
     file = tmp_path / "old.json"
     file.write_text('{"results": [{"command": "x"}]}')
-    found = command("import", str(file))
-    assert found.returncode == 2
-    assert "lacks" in found.stderr
-    assert "KeyError" not in found.stderr
-
-
-def test_a_single_setting_that_cannot_be_set_is_refused(home):
-    for program in ((), ("--", "true")):
-        found = command("apply", "--set", "slice_ns=0" if program else "nice=3", *program)
-        assert (found.returncode, "cannot be set here" in found.stderr) in ((3, True), (0, False))
-    alone = command("apply", "--set", "nice=3")
-    assert alone.returncode == 3
-    assert "acts on one program" in alone.stderr
+    ended = becalm("import", str(file))
+    assert ended.returncode == 2
+    assert "lacks" in ended.stderr
+    assert "KeyError" not in ended.stderr

@@ -1,72 +1,55 @@
-"""What `becalm export` prints: to a file or a program all as it was measured, to a terminal nothing that it obeys."""
+"""The output of `becalm export`: data as they are for a file or program, and nothing that a terminal would obey."""
 
 import os
-import pty
-import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-import becalm
+import becalm as api
+from becalm.cli.main import becalm as group
 from becalm.nouns.workload import Workload
 
 HOSTILE = "a\x1b]0;title\x07\x1b[2J\u202eb"
+FORMATS = ("csv", "json", "markdown", "html", "hyperfine", "pyperf")
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path = str(tmp_path / "runs.db")
-    becalm.run(Workload.of("spin 1s", name=HOSTILE), runs=2, host="sim:normal", seed=1, store=path)
-    return path
+def hostile(home):
+    """Store a study of a program whose name has control characters."""
+    api.run(Workload.of("spin 1s", name=HOSTILE), runs=2, host="sim:normal", seed=1)
 
 
-def on_terminal(*words):
-    """What a command prints where its standard output is a terminal, and its exit code."""
-    outside, inside = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "becalm", *words], stdout=inside, stderr=inside, stdin=subprocess.DEVNULL
-    ) as process:
-        os.close(inside)
-        said = b""
-        while True:
-            try:
-                said += os.read(outside, 65536)
-            except OSError:  # EIO: nobody has the other side any more.
-                break
-    os.close(outside)
-    return said.decode(), process.returncode
+def exported(*words):
+    """Return the bytes that `becalm export` writes to a pipe."""
+    result = CliRunner().invoke(group, ["export", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout_bytes
 
 
-@pytest.mark.parametrize("name", ["csv", "json", "markdown", "html", "hyperfine", "pyperf"])
-def test_a_terminal_obeys_nothing_of_an_export(store, name):
-    said, code = on_terminal("export", "--store", store, "--format", name)
-    assert code == 0
-    assert len(said) > 100
-    assert not {each for each in said if ord(each) < 32 or 127 <= ord(each) < 160 or each == "\u202e"} - set("\r\n\t")
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_has_nothing_that_a_terminal_obeys(hostile, becalm, monkeypatch, name):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    ended = becalm("export", "--format", name)
+    assert ended.returncode == 0
+    assert len(ended.stdout) > 100
+    obeyed = {letter for letter in ended.stdout if ord(letter) < 32 or 127 <= ord(letter) < 160 or letter == "\u202e"}
+    assert not obeyed - set("\r\n\t")
 
 
-def test_a_terminal_shows_what_is_there(store):
-    said, _ = on_terminal("export", "--store", store, "--format", "csv")
-    assert "a\\x1b]0;title\\x07\\x1b[2J\\u202eb" in said
-
-
-def test_a_pipe_and_a_file_get_what_was_measured(store, tmp_path):
-    export = [sys.executable, "-m", "becalm", "export", "--store", store, "--format", "csv"]
-    piped = subprocess.run(export, capture_output=True, check=True).stdout.decode()
-    assert HOSTILE in piped
+def test_a_pipe_and_a_file_get_the_data_as_they_are(hostile, tmp_path):
+    piped = exported("--format", "csv")
+    assert HOSTILE in piped.decode()
     file = tmp_path / "runs.csv"
-    subprocess.run([*export, "--to", str(file)], check=True)
-    assert file.read_bytes().decode() == piped
+    exported("--format", "csv", "--to", str(file))
+    assert file.read_bytes() == piped
 
 
-@pytest.mark.parametrize("name", ["csv", "json", "markdown", "html", "hyperfine", "pyperf"])
-def test_a_name_that_is_no_utf8_is_exported(tmp_path, monkeypatch, name):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path, file = str(tmp_path / "runs.db"), tmp_path / "out"
-    becalm.run(Workload.of("spin 1s", name=os.fsdecode(b"caf\xe9")), runs=2, host="sim:normal", seed=1, store=path)
-    export = [sys.executable, "-m", "becalm", "export", "--store", path, "--format", name]
-    piped = subprocess.run(export, capture_output=True, check=True).stdout
-    subprocess.run([*export, "--to", str(file)], check=True)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_name_that_is_not_utf_8_is_exported(home, tmp_path, name):
+    file = tmp_path / "out"
+    api.run(Workload.of("spin 1s", name=os.fsdecode(b"caf\xe9")), runs=2, host="sim:normal", seed=1)
+    piped = exported("--format", name)
+    exported("--format", name, "--to", str(file))
     assert file.read_bytes() == piped
     assert b"caf" in piped

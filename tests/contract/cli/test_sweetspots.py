@@ -1,0 +1,105 @@
+"""Sweet spots that becalm-sim detects, as they are typed."""
+
+import json
+from dataclasses import replace
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+from tests.support.count_files import LOG
+
+import becalm
+from becalm.cli.main import becalm as group
+from becalm.migration.spotted import COLUMNS
+from becalm.report import drawn
+from becalm.wording.measurement import duration
+
+
+def call(*words):
+    return CliRunner().invoke(group, ["sweetspots", *map(str, words)])
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "t.log"
+    path.write_text(LOG)
+    return path
+
+
+def test_a_log_becomes_everything_that_is_written(tmp_path, log):
+    names = {name: tmp_path / f"{name}.json" for name in ("csv", "trace", "log")}
+    given = [word for name, to in names.items() for word in (f"--{name}", to)]
+    told = call("--from", log, "--rules", "published", "--plain", *given)
+    assert told.exit_code == 0, told.output
+    assert "its working set changes" in told.output
+    assert names["log"].read_text() == LOG
+    assert names["csv"].read_text().splitlines()[2].startswith("77,5000000,10000000,1000,900,500,400,1,")
+    events = json.loads(names["trace"].read_text())["traceEvents"]
+    assert {each["ph"] for each in events} == {"M", "C", "X", "i"}
+    assert [each["args"]["ratio"] for each in events if each["ph"] == "C"] == [0.01, 0.9, 0.02]
+
+
+def test_windows_are_written_as_parquet_with_their_kinds(tmp_path, log):
+    to = tmp_path / "windows.parquet"
+    assert call("--from", log, "--parquet", to).exit_code == 0
+    table = pyarrow.parquet.read_table(to)
+    assert table.column_names == list(COLUMNS)
+    assert table.column("references").to_pylist() == [row["references"] for row in becalm.sweetspots(log).windows()]
+    assert (str(table.schema.field("misses").type), str(table.schema.field("known").type)) == ("int64", "bool")
+
+
+def test_times_of_a_recording_begin_with_it_and_those_of_a_log_are_its_own(log):
+    found = becalm.sweetspots(log, rules="published")
+    first = found.spots[0]["time_ns"]
+    assert duration(first) in drawn.as_markdown(found)
+    clock = {**found.found, "from_ns": first - 1_234_000}
+    assert duration(1_234_000) in drawn.as_markdown(replace(found, source="live", found=clock))
+
+
+def test_json_and_markdown(log):
+    value = json.loads(call("--from", log, "--json").stdout)
+    assert (value["kind"], value["source"], len(value["windows"])) == ("sweetspots", "log", 3)
+    assert "task" in call("--from", log, "--markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("simulate", "matrixmult:8,1", "--csv", "/nowhere/x"), "cannot be written"),
+        (("simulate", "matrixmult:8,1", "--window", "1h"), "A window has 0.1 to 50 ms"),
+    ],
+)
+def test_what_the_engine_or_a_file_refuses_is_reported(words, sentence):
+    ended = call(*words)
+    assert ended.exit_code != 0
+    assert sentence in f"{ended.output}{ended.exception}"
+
+
+def test_a_move_and_what_became_of_it_are_typed_and_told(log, monkeypatch):
+    """With a value, without one, and before a command."""
+    import becalm as package
+
+    real, asked = package.sweetspots(log, rules="published"), []
+    moved = {"spot": 1}
+    done = {"sentence": "Process 77 was moved.", "remarks": ["Counted: x."], "waited": moved}
+    migration = {"program": 0, "time_ns": 6_000_000, "from": 0, "to": 1, "until_ns": 7_000_000}
+    cost = {"excess_misses": 40.0, "error": 5.0, "excess_references": None, "references_error": None}
+    moves = [
+        {"done": done, "why_not": None, "migrations": [1]},
+        {"done": None, "why_not": "It ended.", "migrations": []},
+    ]
+
+    def recorded(command, **given):
+        asked.append((command, given["migrate"], given.get("limit")))
+        found = {**real.found, "migrations": [{**migration, **cost, "from": 1, "to": 0}, {**migration, **cost}]}
+        return replace(real, found={**found, "move": moves[min(1, len(asked) - 1)]})
+
+    monkeypatch.setattr(package, "record_sweetspots", recorded, raising=False)
+    told = call("--migrate", "--plain", "--", "gzip", "x")
+    assert told.exit_code == 0, told.output
+    assert "Process 77 was moved.\nCounted: x.\n" in told.stderr
+    rows = [line for line in told.stderr.splitlines() if "40 +- 10" in line]
+    assert [line.split()[-1] == "becalm" for line in rows] == [False, True]
+    told = call("--migrate", "2-3", "--limit", "20ms", "--pid", "7", "--markdown")
+    assert "Not moved: It ended." in told.output
+    assert asked == [(["gzip", "x"], "least-loaded", None), (None, "2-3", "20ms")]
