@@ -182,8 +182,10 @@ def _aliases(surface: Surface, sheet: Sheet) -> Iterator[str]:
     """Terms that cannot be estimated, with what they cannot be told from."""
     names = _names(surface, sheet)
     for each in surface.fit.aliased:
-        parts = "".join(f"{_factor(by)}{names[other]}" for other, by in each.of).removeprefix(" + ")
-        yield f"{names[each.column]} = {parts if 0 < len(each.of) <= 3 else 'a combination of others'}"
+        parts = "a combination of others"
+        if 0 < len(each.of) <= 3:
+            parts = "".join(f"{_factor(by)}{names[other]}" for other, by in each.of).removeprefix(" + ")
+        yield f"{names[each.column]} = {parts}"
 
 
 def _factor(by: float) -> str:

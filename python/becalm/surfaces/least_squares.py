@@ -83,7 +83,7 @@ def fit(matrix: Floats, y: Floats) -> Fit:
     fitted = basis @ (basis.T @ y)
     aliased = []
     for index, share in zip(lost, (root @ (basis.T @ matrix[:, lost])).T, strict=True):
-        of = tuple((kept[place], float(each)) for place, each in enumerate(share) if abs(each) > 1e-6)
+        of = tuple((kept[place], float(share[place])) for place in np.flatnonzero(np.abs(share) > 1e-6).tolist())
         aliased.append(Alias(index, of))
     leverage = (basis**2).sum(axis=1)
     return Fit(tuple(kept), coefficients, inverse, fitted, y - fitted, leverage, tuple(aliased), basis)

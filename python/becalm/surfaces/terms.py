@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -56,24 +57,8 @@ class Frame:
         return np.stack(columns, axis=1)
 
     def terms(self, model: str) -> tuple[Term, ...]:
-        """Terms of a model without the constant, in the order in which they are fitted."""
-        variables = self.variables
-        of = [factor for factor, _ in variables]
-
-        def powers(*members: int) -> tuple[int, ...]:
-            return tuple(members.count(index) for index in range(len(variables)))
-
-        ranges, every = self.ranges, range(len(of))
-        found = [Term(powers(one), "linear") for one in every]
-        found += [Term(powers(*two), "2fi") for two in combinations(every, 2) if of[two[0]] != of[two[1]]]
-        found += [Term(powers(one, one), "quadratic") for one in ranges]
-        found += [Term(powers(one, one, one), "cubic") for one in ranges]
-        found += [Term(powers(one, one, other), "cubic") for one in ranges for other in every if one != other]
-        found += [
-            Term(powers(*three), "cubic") for three in combinations(every, 3) if len({of[each] for each in three}) == 3
-        ]
-        allowed = ORDERS[: ORDERS.index(model) + 1]
-        return tuple(each for each in found if each.order in allowed)
+        """Return the terms of a model without the constant, in the order in which they are fitted."""
+        return tuple(term for order in ORDERS[: ORDERS.index(model) + 1] for term in _terms(self, order))
 
     def name(self, term: Term, names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
         """A term in the names of the factors: time:temp, time^2, policy[batch]."""
@@ -83,6 +68,26 @@ class Frame:
                 shown = f"{names[factor]}[{choices[factor][level]}]" if self.choices[factor] else names[factor]
                 parts.append(shown if power == 1 else f"{shown}^{power}")
         return ":".join(parts)
+
+
+@cache
+def _terms(frame: Frame, order: str) -> tuple[Term, ...]:
+    """Return the terms that a model has beyond those of the model before it."""
+    of = [factor for factor, _ in frame.variables]
+    ranges, every = frame.ranges, range(len(of))
+    members: list[tuple[int, ...]]
+    match order:
+        case "linear":
+            members = [(one,) for one in every]
+        case "2fi":
+            members = [two for two in combinations(every, 2) if of[two[0]] != of[two[1]]]
+        case "quadratic":
+            members = [(one, one) for one in ranges]
+        case _:
+            members = [(one, one, one) for one in ranges]
+            members += [(one, one, other) for one in ranges for other in every if one != other]
+            members += [three for three in combinations(every, 3) if len({of[each] for each in three}) == 3]
+    return tuple(Term(tuple(several.count(index) for index in every), order) for several in members)
 
 
 def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
