@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.measurement.compressed import available, zram
+from tests.support.compressed import available, zram
 
 from becalm.load.delay import weight_of_nice
 from becalm.load.waterfall import IO, QUEUE, REFUSED_BELOW

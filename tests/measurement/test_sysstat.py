@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import Agent, children
-from tests.measurement.compressed import available, zram
+from tests.support.compressed import available, zram
 from tests.waiting import wait_for
 
 from becalm.hosts.load_generator import Loading

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import needs_root
-from tests.measurement.compressed import available, zram
 from tests.needs import need
+from tests.support.compressed import available, zram
 
 from becalm import hosts
 from becalm.plans import beside_loads

@@ -1,10 +1,7 @@
 """Recording on a machine that does nothing else, where no record is lost: by counters and by BPF."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from tests.contract.agent.test_recording import (  # noqa: F401
@@ -13,32 +10,14 @@ from tests.contract.agent.test_recording import (  # noqa: F401
     check_program,
     complete,
     host,
-    refusal,
-    test_only_some_cpus_are_recorded_and_named,
-    test_records_that_nobody_reads_are_lost_and_counted,
     told,
     waiting,
 )
-from tests.needs import missing, need
+from tests.system.programs.test_recording_by_bpf import able, by  # noqa: F401
 from tests.waiting import HANG_LIMIT_S
 
 from becalm import hosts
 from becalm.hosts.recorded import MEANS, Recording
-
-
-def able(host, means):  # noqa: F811
-    """Return the means that report switches; the test is skipped with becalm's reason where it may not be used."""
-    if means == "bpf":
-        need("clang")
-    if why := refusal(host, Recording("faults", by=means)):
-        missing(f"{why} (make bpf)") if "built without" in why else pytest.skip(why)
-    return means
-
-
-@pytest.fixture
-def by(host):  # noqa: F811
-    """Return BPF, which the tests of the contract do without."""
-    return able(host, "bpf")
 
 
 @pytest.mark.parametrize("means", MEANS)
@@ -85,19 +64,3 @@ def visits(rows, task):
         if switch.get("to") == task:
             came[row["cpu"]] = row["references"]
     return found
-
-
-UNTYPED = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" -m becalm sweetspots --by bpf --events faults -- true'
-"""As on a kernel that does not describe its types, for this process alone."""
-
-
-def test_a_kernel_without_its_own_types_is_named_with_a_way_out(by):
-    if not Path("/sys/kernel/btf").is_dir():
-        pytest.skip("this kernel does not describe its types anyway")
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", UNTYPED, sys.executable], capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    words = " ".join(done.stderr.split())
-    assert "does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read" in words
-    assert "Without BPF the same is recorded: leave --by bpf out." in words
