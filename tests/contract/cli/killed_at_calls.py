@@ -1,8 +1,9 @@
-"""becalm many times over, each time killed at some call of one of its functions: what a test starts as a program.
+"""A program for tests that runs becalm many times, killed at some call of one of its functions.
 
-It reads commands as JSON lines, {"words", "store", "call"}: the number of a call, or the name of a function. Each is
-answered with {"code", "out", "err", "calls"}: the exit code, or minus the signal that killed it, what it wrote, and how
-many functions of becalm were called. All is imported once; each command has a process of its own, forked from that.
+It reads commands as JSON lines, {"words", "store", "call"}. `call` is the number of a call, or the name of a function,
+where the command is killed; 0 counts all calls, and null counts none. Each is answered with {"code", "out", "err",
+"calls"}: the exit code, or minus the signal that killed it, its output, and the number of calls of becalm's functions.
+All is imported once; each command has a process of its own, forked from that.
 """
 
 import json
@@ -21,15 +22,18 @@ HOME = str(Path(becalm.__file__).parent)
 
 
 class Counted:
-    """Counts calls of becalm's functions from now on; the process is killed by the one of the given number or name."""
+    """A counter of the calls of becalm's functions from now on; the one of the given number or name is killed.
+
+    Python calls a trace function that returns nothing when a function is called, and for no line of it
+    (sys.settrace); a profile function would be called for returns and for functions of C, too.
+    """
 
     def __init__(self, last):
         self.count, self.last, self.ours = 0, last, {}
-        sys.setprofile(self.called)
+        if last is not None:
+            sys.settrace(self.called)
 
     def called(self, frame, event, _):
-        if event != "call":
-            return
         code = frame.f_code
         ours = self.ours.get(code)
         if ours is None:
@@ -40,31 +44,31 @@ class Counted:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def command(asked, folder):
-    """One command, to the end of this process."""
-    os.environ["BECALM_STORE"] = asked["store"]
+def command(request, folder):
+    """Run one command, to the end of this process."""
+    os.environ["BECALM_STORE"] = request["store"]
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-    sys.argv = ["becalm", *asked["words"]]
-    counted = Counted(asked["call"])
+    sys.argv = ["becalm", *request["words"]]
+    counted = Counted(request["call"])
     try:
         main()
     except SystemExit as left:
-        sys.setprofile(None)
+        sys.settrace(None)
         sys.stdout.flush()
         (folder / "calls").write_text(str(counted.count))
         os._exit(left.code or 0)
     os._exit(99)
 
 
-def answer(asked):
-    """The same in a process of its own, and what came of it."""
+def answer(request):
+    """Run one command in a process of its own, and return its answer."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "calls").write_text("0")
         process = os.fork()
         if process == 0:
-            command(asked, folder)
+            command(request, folder)
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         out, err, calls = ((folder / name).read_text() for name in ("out", "err", "calls"))
         return {"code": code, "out": out, "err": err, "calls": int(calls)}
