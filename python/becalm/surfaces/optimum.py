@@ -209,7 +209,7 @@ def _places(
             reached = (monomials(ends, exponents) * drawn).sum(axis=1)
             better = reached > value
             value[better] = reached[better]
-            best[better] = np.array([_point(frame, each, choice) for each in ends[better]]).reshape(-1, len(point))
+            best[better] = _points(frame, ends[better], choice)
     if len(choices) == 1:
         # Each is chosen by itself: in every polynomial that was drawn it may be another one.
         chosen = np.array(frame.choices) > 0
@@ -244,7 +244,11 @@ def _scattered(frame: Frame, bounds: Bounds, count: int, rng: np.random.Generato
 
 def _point(frame: Frame, variables: Floats, choice: Sequence[int]) -> Floats:
     """A point of factors from its variables."""
-    found = np.array(choice, dtype=np.float64)
-    for index in frame.ranges:
-        found[frame.variables[index][0]] = variables[index]
-    return found
+    return np.asarray(_points(frame, variables[None, :], choice)[0])
+
+
+def _points(frame: Frame, variables: Floats, choice: Sequence[int]) -> Floats:
+    """Points of factors from their variables, shape (n, variables) to (n, factors)."""
+    points = np.tile(np.array(choice, dtype=np.float64), (len(variables), 1))
+    points[:, [frame.variables[index][0] for index in frame.ranges]] = variables[:, list(frame.ranges)]
+    return points

@@ -39,9 +39,7 @@ class Frame:
     @property
     def variables(self) -> tuple[tuple[int, int], ...]:
         """Of each variable its factor, and which of its choices, 0 for a range."""
-        return tuple(
-            (factor, level) for factor, many in enumerate(self.choices) for level in (range(1, many) if many else (0,))
-        )
+        return _variables(self.choices)
 
     @property
     def ranges(self) -> tuple[int, ...]:
@@ -68,6 +66,11 @@ class Frame:
                 shown = f"{names[factor]}[{choices[factor][level]}]" if self.choices[factor] else names[factor]
                 parts.append(shown if power == 1 else f"{shown}^{power}")
         return ":".join(parts)
+
+
+@cache
+def _variables(choices: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple((factor, level) for factor, many in enumerate(choices) for level in (range(1, many) if many else (0,)))
 
 
 @cache
