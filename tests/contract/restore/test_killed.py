@@ -8,32 +8,12 @@ import signal
 
 import pytest
 from tests.samples import samples
-from tests.support.laptop import changed, laptop, snapshot, strays
+from tests.support.laptop import changed, laptop, snapshot
 from tests.support.memory_directory import memory_directory
 from tests.support.stepping import Stepped, cuts
-from tests.support.talk import Agent, end, guards, holders
+from tests.support.studies import SETTINGS, begin, check, study
+from tests.support.talk import Agent, end, guards
 from tests.waiting import wait_for
-
-SETTINGS = [
-    {"swappiness": 10, "governor": "performance", "swap": "off", "frequency_floor": "max"},
-    {"swappiness": 20, "isolation": "first-core", "irq_affinity": "away", "services": "pause"},
-    {},
-    {"online_cpus": "first", "transparent_hugepages": "never", "cpu_dma_latency": 0},
-    {"swappiness": 10, "governor": "performance"},
-]
-
-
-def begin(root) -> Agent:
-    """Return an agent with a study defined on it."""
-    agent = Agent(root)
-    assert agent.define(SETTINGS)["event"] == "done"
-    return agent
-
-
-def study(agent) -> None:
-    """Ask for a study that switches between all settings, then for the end; nothing is read."""
-    agent.send("measure", first=0, steps=[[0, which, 0, 0] for which in (0, 1, 2, 3, 4)])
-    agent.send("bye")
 
 
 def stops(root) -> int:
@@ -56,20 +36,6 @@ def machine(request):
         except PermissionError:
             pytest.skip("processes cannot be traced here (ptrace is forbidden)")
         yield root, snapshot(root), moments
-
-
-def check(root, before) -> None:
-    """Check that everything is as before, and that no process and no file is left."""
-    wait_for(lambda: not holders(root), "guards have ended")
-    if strays(root):
-        with Agent(root) as agent:
-            assert agent.done("restore")["unsettled"] == []
-    assert changed(before, snapshot(root)) == {}
-    assert strays(root) == []
-    with Agent(root) as agent:
-        assert agent.done("status")["journal"] is None
-        # The kernel lets a lock go a little after the last descriptor of a killed process.
-        wait_for(lambda: agent.done("status")["busy"] is None, "the lock is free")
 
 
 CUTS = samples(4, 28)

@@ -9,11 +9,11 @@ import signal
 import time
 
 import pytest
-from tests.contract.restore.test_killed import begin, check, study
 from tests.samples import samples
 from tests.support.account import begun
 from tests.support.becalms import DIRECTORIES, WAYS, Becalms, kill_and_check
 from tests.support.laptop import laptop, snapshot
+from tests.support.studies import begin, check, study
 from tests.support.talk import end, guards
 from tests.waiting import wait_for
 

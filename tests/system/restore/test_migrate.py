@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.needs import missing
+from tests.samples import samples
 from tests.support.bound_program import CPUS, Program
 from tests.support.stepping import Stepped, cuts
 from tests.support.talk import guards, holders
@@ -30,8 +31,8 @@ pytestmark = [
     pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to move a process to one of them"),
 ]
 
-KILLS = int(os.environ.get("BECALM_MIGRATE_KILLS", "20"))
-"""How many times becalm is killed, in all ways together; 1000 for a release."""
+KILLS = samples(20, 1000)
+"""The number of times that becalm is killed, in all ways together."""
 
 MOVED = ((CPUS[0],), (CPUS[-1],))
 

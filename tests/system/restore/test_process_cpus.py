@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.samples import samples
 from tests.support.bound_program import CPUS, Program
 from tests.support.stepping import Stepped, cuts
 from tests.support.talk import Agent, end, guards, holders
@@ -24,8 +25,8 @@ pytestmark = [
     pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs to bind a process to one of them"),
 ]
 
-KILLS = int(os.environ.get("BECALM_PLACEMENT_KILLS", "36"))
-"""How many times agents are killed; 1000 for a release."""
+KILLS = samples(36, 1000)
+"""The number of times that agents are killed."""
 
 
 @pytest.fixture
