@@ -28,7 +28,7 @@ TRIALS = samples(6, 60)
 """The number of profiles that are drawn where a share of them is the subject."""
 
 MOST_CLAIMED, FEWEST_COVERED = samples(1, 4), samples(5, 52)
-"""Bounds that 1 claim in 40 and a coverage of 57 of 60 exceed once in 50 such tests at most."""
+"""Bounds that 1 claim in 40 and a coverage of 57 of 60 exceed in 1 of 30 such tests at most."""
 
 
 @pytest.mark.parametrize("decider", [OnChips(CHIPS), InRounds(Chip(2))], ids=["chips", "rounds"])
