@@ -1,19 +1,16 @@
-"""What a shell offers of knobs, as click asks for it and as bash takes it."""
+"""The words that becalm offers a shell; tests/contract and tests/system ask the shells themselves."""
 
 import re
-import shutil
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import click
 import pytest
-from tests.unit.cli.shells import completed
 
 import becalm as api
 from becalm.cli import candidates
 from becalm.cli.candidates import knobs, settings
 from becalm.cli.completion import Offered, offer, script
-from becalm.cli.main import becalm
+from becalm.cli.main import becalm as group
 from becalm.hosts.simulated.machine import names
 from becalm.hosts.simulated.scheduler import patterns
 from becalm.nouns import tables
@@ -43,18 +40,21 @@ def test_after_the_sign_come_the_values_that_have_names():
     assert settings("nothing=") == []
 
 
-def bash(*words):
-    """What bash offers when the last word is being typed; signs of equality and colons end words there, as in bash."""
-    parts = [part for word in words for part in re.sub("([=:])", r"\n\1\n", word).split("\n")]
-    parts = [*(part for part in parts[:-1] if part), parts[-1]]
-    line = " ".join(f"'{part}'" for part in parts)
-    code = (
-        f"becalm() {{ '{sys.executable}' -m becalm \"$@\"; }}\n{script('bash', becalm)}\n"
-        f"COMP_WORDS=({line}); COMP_CWORD={len(parts) - 1}; _becalm_completion becalm 2>/dev/null\n"
-        'printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    code = code.replace("$1)", f"'{sys.executable}' -m becalm)")
-    return subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+@pytest.fixture
+def offered(becalm, any_bash, monkeypatch):
+    """Return a function of the words of a line, which gives what becalm offers bash for the last one."""
+
+    def offer(*words):
+        # Signs of equality and colons are words of their own, as in bash (COMP_WORDBREAKS).
+        parts = [part for word in words for part in re.sub("([=:])", r"\n\1\n", word).split("\n")]
+        parts = [*(part for part in parts[:-1] if part), parts[-1]]
+        monkeypatch.setenv("COMP_WORDS", " ".join(parts))
+        monkeypatch.setenv("COMP_CWORD", str(len(parts) - 1))
+        monkeypatch.setenv("_BECALM_COMPLETE", "bash_complete")
+        replies = (line.partition(",") for line in becalm().stdout.splitlines())
+        return [value for kind, _, value in replies if kind == "plain"]
+
+    return offer
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def bash(*words):
         (("becalm", "export-settings", "llvm"), ["llvm-tips"]),
     ],
 )
-def test_bash_replaces_the_last_word_only(words, expected):
-    assert bash(*words) == expected
+def test_bash_replaces_the_last_word_only(offered, words, expected):
+    assert offered(*words) == expected
 
 
-def test_a_name_is_followed_by_no_blank_in_bash():
-    assert "compopt -o nospace" in script("bash", becalm)
+def test_a_name_is_followed_by_no_blank_in_bash(any_bash):
+    assert "compopt -o nospace" in script("bash", group)
 
 
 def leaves(command, name=""):
@@ -116,7 +116,7 @@ NO_CANDIDATES = {
 def test_every_option_that_takes_what_can_be_listed_offers_it():
     lacking = [
         f"{verb} {each.opts[0]} {each.metavar}"
-        for verb, command in leaves(becalm)
+        for verb, command in leaves(group)
         for each in command.params
         if isinstance(each, click.Option) and not each.is_flag and not isinstance(each.type, click.Choice)
         if each.metavar and each.metavar.partition("[")[0] not in NO_CANDIDATES
@@ -131,7 +131,7 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
     free |= {(design, "factors") for design in designs}
     lacking = {
         (verb, each.name)
-        for verb, command in leaves(becalm)
+        for verb, command in leaves(group)
         for each in command.params
         if isinstance(each, click.Argument) and candidates.of(verb, each) is None
     }
@@ -144,17 +144,14 @@ def test_words_that_are_offered_are_those_of_their_tables():
     assert list(candidates.PUBLISHED) == [each.name for each in published().programs]
     assert list(candidates._WORDS["--export"]) == list(FORMS)
     assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]
-    with pytest.raises(api.UsageError) as refused:
-        api.clock(timers=("none",))
-    assert str(refused.value).partition("there are: ")[2] == ", ".join(candidates._WORDS["--timer"]) + "."
     machines = [path.stem for path in candidates.MACHINES.glob("*.toml")]
     assert sorted(machines) == names()
     assert [each for each in values(candidates.hosts("sim:")) if each[4:] in machines] != []
 
 
 @pytest.fixture
-def sittings(store):
-    """Two sittings of a project and one of another."""
+def sittings(home, no_repository):
+    """Record two sessions of a project and one of another."""
     for project, commit, baseline in (("parser", "1", None), ("parser", "2", "v1"), ("other", "3", "v2")):
         api.record(
             ["spin 20ms", "spin 30ms"], project=project, commit=commit, branch=f"of-{project}", tags=["nightly"],
@@ -176,8 +173,8 @@ def sittings(store):
         (("becalm", "compare", "--stored", "2"), ["2"]),
     ],
 )
-def test_names_of_what_was_recorded_are_offered(sittings, words, expected):
-    assert bash(*words) == expected
+def test_names_of_what_was_recorded_are_offered(sittings, offered, words, expected):
+    assert offered(*words) == expected
 
 
 def test_benchmarks_are_offered_on_both_sides_of_the_sign(sittings):
@@ -185,72 +182,21 @@ def test_benchmarks_are_offered_on_both_sides_of_the_sign(sittings):
     assert values(candidates.renamed("spin 20ms=s")) == ["spin 20ms=spin 30ms"]
 
 
-def test_a_store_that_is_not_there_is_not_made(tmp_path, monkeypatch):
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "none.db"))
-    assert bash("becalm", "show", "") == []
-    assert list(tmp_path.iterdir()) == []
+def test_a_store_that_does_not_exist_is_not_created(home, offered):
+    assert offered("becalm", "show", "") == []
+    assert list(home.iterdir()) == []
 
 
 def test_commands_inside_place_are_told_of_what_there_is_to_offer():
-    place = becalm.get_command(click.Context(becalm), "place")
+    place = group.get_command(click.Context(group), "place")
     offer(place)
     for name, option in (("simulate", "programs"), ("train", "save")):
         (found,) = (each for each in place.commands[name].params if each.name == option)
         assert isinstance(found.type, Offered)
 
 
-def test_names_of_commits_come_from_git(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert candidates.revisions("") == []
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
-    for words in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "one"), ("tag", "v1.2")):
-        subprocess.run([*git, *words], check=True)
-    assert sorted(values(candidates.revisions(""))) == ["HEAD", "main", "v1.2"]
+def test_tags_and_branches_are_offered_after_the_head(monkeypatch):
+    answer = SimpleNamespace(stdout="v1.2\nmain\n")
+    monkeypatch.setattr(candidates, "subprocess", SimpleNamespace(run=lambda *words, **options: answer))
+    assert values(candidates.revisions("")) == ["HEAD", "v1.2", "main"]
     assert values(candidates.revisions("v")) == ["v1.2"]
-
-
-def test_nothing_heavy_is_imported_to_complete_a_word(tmp_path, monkeypatch):
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "none.db"))
-    code = (
-        "import os, sys; os.environ.update(_BECALM_COMPLETE='bash_complete', COMP_CWORD={!r}, COMP_WORDS={!r})\n"
-        "import atexit\n"
-        "heavy = {{'numpy', 'scipy', 'rich', 'jinja2'}}\n"
-        "atexit.register(lambda: print(sorted(heavy & set(sys.modules))))\n"
-        "from becalm.cli.main import main\nmain()"
-    )
-    for line in (
-        "run --set swapp",
-        "apply pyp",
-        "run --host sim:",
-        "place --method s",
-        "compare --stored 1",
-        "history --baseline v",
-    ):
-        line = f"becalm {line}"
-        asked = code.format(str(line.count(" ")), line)
-        ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-        assert ran.stdout.splitlines()[-1] == "[]", line
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_at_a_terminal_completes_what_is_typed(shell, sittings, tmp_path):
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
-    path = tmp_path / f"becalm.{shell}"
-    path.write_text(script(shell, becalm))
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "sources").mkdir()
-    (tmp_path / "sources" / "only-one.toml").touch()
-    for line, expected in (
-        ("becalm kno", "becalm knobs "),
-        ("becalm knobs swappi", "becalm knobs swappiness "),
-        ("becalm apply --set transparent_hugepages=mad", "becalm apply --set transparent_hugepages=madvise "),
-        ("becalm history par", "becalm history parser "),
-        ("becalm clock --timer barr", "becalm clock --timer barrier "),
-        ("becalm place --method swa", "becalm place --method swap "),
-        ("becalm simulate --host sim:eev", "becalm simulate --host sim:eevdf "),
-        ("becalm run --host sim:laptop", "becalm run --host sim:laptop-a "),
-        (f"becalm suite {tmp_path}/sources/only", f"becalm suite {tmp_path}/sources/only-one.toml "),
-    ):
-        assert completed(shell, line, path, tmp_path / "bin").rstrip() == expected.rstrip()

@@ -1,4 +1,4 @@
-"""Real shells at a terminal: a line is typed, TAB is pressed, and the shell itself says what the line has become."""
+"""Real shells at a terminal: a line is typed, TAB is pressed, and the shell itself prints what the line has become."""
 
 import os
 import pty
@@ -6,7 +6,8 @@ import re
 import select
 import signal
 import sys
-import time
+
+from tests.waiting import wait_for, wait_readable
 
 STARTS = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
@@ -20,12 +21,12 @@ BEFORE = {
     "fish": "set -g fish_autosuggestion_enabled 0; function fish_prompt; end; source {script}",
 }
 
-SECONDS = 180
-"""Until a shell counts as hung; nothing is measured."""
-
 
 def completed(shell, line, script, directory):
-    """What a line is after TAB. `script`: path of the completion script; `directory`: with a `becalm` for the PATH."""
+    """Return a line as it is after TAB.
+
+    `script` is the path of the completion script, `directory` a directory of the PATH, into which a `becalm` is put.
+    """
     command = directory / "becalm"
     answered = directory / "answered"
     answered.unlink(missing_ok=True)
@@ -37,8 +38,6 @@ def completed(shell, line, script, directory):
         "HOME": str(directory),
         "XDG_CONFIG_HOME": str(directory / "config"),
         "XDG_DATA_HOME": str(directory / "data"),
-        # Without it fish makes /tmp/fish.USER.
-        "XDG_RUNTIME_DIR": str(directory),
         "TERM": "xterm",
         "COLUMNS": "200",
         "PS1": "",
@@ -47,11 +46,11 @@ def completed(shell, line, script, directory):
     if child == 0:
         os.execvpe(shell, STARTS[shell], environment)
     try:
-        said = _typed(terminal, BEFORE[shell].format(script=script) + "; echo rea''dy\n", rb"(ready)\r\n")
-        assert said == b"ready"
-        # The cursor goes to the beginning and the end of the line, around which it is quoted and printed.
+        assert _typed(terminal, BEFORE[shell].format(script=script) + "; echo rea''dy\n", rb"(ready)\r\n") == b"ready"
         os.write(terminal, line.encode() + b"\t")
-        _idle(terminal, answered)
+        wait_for(lambda: _discarded(terminal) and answered.exists(), "becalm has answered the shell")
+        # A shell reads no key while it completes: these change the line that has been completed. The cursor goes to
+        # the beginning and the end of the line, around which it is quoted and printed.
         return _typed(terminal, "\x01echo '<<\x05>>'\n", rb"\n[^\n]*<<([^\r\n']*)>>\r").decode()
     finally:
         os.kill(child, signal.SIGKILL)
@@ -59,25 +58,18 @@ def completed(shell, line, script, directory):
         os.close(terminal)
 
 
+def _discarded(terminal):
+    """Read what the shell has written, so that it can write more; return True."""
+    while select.select([terminal], [], [], 0)[0]:
+        os.read(terminal, 65536)
+    return True
+
+
 def _typed(terminal, text, awaited):
-    """What the shell printed that fits."""
+    """Type a text, and return the part of the shell's output that fits."""
     os.write(terminal, text.encode())
-    seen, end = b"", time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        if select.select([terminal], [], [], 0.1)[0]:
-            seen += os.read(terminal, 65536)
-            if found := re.search(awaited, seen):
-                return found[1]
-    raise AssertionError(f"the shell said only {seen!r}")
-
-
-def _idle(terminal, answered):
-    """Until becalm has answered after TAB, and the shell has then written nothing for a while."""
-    end, seen = time.monotonic() + SECONDS, b""
-    while time.monotonic() < end:
-        was_answered = answered.exists()
-        if select.select([terminal], [], [], 2.0)[0]:
-            seen += os.read(terminal, 65536)
-        elif seen and was_answered:
-            return
-    raise AssertionError(f"nothing was completed; the shell said only {seen!r}")
+    output = b""
+    while not (match := re.search(awaited, output)):
+        wait_readable(terminal)
+        output += os.read(terminal, 65536)
+    return match[1]
