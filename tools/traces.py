@@ -87,6 +87,7 @@ MAKER = re.compile(r"becalm-(?:[\w-]+-)?(\d+)$")
 SHARED = re.compile("/(tmp|var/tmp|dev/shm|run|var/lib/becalm)/")
 """Directories of files in which every becalm on a machine leaves its own."""
 
+STATE = "/var/lib/becalm"
 JOURNAL = "/var/lib/becalm/journal"
 NOTE = "/var/lib/becalm/last-restore"
 INTERRUPTS = "/run/becalm/interrupts"
@@ -205,6 +206,8 @@ def of_another(kind: str, name: str) -> bool:
     """Return whether a control group or a file is of a becalm at work; all processes of ours have ended."""
     if kind != "control group" and not (kind == "file" and SHARED.match(name)):
         return False
+    if name.startswith(f"{STATE}/"):
+        return in_use(JOURNAL)
     maker = MAKER.search(name)
     return (maker is not None and is_older(int(maker[1]), name)) or in_use(name)
 

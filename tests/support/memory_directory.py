@@ -20,7 +20,12 @@ def is_usable() -> bool:
 def memory_directory() -> Iterator[Path]:
     """Make a directory for a while, in memory where that is possible."""
     with tempfile.TemporaryDirectory(prefix="becalm-tests-", dir=MEMORY if is_usable() else None) as name:
-        yield Path(name)
+        # Another run of tests sees by this that the directory is in use (tools/traces.py).
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield Path(name)
+        finally:
+            os.close(descriptor)
 
 
 @pytest.fixture

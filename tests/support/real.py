@@ -67,7 +67,7 @@ def machine() -> Machine:
 
 def observes(group: Path) -> bool:
     """Whether a group is that of an agent at work: another becalm may observe programs on this machine meanwhile."""
-    pid = group.name.removeprefix("becalm-")
+    pid = group.name.rpartition("-")[2]
     return pid.isdigit() and Path(f"/proc/{pid}").exists()
 
 

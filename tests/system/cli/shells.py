@@ -38,6 +38,8 @@ def completed(shell, line, script, directory):
         "HOME": str(directory),
         "XDG_CONFIG_HOME": str(directory / "config"),
         "XDG_DATA_HOME": str(directory / "data"),
+        # Without it fish makes /tmp/fish.USER.
+        "XDG_RUNTIME_DIR": str(directory),
         "TERM": "xterm",
         "COLUMNS": "200",
         "PS1": "",

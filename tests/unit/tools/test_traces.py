@@ -144,7 +144,14 @@ def test_what_an_older_process_has_made_is_of_another_becalm(kind, monkeypatch):
     assert compared({}, {(kind, f"{name}3"): ""})[1] == []
 
 
-@pytest.mark.parametrize("name", ["/dev/shm/becalm-spool-1", "/tmp/becalm-ssh-x", "/var/lib/becalm/journal"])
+@pytest.mark.parametrize("name", ["/var/lib/becalm/journal", "/var/lib/becalm/journal.title"])
+def test_the_journal_is_of_another_becalm_that_has_it_open(name, monkeypatch):
+    assert compared({}, {("file", name): ""})[1] == []
+    monkeypatch.setattr(traces, "in_use", lambda path: path == traces.JOURNAL)
+    assert compared({}, {("file", name): ""})[0] == []
+
+
+@pytest.mark.parametrize("name", ["/dev/shm/becalm-spool-1", "/tmp/becalm-ssh-x"])
 def test_a_file_that_is_still_open_is_of_another_becalm(name, monkeypatch):
     monkeypatch.setattr(traces, "in_use", lambda path: path == name)
     assert compared({}, {("file", name): ""})[0] == []
