@@ -3,7 +3,7 @@
 Text stays text, so that it can be read aloud, searched and enlarged; every colour is a name that the page's style
 sheet defines for light and dark (`page.css`). matplotlib is imported here alone, when a picture is asked for.
 
-Public: figure, Margins, svg, plain_ticks, and the colours.
+Public: figure, Margins, fit, svg, plain_ticks, and the colours.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from becalm.errors import UsageError, install
+from becalm.wording.printable import width_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK, FAINT, BEFORE, AFTER, OTHER, ALARM = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606"
@@ -37,6 +40,9 @@ HALF, THIRD = 3.62, 2.35
 
 REM = 57.5 / WIDTH
 """Of the page's column, 57.5 rem wide, for an inch (page.css)."""
+
+EM = 9.5 / 72
+"""The size of the letters in inches."""
 
 TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """Over less than so many decades, ticks at these multiples of powers of ten."""
@@ -100,10 +106,12 @@ def figure(
     projection: str | None = None,
     width: float = WIDTH,
     margins: Margins | None = None,
+    fitted: bool = False,
 ) -> Iterator[tuple[Figure, Any]]:
     """A figure in our style that no screen shows, in inches. Raises UsageError where matplotlib is missing.
 
-    `margins`: what stands around the axes has this room; else matplotlib measures it, which takes as long as drawing.
+    `margins`: what stands around the axes has this room; `fitted`: it gets the room that it takes by `fit`. Else
+    matplotlib measures it, which takes as long as drawing.
     """
     try:
         from matplotlib import rc_context
@@ -131,10 +139,47 @@ def figure(
         "grid.color": FAINT,
     }
     with rc_context(style):
-        drawn = Figure(figsize=(width, height), layout=None if margins else "constrained")
+        drawn = Figure(figsize=(width, height), layout=None if margins or fitted else "constrained")
         if margins:
             drawn.subplots_adjust(**margins.shares(width, height, columns))
         yield drawn, drawn.subplots(rows, columns, width_ratios=width_ratios, subplot_kw={"projection": projection})
+
+
+def fit(drawn: Figure, axes: Axes) -> None:
+    """Give the ticks and labels of the only axes of a picture the room that they take.
+
+    The constrained layout of matplotlib measures all texts twice for that, which takes as long as drawing.
+    """
+    (width, height), line = drawn.get_size_inches(), 1.9 * EM
+    # How many ticks there are hangs on the length of an axis: one side after the other.
+    _, factor = _labels(axes.xaxis)
+    bottom = 2.1 * EM + (line if axes.get_xlabel() else 0.0) + (EM if factor else 0.0)
+    top = 0.8 * EM + (line if axes.get_title(loc="left") else 0.0)
+    drawn.subplots_adjust(bottom=bottom / height, top=1 - top / height)
+    widest, factor = _labels(axes.yaxis)
+    left = 1.2 * EM + 1.05 * widest + (line if axes.get_ylabel() else 0.0)
+    top += 1.2 * EM if factor else 0.0
+    drawn.subplots_adjust(left=left / width, right=1 - EM / width, top=1 - top / height)
+    widest, _ = _labels(axes.xaxis)
+    drawn.subplots_adjust(right=1 - max(1.2 * EM, 0.6 * widest) / width)
+
+
+def _labels(axis: Axis) -> tuple[float, bool]:
+    """Return the inches of the widest label of an axis, and whether they have a common factor next to them."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    formatter, font = axis.get_major_formatter(), get_font(findfont(FontProperties()))
+    font.set_size(72 * EM, 72)
+
+    def width(label: str) -> float:
+        font.set_text(label)
+        # Letters that this font lacks, others have: wide ones are as wide as high.
+        return max(font.get_width_height()[0] / 64 / 72, width_of(label) * EM / 2)
+
+    labels = formatter.format_ticks(axis.get_majorticklocs().tolist())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        return max(map(width, labels), default=0.0), bool(formatter.get_offset())
 
 
 def _clean(text: str) -> str:

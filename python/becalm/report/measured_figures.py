@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from becalm.nouns.verdict import Difference, Summary, Verdict
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, figure, svg
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, figure, fit, svg
 from becalm.report.terminal import sorted_differences, sorted_summaries
 from becalm.stats.arrays import median_of
 from becalm.stats.thinned import density, step_ends
@@ -68,7 +68,7 @@ def violins(found: Verdict) -> str:
     if not programs:
         return ""
     _, scale = axis_unit(found)
-    with figure(0.75 + ROW * len(programs)) as (made, axes):
+    with figure(0.75 + ROW * len(programs), fitted=True) as (made, axes):
         for row, each in enumerate(programs):
             points = np.array(each.quantiles) / scale
             low, high = float(points[0]), float(points[-1])
@@ -85,6 +85,7 @@ def violins(found: Verdict) -> str:
         axes.set_xlabel(_label(found))
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{each.name} {measured(each).shown(measured(each).median.value)}" for each in programs)
+        fit(made, axes)
         return svg(made, "violins", f"Distribution of the runs, medians: {told}.")
 
 
@@ -98,7 +99,7 @@ def distributions(found: Verdict) -> list[str]:
     for each in programs:
         if each is reference:
             continue
-        with figure(2.3, width=HALF) as (made, axes):
+        with figure(2.3, width=HALF, fitted=True) as (made, axes):
             for one, color in ((reference, BEFORE), (each, AFTER)):
                 if one is not None:
                     x, y = step_ends(np.array(one.quantiles) / scale)
@@ -109,6 +110,7 @@ def distributions(found: Verdict) -> list[str]:
             axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
             axes.grid(True, color=FAINT, linewidth=0.6)
             beside = f" beside that of {reference.name}" if reference is not None else ""
+            fit(made, axes)
             pictures.append(svg(made, f"distribution-{each.name}", f"Distribution of {each.name}{beside}."))
     return pictures
 
@@ -118,7 +120,7 @@ def courses(found: Verdict) -> list[str]:
     _, scale = axis_unit(found)
     pictures = []
     for each in drawn(found):
-        with figure(1.9, width=HALF) as (made, axes):
+        with figure(1.9, width=HALF, fitted=True) as (made, axes):
             values = np.array(each.course) / scale
             axes.plot(np.arange(1, len(values) + 1), values, ".", color=_color(found, each), markersize=4)
             axes.axhline(measured(each).median.value / scale, color=INK, linewidth=0.8)
@@ -126,6 +128,7 @@ def courses(found: Verdict) -> list[str]:
             axes.set_xlabel(f"pieces of {each.runs / len(values):,.0f} runs, in order" if pieces else "run")
             axes.set_ylabel(_label(found))
             axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
+            fit(made, axes)
             pictures.append(svg(made, f"course-{each.name}", f"Runs of {each.name} in order."))
     return pictures
 
@@ -137,7 +140,7 @@ def memories(found: Verdict) -> str:
         return ""
     unit, scale = binary(max(size for each in programs for _, size in each.memory))
     colors = COLORS if len(programs) > 1 else (AFTER,)
-    with figure(2.6) as (made, axes):
+    with figure(2.6, fitted=True) as (made, axes):
         for each, color in zip(programs, colors, strict=False):
             at, size = (np.array(column) for column in zip(*each.memory, strict=True))
             axes.plot(at / 1e9, size / scale, color=color, linewidth=1.6, label=cut(each.name, NAME_WIDTH))
@@ -149,6 +152,7 @@ def memories(found: Verdict) -> str:
         if len(programs) > 1:
             axes.legend(frameon=False, fontsize=8.5)
         told = "; ".join(f"{each.name} at most {_most(each)}" for each in programs)
+        fit(made, axes)
         return svg(made, "memory", f"Memory over the time of one run: {told}.")
 
 
@@ -161,7 +165,7 @@ def ratios(differences: Sequence[Difference], what: str = "times as long as the 
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high) and d.low > -1][:MOST]
     if not known:
         return ""
-    with figure(0.75 + 0.36 * len(known)) as (made, axes):
+    with figure(0.75 + 0.36 * len(known), fitted=True) as (made, axes):
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=0)
         for row, d in enumerate(known):
             color = OTHER if d.worse is None else BEFORE if d.worse else AFTER
@@ -178,6 +182,7 @@ def ratios(differences: Sequence[Difference], what: str = "times as long as the 
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         axes.set_xlabel(what)
         told = "; ".join(f"{d.name} {percent(d.estimate, (d.high - d.low) / 2, sign=True)} %" for d in known)
+        fit(made, axes)
         return svg(made, "ratios", f"Differences from the reference: {told}.")
 
 

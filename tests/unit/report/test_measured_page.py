@@ -1,5 +1,6 @@
 """The page of `run` and `compare`, a notebook, columns: complete, escaped, for one program and for many."""
 
+import dataclasses
 import html.parser
 import re
 import sys
@@ -10,7 +11,7 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.report import drawn
-from becalm.report.measured_figures import MOST
+from becalm.report import measured_figures as figures
 from becalm.wording.printable import cut, distinct, width_of
 
 HOSTILE = ("<script>alert(1)</script>", "a & b 'c' \"d\"", "\x1b[31mred", "no UTF-8: \udcff", "x" * 300)
@@ -53,24 +54,63 @@ def test_one_program_has_no_forest():
     assert found.counts["svg"] == 3
 
 
-def test_of_very_many_programs_the_first_are_drawn_and_all_are_in_the_table():
-    found = drawn.as_html(compared(MOST + 3, runs=2))
-    assert f"The first {MOST} of {MOST + 3} programs." in found
-    assert all(f"program {index}<" in found for index in range(MOST + 3))
+def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypatch):
+    monkeypatch.setattr(figures, "MOST", 3)
+    page = drawn.as_html(compared(6, runs=2))
+    assert "The first 3 of 6 programs." in page
+    assert all(f"program {index}<" in page for index in range(6))
+    # Violins, distributions but that of the reference, courses; of two runs there are no intervals.
+    assert Elements(page).counts["svg"] == 1 + 2 + 3
+
+
+def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
+    """The room around the axes holds the longest names, and ticks of all sizes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    kept = []
+    monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
+    verdict = compared(2, names=("W" * 40, "gzip"))
+    for factor in (1e-7, 37.0, 1e12):
+        summaries = [
+            dataclasses.replace(
+                each,
+                name=each.name[:8] if factor > 1 else each.name,
+                quantiles=tuple(factor * value for value in each.quantiles),
+                course=tuple(factor * value for value in each.course),
+                median_ns=dataclasses.replace(each.median_ns, value=factor * each.median_ns.value),
+            )
+            for each in verdict.summaries
+        ]
+        scaled = dataclasses.replace(verdict, summaries=tuple(summaries))
+        figures.violins(scaled)
+        figures.distributions(dataclasses.replace(scaled, summaries=(summaries[1],)))
+        figures.courses(dataclasses.replace(scaled, summaries=(summaries[1],)))
+    figures.ratios(verdict.differences)
+    assert len(kept) == 3 * 3 + 1
+    for picture in kept:
+        FigureCanvasAgg(picture).draw()
+        width, height = picture.bbox.size
+        (axes,) = picture.axes
+        box = axes.get_tightbbox()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= width
+        assert box.y1 <= height
 
 
 def test_names_of_all_kinds_are_escaped():
-    page = drawn.as_html(compared(len(HOSTILE), names=HOSTILE))
+    verdict = compared(len(HOSTILE), names=HOSTILE, runs=3)
+    page = drawn.as_html(verdict)
     assert "<script" not in page
     assert "\x1b" not in page
-    fragment = compared(len(HOSTILE), names=HOSTILE)._repr_html_()
+    fragment = verdict._repr_html_()
     assert "<script" not in fragment
     assert "\x1b" not in fragment
     Elements(fragment)
 
 
 def test_ids_of_pictures_are_unique():
-    page = drawn.as_html(compared(4))
+    page = drawn.as_html(compared(2))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
 
