@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.needs import need_module
 from tests.places import ROOT
+from tests.samples import samples
 
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.metric import metrics
@@ -60,7 +61,7 @@ def test_our_own_format_loses_nothing(document):
     assert back == document
 
 
-@settings(deadline=None)
+@settings(max_examples=samples(8, 200))
 @given(documents())
 def test_every_writer_takes_every_study(document):
     for row in FORMATS:
