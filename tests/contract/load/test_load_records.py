@@ -145,7 +145,8 @@ def test_a_series_adds_up_to_the_totals(agent):
 @pytest.mark.xdist_group("settings")
 @pytest.mark.parametrize("options", [(), ("--group",)])
 def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
-    left = unified_group() / "becalm-4194303"
+    # No process has a number above 2^22 (pid_max in proc_sys_kernel(5)).
+    left = unified_group() / f"becalm-{(1 << 22) + os.getpid()}"
     left.mkdir(exist_ok=True)
     agent = Agent(*options)
     name = f"becalm-{agent.process.pid}"
