@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from becalm.nouns.design_fit import DesignFit, FittedRun, ResponseFit
 from becalm.report.design.axes import ROOM, factor_axis, grid
 from becalm.report.design.surface_figures import movers
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, svg
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, THIRD, figure, fit, svg
 from becalm.wording.design import number
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def power(found: ResponseFit) -> str:
     if (curve := found.box_cox) is None:
         return ""
     best = max(curve.likelihoods)
-    with figure(3.0, width=5.2) as (drawn, axes):
+    with figure(3.0, width=5.2, fitted=True) as (drawn, axes):
         axes.plot(curve.powers, curve.likelihoods, color=OTHER, linewidth=1.6)
         axes.axhline(curve.limit, color=INK, linewidth=0.9, linestyle=DASHES)
         ends = [max(curve.power.low, curve.powers[0]), min(curve.power.high, curve.powers[-1])]
@@ -209,6 +209,7 @@ def power(found: ResponseFit) -> str:
         axes.set_xlabel("power λ of the response")
         axes.set_ylabel("log likelihood")
         grid(axes)
+        fit(drawn, axes)
         return svg(drawn, f"power-{found.name}", f"Log likelihood of powers of {found.name}: best λ {said}.")
 
 
@@ -216,7 +217,7 @@ def half_normal(found: ResponseFit) -> str:
     """Sizes of effects over half-normal scores."""
     if (made := found.effects) is None:
         return ""
-    with figure(3.3, width=5.2) as (drawn, axes):
+    with figure(3.3, width=5.2, fitted=True) as (drawn, axes):
         for each in made.effects:
             size = abs(each.effect)
             axes.plot([each.score], [size], "o", color=AFTER if each.real else OTHER, markersize=6)
@@ -233,6 +234,7 @@ def half_normal(found: ResponseFit) -> str:
         axes.set_ylabel("size of the effect")
         grid(axes)
         real = ", ".join(each.term for each in made.effects if each.real) or "none"
+        fit(drawn, axes)
         return svg(
             drawn, f"effects-{found.name}", f"Half-normal plot of effects on {found.name}; above the margin: {real}."
         )

@@ -15,7 +15,7 @@ from becalm.load.attribution import Answer
 from becalm.load.background_load import MEASURES
 from becalm.load.explanation import Case
 from becalm.load.waterfall import REFERENCE, UNEXPLAINED
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, fit, svg
 from becalm.report.explain.scale import LABELS, Scale, delayed_from, value
 from becalm.stats.response_shape import NONE
 from becalm.wording.explain import shape
@@ -140,7 +140,7 @@ def importance(case: Case) -> str:
     shares = case.attribution.shares
     if not shares:
         return ""
-    with figure(0.85 + 0.42 * len(shares)) as (drawn, axes):
+    with figure(0.85 + 0.42 * len(shares), fitted=True) as (drawn, axes):
         for row, each in enumerate(shares):
             color = BEFORE if each.cause == case.attribution.cause else OTHER
             axes.plot([100 * each.low, 100 * each.high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
@@ -150,6 +150,7 @@ def importance(case: Case) -> str:
         axes.set_xlabel("share of the differences explained, %")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{each.cause} {100 * each.share:.0f} %" for each in shares)
+        fit(drawn, axes)
         return svg(drawn, f"importance-{case.program}-{case.machine}", f"What explains the differences: {told}.")
 
 
@@ -158,7 +159,7 @@ def waterfall(case: Case) -> str:
     bars = [bar for bar in case.bars if bar.ns is not None]
     if len(bars) < 2:
         return ""
-    with figure(0.85 + 0.4 * len(bars)) as (drawn, axes):
+    with figure(0.85 + 0.4 * len(bars), fitted=True) as (drawn, axes):
         start = 0.0
         for row, bar in enumerate(bars):
             ns = bar.ns or 0.0
@@ -177,6 +178,7 @@ def waterfall(case: Case) -> str:
         axes.set_xlabel("ms of the mean run")
         told = "; ".join(f"{bar.name} {duration(bar.ns or 0.0)}" for bar in bars)
         runs = counted(case.runs, "run")
+        fit(drawn, axes)
         return svg(
             drawn, f"waterfall-{case.program}-{case.machine}", f"Where the time of the mean of {runs} went: {told}."
         )

@@ -12,7 +12,7 @@ import numpy as np
 from becalm.nouns.tune_verdict import Arm, TuneVerdict
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Interval
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, plain_ticks, svg
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, fit, plain_ticks, svg
 from becalm.report.drawing import figure as picture
 from becalm.report.tune import response, tables
 from becalm.wording import tune as sentences
@@ -207,7 +207,7 @@ def costs(found: TuneVerdict, program: str) -> str:
     rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]
     if not rows:
         return ""
-    with picture(1.0 + ROW * len(rows)) as (figure, axes):
+    with picture(1.0 + ROW * len(rows), fitted=True) as (figure, axes):
         axes.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
         for row, (_, cost) in enumerate(rows):
             _interval(axes, row, cost, ALARM if cost.low > 0 else AFTER if cost.high < 0 else OTHER, 100.0)
@@ -218,6 +218,7 @@ def costs(found: TuneVerdict, program: str) -> str:
         axes.set_xlabel("change of the mean time, % (right: slower)")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{name} {sentences.change(cost)}" for name, cost in rows)
+        fit(figure, axes)
         return svg(figure, f"costs-{program}", f"Change of the mean time of {program}: {told}.")
 
 
