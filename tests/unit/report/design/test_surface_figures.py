@@ -21,6 +21,12 @@ def three():
     return fitted(text)
 
 
+@pytest.fixture(scope="module")
+def whole(three):
+    """Draw the page of three factors and a choice."""
+    return page(three)
+
+
 def test_the_surface_is_what_was_fitted(three):
     (response,) = three.responses
     points = np.array([run.coded for run in response.fitted])
@@ -50,8 +56,8 @@ def test_every_picture_is_there_with_colours_of_the_page_alone(three):
         assert not any(each in svg for each in NAMES)
 
 
-def test_ids_of_all_pictures_are_their_own(three):
-    names = re.findall(r' id="([^"]+)"', page(three))
+def test_ids_of_all_pictures_are_their_own(whole):
+    names = re.findall(r' id="([^"]+)"', whole)
     assert len(names) == len(set(names)) > 100
 
 
@@ -88,12 +94,12 @@ def test_one_factor_has_no_surface_to_draw():
     assert "<h1>" in page(found)
 
 
-def test_the_pictures_of_a_phone_fit_its_width(three):
+def test_the_pictures_of_a_phone_fit_its_width(whole):
     """Only pictures as wide as the page are scrolled; these are as wide as they need, and never wider than the page."""
-    pictures = re.findall(r"<svg [^>]*>", page(three))
+    pictures = re.findall(r"<svg [^>]*>", whole)
     assert pictures
     assert all('style="width: ' in each for each in pictures)
-    assert "svg { display: block; flex: none; max-width: 100%" in page(three)
+    assert "svg { display: block; flex: none; max-width: 100%" in whole
 
 
 def test_long_names_take_two_lines():

@@ -33,6 +33,11 @@ def found(tmp_path_factory):
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def page(found):
+    return as_html(found)
+
+
 def screen(found, width, plain=False):
     out = io.StringIO()
     console = Console(file=out, width=width, highlight=False, color_system=None)
@@ -67,23 +72,22 @@ def test_markdown_has_the_tables_of_the_surface_and_every_trial(found):
     assert "| 10 ms | 10 ms |" in text, "levels are said in a unit that people read"
 
 
-def test_the_page_has_every_picture_of_the_surface_and_of_the_confirmation(found):
-    text = as_html(found)
-    titles = " ".join(re.findall(r"<title>(.*?)</title>", text))
+def test_the_page_has_every_picture_of_the_surface_and_of_the_confirmation(page):
+    titles = " ".join(re.findall(r"<title>(.*?)</title>", page))
     for part in ("Single runs of", "Times the time of", "Time of each of", "at the corners of", "Lines of equal time",
                  "as a surface over", "through the best place", "normal scores", "Leverage of", "best λ"):  # fmt: skip
         assert part in titles, part
     assert "spread" not in titles
-    assert "<script" not in text
-    assert "mean time before" in text
-    ids = re.findall(r' id="([^"]+)"', text)
+    assert "<script" not in page
+    assert "mean time before" in page
+    ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
 
 
-def test_the_same_is_drawn_of_what_was_stored(found):
+def test_the_same_is_drawn_of_what_was_stored(found, page):
     again = from_json(found.to_json())
     assert screen(again, 100) == screen(found, 100)
-    assert as_html(again) == as_html(found)
+    assert as_html(again) == page
 
 
 def test_a_search_without_a_surface_has_a_report(found):
@@ -137,7 +141,7 @@ PLAN = ProductionPlan(
 )
 
 
-def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found):
+def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found, page):
     made = replace(found, production=PLAN)
     assert from_json(json.loads(json.dumps(made.to_json()))).production == PLAN
     for text in (as_html(made), as_markdown(made)):
@@ -148,4 +152,4 @@ def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found):
         assert "systemd has no property for it" in plain
         assert f"/etc/sysctl.d/90-becalm-{found.study}.conf" in plain
         assert "runs" in plain[plain.index("Measured on sim:scheduler") :][:200]
-    assert "What to put into production" not in as_html(found), "a simulated machine has no files"
+    assert "What to put into production" not in page, "a simulated machine has no files"
