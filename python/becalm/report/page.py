@@ -8,10 +8,16 @@ asked for.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from becalm._version import VERSION
 from becalm.errors import UsageError, install
 from becalm.report.table import Table
 from becalm.values import dataclass
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +44,27 @@ def filled(template: str, instead: str, **values: object) -> str:
     Raises UsageError where jinja2 is not installed.
     """
     try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        import jinja2  # noqa: F401
     except ImportError:
         raise UsageError(
             f"The HTML report needs jinja2: {install('jinja2', 'matplotlib')}. Or take {instead}."
         ) from None
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
-    )
-    made = environment.get_template(template).render(version=VERSION, style=_text("page.css"), **values)
+    made = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
     return made.encode("utf-8", "replace").decode("utf-8") + "\n"
 
 
+@cache
+def _environment() -> Environment:
+    """Return what fills templates; it keeps those that it has compiled."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
+    )
+
+
+@cache
 def _text(path: str) -> str:
     # Some 5 ms, for which a report on the terminal need not wait.
     from importlib import resources
