@@ -60,6 +60,7 @@ def offered(becalm, any_bash, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (("becalm", "comp"), ["compare"]),
         (("becalm", "knobs", "swapp"), ["swappiness"]),
         (("becalm", "run", "--set", "swapp"), ["swappiness="]),
         (("becalm", "run", "--set", "transparent_hugepages=m"), ["madvise"]),
