@@ -40,7 +40,8 @@ def results(monkeypatch, *codes):
     """Have the commands that are run end with these exit codes; return the list of those run."""
     commands, left = [], list(codes)
 
-    def run(command, check):
+    def run(command, env, check):
+        assert env["TMPDIR"] not in ("", "/tmp")
         commands.append(command)
         return SimpleNamespace(returncode=left.pop(0))
 
