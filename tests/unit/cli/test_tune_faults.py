@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.samples import samples
 from tests.unit.small_machine import Repeatable
 
 from becalm.cli.main import main
@@ -183,7 +184,7 @@ def answer(typed, *words):
     return {name: each for name, each in json.loads(out).items() if name not in ("study", "elapsed_ns", "sentence")}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(samples(2, 12)))
 def test_a_guest_that_is_lost_anywhere_costs_nothing_that_was_measured(trouble, typed, monkeypatch, store, seed):
     measure, rng, blocks = Repeatable.measure, np.random.default_rng(seed), 0
 

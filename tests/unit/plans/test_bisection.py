@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from tests.rates import at_least
+from tests.samples import samples
 
 from becalm.plans.bisection import Bisection, Done, Measure
 from becalm.stats.noisy_bisection import log_ratio, looks, next_place, posterior, scatter, step
@@ -26,18 +28,17 @@ def search(seed, places, first_bad, *, sd=0.01, size=0.02, unusable=(), error=0.
 
 
 def test_the_right_commit_of_a_thousand_is_found_at_the_stated_rate():
-    """By the binomial distribution 16 of 20 or fewer have a probability of 1 in 60 at 95 %; the seeds are fixed."""
-    rng = np.random.default_rng(1)
+    rng, trials = np.random.default_rng(1), samples(8, 200)
     right, runs = 0, 0
-    for seed in range(20):
+    for seed in range(trials):
         first_bad = int(rng.integers(1, 1001))
         end, plan = search(seed, 1000, first_bad)
         right += end.first == end.last == first_bad
         runs += 2 * sum(map(len, plan.differences.values()))
         assert end.probability >= 0.95
-    assert right >= 17
+    assert right >= at_least(trials, 0.95, 0.02)
     # A plain bisection needs some 530 (bench/bisection.py).
-    assert runs / 20 < 300
+    assert runs / trials < 300
 
 
 def test_without_a_step_none_is_named():

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from tests.samples import samples
 from tests.support.store_examples import run
 
 from becalm.errors import BecalmError, StoreError
@@ -23,7 +24,7 @@ from becalm.verbs.listing import list_studies
 from becalm.verbs.records import export, show
 from becalm.wording.findings import finding, reworded
 
-COPIES = 200
+COPIES = samples(60, 400)
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +74,14 @@ def copy(whole, tmp_path):
     return shutil.copy(path, tmp_path / "runs.db")
 
 
-@pytest.mark.parametrize("first", range(0, COPIES, 50))
+@pytest.mark.parametrize("first", range(0, COPIES, 20))
 def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypatch, first):
     path, expected = whole
     data = path.read_bytes()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     refused = []
     described = {each.number: each for each in list_studies(str(path), limit=None).studies}
-    for number in range(first, first + 50):
+    for number in range(first, first + 20):
         copy = tmp_path / f"{number}.db"
         copy.write_bytes(damaged(data, number))
         try:
