@@ -91,22 +91,22 @@ class Program:
 
     def family(self) -> list[int]:
         """It and all that it forked."""
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and os.getpgid(int(entry.name)) == self.pid:
-                    found.append(int(entry.name))
-        return sorted(found)
+                    pids.append(int(entry.name))
+        return sorted(pids)
 
     def masks(self) -> dict[int, tuple[int, ...]]:
         """CPUs by task, of it and all that it forked."""
-        found = {}
+        masks = {}
         for pid in self.family():
             with contextlib.suppress(OSError):
                 for entry in os.scandir(f"/proc/{pid}/task"):
                     with contextlib.suppress(OSError):
-                        found[int(entry.name)] = tuple(sorted(os.sched_getaffinity(int(entry.name))))
-        return found
+                        masks[int(entry.name)] = tuple(sorted(os.sched_getaffinity(int(entry.name))))
+        return masks
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -221,18 +221,18 @@ def process(root: Path, pid: int, name: str, allowed: str, cpuset: str = "/") ->
 
 def snapshot(root: Path) -> Snapshot:
     """Every file and directory but becalm's own: mode, and what it holds."""
-    found = {}
+    files = {}
     for path in root.rglob("*"):
         name = str(path.relative_to(root))
         if any(own == name or name.startswith(own + "/") for own in OURS):
             continue
         held = path.read_bytes() if path.is_file() else b""
-        found[name] = (path.lstat().st_mode, held)
+        files[name] = (path.lstat().st_mode, held)
     # Parents of ours come with them.
     for own in OURS:
         for parent in Path(own).parents:
-            found.pop(str(parent), None)
-    return found
+            files.pop(str(parent), None)
+    return files
 
 
 def changed(before: Snapshot, after: Snapshot) -> dict[str, tuple[bytes | None, bytes | None]]:

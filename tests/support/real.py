@@ -43,7 +43,7 @@ Machine = dict[str, object]
 
 def machine() -> Machine:
     """All settings, by file; swap areas with priorities; cpusets; and of each task its group and CPUs."""
-    found: Machine = {}
+    values: Machine = {}
     names = [
         *FILES,
         *Path("/proc/irq").glob("*/smp_affinity"),
@@ -53,16 +53,16 @@ def machine() -> Machine:
     names += [path for path in (GROUPS / "cpuset").glob("cpuset.*") if "pressure" not in path.name]
     for name in map(Path, names):
         with contextlib.suppress(OSError):
-            found[str(name)] = name.read_text()
+            values[str(name)] = name.read_text()
     areas = [line.split() for line in Path("/proc/swaps").read_text().splitlines()[1:]]
-    found["swap"] = [(area[0], area[-1]) for area in areas]
+    values["swap"] = [(area[0], area[-1]) for area in areas]
     with contextlib.suppress(OSError):
-        found["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
+        values["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
     # Groups of others come and go meanwhile, at which Path.glob fails.
     groups = (Path(directory) for directory, _, _ in os.walk(GROUPS))
-    found["becalm groups"] = sorted(str(group) for group in groups if "becalm" in group.name and not observes(group))
-    found["tasks"] = tasks()
-    return found
+    values["becalm groups"] = sorted(str(group) for group in groups if "becalm" in group.name and not observes(group))
+    values["tasks"] = tasks()
+    return values
 
 
 def observes(group: Path) -> bool:
@@ -73,7 +73,7 @@ def observes(group: Path) -> bool:
 
 def tasks() -> dict[tuple[int, str], tuple[str, str]]:
     """Tasks by number and start time: the cpuset that they are in, and their CPUs."""
-    found = {}
+    values = {}
     paths = []
     for process in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -88,8 +88,8 @@ def tasks() -> dict[tuple[int, str], tuple[str, str]]:
             # Workers of the kernel go from one of its pools to another, and to the CPUs of that; threads of interrupts
             # follow those when they next wake.
             fixed = int(fields[6]) & PF_NO_SETAFFINITY or "(irq/" in (path / "stat").read_text()
-            found[int(path.name), fields[19]] = (group, "" if fixed else allowed.split()[1])
-    return found
+            values[int(path.name), fields[19]] = (group, "" if fixed else allowed.split()[1])
+    return values
 
 
 def elsewhere() -> dict[int, str]:
@@ -108,7 +108,7 @@ def differences(before: Machine, after: Machine, excused: Container[int] = ()) -
     """What is not as it was; tasks that came or went in between are nobody's fault. `excused`: interrupts that need not
     arrive where they did."""
     after = {**after, **{name: before.get(name) for name in after if arrival_of(name) in excused}}
-    found: dict[str, object] = {
+    values: dict[str, object] = {
         name: (before.get(name), after.get(name))
         for name in sorted(before.keys() | after.keys())
         if name != "tasks" and before.get(name) != after.get(name)
@@ -118,11 +118,11 @@ def differences(before: Machine, after: Machine, excused: Container[int] = ()) -
     assert isinstance(now, dict)
     for task in was.keys() & now.keys():
         if was[task] != now[task]:
-            found[f"task {task}"] = (was[task], now[task])
+            values[f"task {task}"] = (was[task], now[task])
     for task in now.keys() - was.keys():
         if "becalm" in now[task][0]:
-            found[f"task {task}"] = (None, now[task])
-    return found
+            values[f"task {task}"] = (None, now[task])
+    return values
 
 
 def arrival_of(name: str) -> int | None:

@@ -108,15 +108,15 @@ def lock_of(root: Path | None) -> Path:
 def holders(root: Path | None, name: str = "") -> list[int]:
     """Return the processes of this name, or of any, that have the machine's lock file open."""
     lock = str(lock_of(root).resolve())
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 if name and (entry / "comm").read_text().strip() != name:
                     continue
-                if any(leads(each.path) == lock for each in os.scandir(entry / "fd")):
-                    found.append(int(entry.name))
-    return found
+                if any(leads(descriptor.path) == lock for descriptor in os.scandir(entry / "fd")):
+                    pids.append(int(entry.name))
+    return pids
 
 
 def leads(descriptor: str) -> str:
@@ -133,13 +133,13 @@ def guards(root: Path | None) -> list[int]:
 
 def processes_of(root: Path, *names: str) -> list[int]:
     """Return the processes of these names that serve this machine: they have the words of their agent."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
             if str(root).encode() in words and (entry / "comm").read_text().strip() in names:
-                found.append(int(entry.name))
-    return [pid for pid in found if runs(pid)]
+                pids.append(int(entry.name))
+    return [pid for pid in pids if runs(pid)]
 
 
 def end(pid: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import spawner
+from tests.samples import samples
 from tests.support.real import ARRIVAL, bring_back, differences, elsewhere, machine, swap_areas
 from tests.support.stepping import Stepped
 from tests.support.talk import Agent, end, guards, holders
@@ -50,8 +51,8 @@ SETTINGS = [
 ]
 STEPS = [[0, which, 0, 0] for which in (0, 1, 2, 3, 4, 1)]
 AWAY = "interrupts that were elsewhere before"
-CUTS = 25
-"""Moments for each way of dying, spread over the whole study: a hundred in all."""
+CUTS = samples(12, 25)
+"""The number of moments for each way to die, spread over the whole study."""
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +203,7 @@ def test_cut_while_settings_are_left_on(before, supported):
     assert JOURNAL.exists()
     check(before)
     # After an odd number of beginnings and ends of system calls, so that both are met.
-    for cut in range(length // 3, length, 9):
+    for cut in range(length // 3, length, samples(27, 9)):
         agent = Agent()
         traced = Stepped(agent.pid)
         leave_on(agent)
