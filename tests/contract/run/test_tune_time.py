@@ -1,6 +1,7 @@
 """A search for the fastest settings on this machine: programs really have the settings that it tries."""
 
 import shlex
+import subprocess
 
 import pytest
 
@@ -15,14 +16,25 @@ QUICK = {
 }  # fmt: skip
 
 
-ASKS = """
-import ctypes, os, struct, sys
-attr = ctypes.create_string_buffer(56)
-number = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
-ctypes.CDLL(None).syscall(number, 0, attr, 56, 0)
-print(struct.unpack_from("=IIQiIQ", attr.raw)[5], file=open(sys.argv[1], "a"))
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* The first version of struct sched_attr, in which the slice has the place of a deadline task's runtime. */
+struct attr {
+    uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period;
+};
+int main(int argc, char **argv) {
+    struct attr attr = {0};
+    FILE *file = fopen(argv[argc - 1], "a");
+    if (!file || syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0) return 1;
+    fprintf(file, "%llu\n", (unsigned long long)attr.runtime);
+    return fclose(file) != 0;
+}
 """
-"""sched_getattr(2): a program writes down its own slice, in ns."""
+"""A program that writes down its own slice, in ns (sched_getattr(2))."""
 
 
 @pytest.fixture
@@ -31,10 +43,13 @@ def slices():
         pytest.skip("this kernel has no slice of its own for each task (Linux 6.12)")
 
 
+@pytest.mark.needs("cc")
 def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices, scripted, tmp_path):
     scripted(20)
-    log = tmp_path / "log"
-    found = becalm.tune([["python3", "-S", "-c", ASKS, str(log)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
+    source, program, log = (tmp_path / name for name in ("slice.c", "slice", "log"))
+    source.write_text(PROGRAM)
+    subprocess.run(["cc", source, "-o", program], check=True)
+    found = becalm.tune([[str(program), str(log)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
     levels = {each.settings["slice_ns"] for each in found.trials if each.settings}
     assert all(200_000 <= each <= 50_000_000 for each in levels)
     assert len(levels) >= 3
