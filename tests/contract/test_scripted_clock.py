@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 from tests.contract.conversation import Agent, sh
-from tests.support.laptop import laptop
 from tests.contract.scripted import MS, START_NS, UNIX_NS, run_row, scripted_agent, scripted_becalm, write_script
+from tests.support.laptop import laptop
 
 import becalm
 from becalm.errors import MachineError

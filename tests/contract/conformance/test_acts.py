@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from tests.support.laptop import BOOT_ID, SCHEDULERS, changed, laptop, put, scheduler, snapshot, strays
-from tests.support.talk import Agent, end, guards, holders, wait_for
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
