@@ -86,16 +86,26 @@ def in_memory(verbs):
     return [verb for verb in verbs if verb not in ENGINE]
 
 
+@pytest.fixture(scope="module")
+def written():
+    """Remember the files that the first test writes and all others read."""
+    return {}
+
+
 @pytest.fixture
-def here(store, no_repository, tmp_path, monkeypatch):
+def here(written, store, no_repository, tmp_path, monkeypatch):
     """A directory with a file for `suite` and one for `import`, and a study for verbs that show one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "suite.toml").write_text('[[program]]\nname = "a"\ncommand = "spin 20ms"\nreference = "30ms"\n')
-    with Store.open(store) as opened:
-        fill(opened, "gzip -9 big", Sensitivity(spinners=1), "vm", 0)
-    said("record", *CALLS["record"])
-    said("run", *CALLS["run"])
-    (tmp_path / "exported.json").write_text(said("export"))
+    if not written:
+        with Store.open(store) as opened:
+            fill(opened, "gzip -9 big", Sensitivity(spinners=1), "vm", 0)
+        said("record", *CALLS["record"])
+        said("run", *CALLS["run"])
+        (tmp_path / "exported.json").write_text(said("export"))
+        written |= {name: (tmp_path / name).read_bytes() for name in ("runs.db", "exported.json")}
+    for name, data in written.items():
+        (tmp_path / name).write_bytes(data)
     return tmp_path
 
 
