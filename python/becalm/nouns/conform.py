@@ -26,7 +26,9 @@ DEEPEST = 100
 
 def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
     """Raise ValueError, which names the place, where a value is not of its type."""
-    origin, parts = get_origin(hint), get_args(hint)
+    if hint is int and type(value) is int and -WORD <= value < WORD:
+        return  # Most values are runs' numbers.
+    origin, parts = _form(hint)
     if hint is Any:
         _plain(value, where, DEEPEST)
     elif origin in (Union, UnionType):
@@ -69,6 +71,8 @@ def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
 
 
 def _one_of(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
+    if value is None and NoneType in parts:
+        return None
     said = None
     for part in parts:
         try:
@@ -105,6 +109,11 @@ def _plain(value: Any, where: str, deep: int) -> None:
 def _check(good: bool, value: Any, where: str, what: str) -> None:
     if not good:
         raise ValueError(f"{where} is {value!r:.80}, which is {what}")
+
+
+@cache
+def _form(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
 
 
 @cache
