@@ -135,7 +135,7 @@ MEASURED = {
     "compare": lambda: becalm.compare(["spin 20ms", "spin 21ms"], host="sim:drift", runs=20, seed=1),
     "several": lambda: becalm.compare(["spin 20ms", "spin 21ms"], hosts=["sim:calm:1", "sim:calm:2"], runs=20, seed=1),
     "tune": lambda: becalm.tune(
-        ["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2
+        ["spin 1s"], host="sim:laptop-a", seed=3, budget="10min", method="fast", confirm_loops=2
     ),
     "survey": lambda: becalm.survey([f"sim:normal:{n}" for n in range(6)], "spin 20ms", kernels=(), loops=5, runs=2),
 }

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from tests.places import ROOT
 from tests.property.fuzz.command_line import said
 from tests.property.fuzz.edits import as_text, damaged, edited, examples
+from tests.support.pages import drawn_once, pages  # noqa: F401
 
 import becalm
 from becalm.errors import BecalmError, StoreError, UsageError
 from becalm.load import sadf
-from becalm.report import drawn
 from becalm.report.formats import FORMATS
 from becalm.study.stored import stored
 from becalm.verbs import records
+
+pytestmark = pytest.mark.usefixtures("drawn_once")
 
 DATA = ROOT / "tests/data"
 KINDS = ("run", "compare", "tune", "hyperfine", "pyperf")
@@ -43,21 +45,6 @@ def original(kind):
             case "tune":
                 becalm.tune(["spin 1s"], **{**common, "host": "sim:laptop-a"}, budget="10s")
         return json.loads(records.export("last", store=store))
-
-
-@pytest.fixture(autouse=True)
-def pages(monkeypatch):
-    """Draw each verdict once, though importing a file draws its page for a trial and the commands draw it again."""
-    memory = {}
-
-    def page(verdict):
-        key = type(verdict), json.dumps(verdict.to_json())
-        if key not in memory:
-            memory[key] = drawn.as_html(verdict)
-        return memory[key]
-
-    for ending in (".html", ".htm"):
-        monkeypatch.setitem(drawn.FORMS, ending, page)
 
 
 @pytest.mark.parametrize("kind", KINDS)

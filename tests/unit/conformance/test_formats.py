@@ -9,6 +9,7 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 from tests.support.load_examples import LOADS, SERIES
+from tests.support.pages import drawn_once, pages  # noqa: F401
 
 import becalm
 from becalm.errors import UsageError
@@ -78,7 +79,7 @@ MEASURED = {
     "run": lambda _: becalm.run("spin 20ms", host="sim:drift", runs=20, seed=1),
     "compare": lambda _: becalm.compare(["spin 20ms", "spin 21ms"], host="sim:drift", runs=20, seed=1),
     "tune": lambda _: becalm.tune(
-        ["spin 1s"], host="sim:laptop-a", seed=3, budget="none", method="fast", confirm_loops=2
+        ["spin 1s"], host="sim:laptop-a", seed=3, budget="10min", method="fast", confirm_loops=2
     ),
     "survey": lambda _: becalm.survey([f"sim:normal:{n}" for n in range(3)], "spin 20ms", kernels=(), loops=5, runs=2),
     "watch": lambda _: becalm.watch("spin 20ms", host="sim:drift", seed=1),
@@ -263,6 +264,7 @@ def test_what_was_written_is_read_back(readable, case, tmp_path):
     assert again == back, "nothing is lost from the second time on"
 
 
+@pytest.mark.usefixtures("drawn_once")
 @pytest.mark.parametrize("kind", MEASURED)
 def test_a_store_takes_what_was_written(readable, kind, measured, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -91,7 +91,7 @@ def test_a_failed_run_is_told_with_what_it_said(store):
     assert "no such input" in failure.sentence
 
 
-QUICK = {"seed": 3, "budget": "none", "method": "fast", "compare_profiles": False, "confirm_loops": 3}
+QUICK = {"seed": 3, "budget": "10min", "method": "fast", "compare_profiles": False, "confirm_loops": 3}
 
 
 def test_a_search_without_its_verdict_gets_the_same_one(store):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.needs import need_module
 from tests.places import ROOT
 from tests.samples import samples
+from tests.support.pages import drawn_once, pages  # noqa: F401
 
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.metric import metrics
@@ -141,6 +142,7 @@ def store(tmp_path, monkeypatch):
     return str(tmp_path / "runs.db")
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_what_is_exported_can_be_imported(store, tmp_path):
     (first,) = import_(DATA / "hyperfine-1.20.json", store)
     for name in ("json", "hyperfine", "pyperf"):
