@@ -116,14 +116,14 @@ def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
 
 
 def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
-    found = small(only=(), compare_profiles=True, budget="10min", single_out=False)
+    found = small(only=(), compare_profiles=True, budget="4min", single_out=False)
     assert {"llvm-tips", "pyperf"} <= {each.arm for each in found.comparisons}
     assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(found, "partial").sentence
 
 
 @pytest.mark.parametrize("options", [{"only": KNOBS}, {"only": (), "preserve_multicore": True}])
 def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(trouble, store, options):
-    found = small(compare_profiles=True, budget="10min", single_out=False, **options)
+    found = small(compare_profiles=True, budget="4min", single_out=False, **options)
     assert {"llvm-tips", "pyperf"}.isdisjoint(arm.name for arm in found.arms)
     assert "isolation" in {each.knob: each.reason for each in found.excluded}["llvm-tips"]
     _, study, _ = stored(store, found.study)

@@ -10,7 +10,7 @@ from becalm.report.drawn import as_html, as_markdown, on_terminal
 from becalm.report.tune.scaling import curve, numbered
 from becalm.verbs.tune import tune
 
-GROUPS = (5, 10, 20, 40)
+GROUPS = (5, 20, 40)
 FACTORS = ("sched_min_granularity_ns=100000..1000000000ns:log", "sched_latency_ns=100000..1000000000ns:log")
 
 
