@@ -33,7 +33,8 @@ def test_autocorrelations_as_summed_by_hand():
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_the_time_of_an_autoregressive_series_is_the_known_one(memory):
     """(1 + a) / (1 - a), Priestley 1981, 5.3.2."""
-    assert correlation_time(autoregressive(samples(50_000, 200_000), memory)) == pytest.approx((1 + memory) / (1 - memory), rel=0.1)
+    values = autoregressive(samples(50_000, 200_000), memory)
+    assert correlation_time(values) == pytest.approx((1 + memory) / (1 - memory), rel=0.1)
 
 
 @pytest.mark.parametrize("memory", [-0.5, 0.0, 0.5, 0.9, 0.99])
