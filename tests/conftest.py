@@ -25,8 +25,10 @@ from tests.places import ROOT
 
 from becalm import system_clock
 
-# nohup makes SIGHUP ignored, in the programs that a test starts too: those that wait for it would wait for ever.
+# nohup ignores SIGHUP, and a shell SIGINT for what it runs in the background. The programs that a test starts would
+# ignore them too, and those that wait for such a signal would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # becalm, browsers, dask-jobqueue and matplotlib keep their files in a directory that goes with this process.
 HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.support.account import MARK, begun, kept, nothing_lost
 from tests.contract.conversation import processes_with
 from tests.measuring import told
+from tests.support.account import MARK, begun, kept, nothing_lost
 from tests.system.ssh.far import Cutting, keygen
 from tests.system.ssh.test_ssh import QUICK, STAT_INTERVAL, as_root
 from tests.waiting import wait_for
