@@ -1,27 +1,78 @@
-"""A machine with the emulated Debian, for the tests of a module."""
+"""Machines that tests of guests share wherever isolation is not their subject.
+
+Two processes run these tests (`tools/run_tests.py system`), so that at most two tests emulate a machine at a time:
+
+- `guest-6.1` and `guest-6.12`: the tests on one shared machine of a kernel version (`guest`), booted once but for tests
+  whose subject is a boot. These are the groups with most tests, so that each process begins with one of them.
+- `debian`: the tests on the Debian that GRUB starts (`bench`), in the process that is first ready with its guest.
+- the rest, each with a guest of its own: one by one, in whichever process has time, so that both end about together.
+"""
 
 import pytest
 from tests.system.guest.debian import Debian, install
+from tests.system.guest.kernels import EMULATED_CPUS, GROUPED, kernel_or_skip, shell
 
+from becalm import hosts
 from becalm.hosts import aliases
+from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh import reconnecting
+from becalm.nouns.settings import Settings
+
+PROGRAMS = "cat echo false grep id ls mkdir nproc rmdir sh sleep stat sync tail taskset true"
+"""The programs that tests on a shared machine run; with others it would be booted again."""
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """A machine with the service that puts things back at its start; `bench` is its name for becalm, too."""
-    path = tmp_path_factory.mktemp("restarts")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-            patch.setenv(name, str(path / name))
-        patch.setenv("BECALM_STORE", str(path / "runs.db"))
-        # Where other work keeps the processors busy, an emulated machine takes long to come back.
-        patch.setattr(reconnecting, "RETURN_SECONDS", 1200)
-        made = Debian(path / "machine")
-        aliases.add("bench", "ssh://ada@bench", str(made.config))
-        try:
-            made.switch_on()
-            install(made, path / "tree")
-            yield made
-        finally:
-            made.close()
+@pytest.fixture(scope="session", params=GROUPED)
+def guest(request):
+    """A machine with a module, a network, a disk and swap, and `version`, that of its kernel."""
+    kernel_or_skip(request.param)
+    options = f"cpus={EMULATED_CPUS}&modules=loop&net=user&disk=512M&swap=512M"
+    with hosts.open(f"guest:{request.param}?{options}") as machine:
+        machine.version = request.param
+        machine.define([shell(PROGRAMS)], [Settings()])
+        yield machine
+
+
+@pytest.fixture(scope="session")
+def debian(tmp_path_factory):
+    """A machine with the service that restores settings at its start, and the directories of a becalm that knows it."""
+    path = tmp_path_factory.mktemp("debian")
+    machine = Debian(path / "machine")
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            use_directories(patch, path)
+            aliases.add("bench", "ssh://ada@bench", str(machine.config))
+            machine.switch_on()
+            install(machine, path / "tree")
+        yield machine, path
+    finally:
+        machine.close()
+
+
+@pytest.fixture
+def bench(debian, monkeypatch):
+    """The Debian, whose name for becalm is `bench`, too. When becalm restarts it, its console is waited for first."""
+    machine, path = debian
+    use_directories(monkeypatch, path)
+    restart, come_back = AgentHost.restart, reconnecting.ReconnectingHost.come_back
+    starts = []
+
+    def restart_counting(agent):
+        starts.append(machine.starts())
+        restart(agent)
+
+    def come_back_when_started(host, *arguments, restarting=False):
+        if restarting:
+            machine.wait_started(starts[-1])
+        return come_back(host, *arguments, restarting=restarting)
+
+    monkeypatch.setattr(AgentHost, "restart", restart_counting)
+    monkeypatch.setattr(reconnecting.ReconnectingHost, "come_back", come_back_when_started)
+    return machine
+
+
+def use_directories(patch, path):
+    """Have becalm keep its files below a directory."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        patch.setenv(name, str(path / name))
+    patch.setenv("BECALM_STORE", str(path / "runs.db"))

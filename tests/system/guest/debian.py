@@ -1,6 +1,7 @@
-"""A machine of one's own with a real Debian (`image`): switched on, reached through ssh, and its power cut.
+"""A machine with a real Debian (`image`): switched on, reached through ssh, and its power cut.
 
-It is the Debian of the image on a copy of its disk, in QEMU under emulation, with sshd on a port of this machine.
+It is the Debian of the image on a copy of its disk, in QEMU under emulation, with sshd on a port of this machine. It
+prints a mark on its console, a file here, when sshd listens.
 """
 
 import contextlib
@@ -9,43 +10,44 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 from tests.needs import missing
-from tests.system.guest.image import Unavailable, image
+from tests.system.guest.image import MARK, Unavailable, image
 from tests.system.guest.image import command as qemu_command
 from tests.system.ssh.far import free_port
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.errors import MachineError
 from becalm.verbs import restore_service
 
-BOOT_LIMIT_S = 1200
-"""Until sshd answers, 25 s here; a limit for what hangs."""
+ENTRY = "becalm, for one start"
+"""The title of becalm's boot entry, which GRUB shows on the console."""
 
 
 def image_or_skip():
-    """The image; without it the test is skipped and says why."""
+    """Return the image; without it the test is skipped with the reason."""
     try:
         return image()
-    except (Unavailable, MachineError) as why:
-        missing(f"no Debian image: {why}")
+    except (Unavailable, MachineError) as error:
+        missing(f"no Debian image: {error}")
 
 
 class Debian:
     """A machine that may be switched on and off. `config`: the ssh configuration that reaches it as `bench`."""
 
     def __init__(self, path: Path):
-        found = image_or_skip()
+        built = image_or_skip()
         path.mkdir(parents=True)
         self.path, self.disk, self.config = path, path / "disk", path / "ssh_config"
-        subprocess.run(["cp", "--sparse=always", "--reflink=auto", found.disk, self.disk], check=True)
+        subprocess.run(["cp", "--sparse=always", "--reflink=auto", built.disk, self.disk], check=True)
         self.disk.chmod(0o600)
         # ssh wants a key that is its caller's alone.
-        shutil.copy(found.key, path / "id")
+        shutil.copy(built.key, path / "id")
         self.port = free_port()
-        (path / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {found.host_key.read_text()}")
+        (path / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {built.host_key.read_text()}")
         lines = [
             "HostName 127.0.0.1",
             f"Port {self.port}",
@@ -57,80 +59,93 @@ class Debian:
         ]
         self.config.write_text("\n".join(["Host bench", *lines, ""]))
         self.process = None
+        # The sockets of shared connections, whose names are to be short.
+        self._sockets = tempfile.TemporaryDirectory(prefix="bench-")
 
     def switch_on(self):
-        """Boot, and wait until one can log in."""
+        """Boot, and wait until sshd listens."""
+        starts = self.starts()
         network = f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22"
         words = qemu_command(self.disk, "-netdev", network, "-device", "virtio-net-pci,netdev=net,romfile=")
         with (self.path / "console").open("ab") as console:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console)
-        self.wait()
+        self.wait_started(starts)
         return self
 
-    def wait(self):
-        """Until one can log in."""
-        end = time.monotonic() + BOOT_LIMIT_S
-        while time.monotonic() < end:
-            assert self.process.poll() is None, f"QEMU ended: {self.console()[-2000:]}"
-            if self._ssh("root", "true", timeout=30).returncode == 0:
-                return
-            time.sleep(0.5)
-        raise AssertionError(f"It does not answer; its console ends with: {self.console()[-2000:]}")
+    def starts(self):
+        """Return how often the machine has started until sshd listened."""
+        return self.console().count(MARK)
+
+    def is_up(self):
+        """Return whether it has started and does not go down, as far as its console shows."""
+        text = self.console()
+        return text.rfind(MARK) > max(text.rfind("reboot: "), text.rfind("Booting `"))
+
+    def wait_started(self, starts):
+        """Wait until the machine has started more often than so many times."""
+        wait_for(lambda: self.starts() > starts or self.process.poll() is not None, "the machine's start")
+        assert self.process.poll() is None, f"QEMU ended: {self.console()[-2000:]}"
 
     def cut_power(self):
-        """What was not flushed is lost, as when the plug is pulled."""
+        """End the machine as when the plug is pulled: what was not flushed is lost."""
         if self.process is not None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
 
     def console(self):
-        """All that was ever on its console."""
-        return (self.path / "console").read_text(errors="replace")
+        """Return all that was ever on its console."""
+        path = self.path / "console"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def root(self, script):
-        """What a script of root's there prints; it must end well."""
-        done = self._ssh("root", script)
+        """Return what a script of root's there prints; it must end well."""
+        done = self.ssh("root", script)
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout.strip()
 
     def boot_id(self):
-        """Of the kernel that runs."""
+        """Return the id of the boot that runs."""
         return self.root("cat /proc/sys/kernel/random/boot_id")
 
-    def boot_id_or_none(self):
-        """The same; None while it does not answer."""
-        done = self._ssh("root", "cat /proc/sys/kernel/random/boot_id", timeout=30)
-        return done.stdout.strip() if done.returncode == 0 else None
-
     def close(self):
-        """Off, and the disk forgotten."""
+        """Switch it off and remove its disk."""
+        for socket in Path(self._sockets.name).iterdir():
+            self._run("-S", str(socket), "-O", "exit", "bench")
         self.cut_power()
         with contextlib.suppress(FileNotFoundError):
             self.disk.unlink()
+        self._sockets.cleanup()
 
-    def _ssh(self, user, script, timeout=120.0):
+    def ssh(self, user, script):
+        """Run a script there; all scripts of one start of the machine share a connection."""
+        socket = f"{self._sockets.name}/{user}-{self.starts()}"
+        share = ("-S", socket, "-o", "ControlMaster=auto", "-o", f"ControlPersist={HANG_LIMIT_S:.0f}")
+        return self._run(*share, "-o", "ConnectTimeout=40", "-l", user, "bench", script)
+
+    def _run(self, *words):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LC_")}
-        words = ["ssh", "-F", str(self.config), "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"]
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        words = ["ssh", "-F", str(self.config), "-o", "BatchMode=yes", *words]
+        try:
             return subprocess.run(
-                [*words, "-l", user, "bench", script],
+                words,
                 capture_output=True,
                 text=True,
-                timeout=timeout,
+                timeout=HANG_LIMIT_S,
                 stdin=subprocess.DEVNULL,
                 check=False,
                 env=environment,
             )
-        return subprocess.CompletedProcess(words, 255, "", "timed out")
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(words, 255, "", "timed out")
 
 
 PLACES = "/boot/grub /etc/default /etc/grub.d /etc/systemd/system /var/lib/becalm"
-"""Where everything is that has to do with starting the machine."""
+"""The directories of everything that has to do with starting the machine."""
 
 
 def install(bench, tree):
-    """What `becalm install-service` does, on a machine that has no becalm but its agent."""
+    """Do what `becalm install-service` does, on a machine that has no becalm but its agent."""
     becalm.status("bench")
     restore_service.install_service(tree, start=False)
     unit = (tree / restore_service.UNIT).read_text()
@@ -140,17 +155,18 @@ def install(bench, tree):
 
 
 def files(bench):
-    """Every file that has to do with starting the machine, and its hash."""
-    found = bench.root(f"find {PLACES} -type f -exec sha256sum {{}} + ; find {PLACES} -type l -printf '%l %p\\n'")
-    return sorted(line for line in found.splitlines() if not line.endswith("/last-restore"))
+    """Return every file that has to do with starting the machine, with its hash or target."""
+    rows = bench.root(f"find {PLACES} -type f -exec sha256sum {{}} + ; find {PLACES} -type l -printf '%l %p\\n'")
+    return sorted(line for line in rows.splitlines() if not line.endswith("/last-restore"))
 
 
 def line_of(bench):
+    """Return the kernel's command line."""
     return bench.root("cat /proc/cmdline")
 
 
 def command(*words):
-    """becalm as a person calls it, without a terminal."""
+    """Run becalm as a person does, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "becalm", *words],
         capture_output=True,

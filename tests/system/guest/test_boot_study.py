@@ -12,10 +12,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 
 import pytest
-from tests.system.guest.debian import files, line_of
+from tests.system.guest.debian import ENTRY, files, line_of
+from tests.waiting import wait_for
 
 import becalm
 from becalm.store import Store
@@ -23,12 +23,8 @@ from becalm.store import Store
 BOOTS = "BECALM_BOOTS"
 """Set by `make boots`."""
 
-LIMIT_S = 3600
-"""Of each part, for what hangs: a restart takes half a minute here, and several where others keep the machine busy."""
-
 pytestmark = [
-    pytest.mark.guest,
-    pytest.mark.machine,
+    pytest.mark.xdist_group("debian"),
     pytest.mark.skipif(BOOTS not in os.environ, reason="a dozen restarts take a quarter of an hour: make boots"),
 ]
 
@@ -46,29 +42,33 @@ OPTIONS = (
 
 
 class Started:
-    """becalm as a person calls it, in the background; what it prints and says is in files beginning with `path`."""
+    """A becalm in the background; what it prints and writes is in files beginning with `path`."""
 
-    def __init__(self, path, *words):
-        self.printed, self.said = path.with_suffix(".json"), path.with_suffix(".err")
-        with self.printed.open("wb") as printed, self.said.open("wb") as said:
+    def __init__(self, bench, path, *words):
+        self.bench = bench
+        self.printed, self.errors = path.with_suffix(".json"), path.with_suffix(".err")
+        with self.printed.open("wb") as printed, self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "becalm", "tune", "--json", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
-                stderr=said,
+                stderr=errors,
             )
 
-    def until(self, what):
-        """Wait until something is so, while it runs."""
-        end = time.monotonic() + LIMIT_S
-        while not what():
-            assert self.process.poll() is None, self.said.read_text()
-            assert time.monotonic() < end, self.said.read_text()
-            time.sleep(0.5)
+    def wait(self, condition):
+        """Wait for a condition while it runs. It hangs when neither runs nor starts of the machine are added."""
+        while not condition():
+            before = self._progress()
+            wait_for(lambda before=before: condition() or self._progress() != before, self.errors.read_text())
+            assert self.process.poll() is None or condition(), self.errors.read_text()
+
+    def _progress(self):
+        return stored(), self.bench.starts(), self.process.poll()
 
     def end(self):
-        """Wait for its end; its exit code."""
-        return self.process.wait(timeout=LIMIT_S)
+        """Wait for its end; return its exit code."""
+        self.wait(lambda: self.process.poll() is not None)
+        return self.process.returncode
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -76,7 +76,7 @@ class Started:
 
 
 def stored():
-    """How many runs are in the store now."""
+    """Return the number of runs in the store."""
     with contextlib.suppress(sqlite3.OperationalError):
         db = sqlite3.connect(f"file:{os.environ['BECALM_STORE']}?mode=ro", uri=True)
         with contextlib.closing(db):
@@ -86,28 +86,28 @@ def stored():
 
 def test_a_search_through_restarts_survives_a_kill_and_a_power_cut(bench, tmp_path):
     before, line = files(bench), line_of(bench)
-    seen = bench.console().count("becalm, for one start")
+    entries = bench.console().count(ENTRY)
 
     def on_entry():
-        """Whether the machine runs with its watchdogs off, and has for some runs."""
-        return bench.boot_id_or_none() is not None and "nowatchdog" in line_of(bench)
+        """Return whether the machine is up with its watchdogs off."""
+        return bench.is_up() and "nowatchdog" in bench.ssh("root", "cat /proc/cmdline").stdout
 
-    first = Started(tmp_path / "first", *OPTIONS, "--", "sh", "-c", PROGRAM)
-    first.until(lambda: stored() > 8 and on_entry())
+    first = Started(bench, tmp_path / "first", *OPTIONS, "--", "sh", "-c", PROGRAM)
+    first.wait(lambda: stored() > 8 and on_entry())
     first.kill()
     killed = stored()
 
-    second = Started(tmp_path / "second", "--resume", "last", "--sudo")
-    second.until(lambda: stored() > killed + 12 and on_entry())
+    second = Started(bench, tmp_path / "second", "--resume", "last", "--sudo")
+    second.wait(lambda: stored() > killed + 12 and on_entry())
     bench.cut_power()
     bench.switch_on()
-    # It may have waited for the machine, or said that it was lost and how to go on.
+    # It may have waited for the machine, or reported that it was lost and how to go on.
     code, tries = second.end(), 0
     while code == 3 and tries < 3:
         tries += 1
-        second = Started(tmp_path / f"again-{tries}", "--resume", "last", "--sudo")
+        second = Started(bench, tmp_path / f"again-{tries}", "--resume", "last", "--sudo")
         code = second.end()
-    assert code == 0, second.said.read_text()
+    assert code == 0, second.errors.read_text()
 
     verdict = json.loads(second.printed.read_text())
     assert verdict["settings"] == {"watchdogs_boot": "off"}, verdict["sentence"]
@@ -116,7 +116,7 @@ def test_a_search_through_restarts_survives_a_kill_and_a_power_cut(bench, tmp_pa
         rows = list(store.runs(study.number))
     assert [run.seq for run in rows] == list(range(len(rows))), "every finished run is there, and once"
     assert {run.outcome for run in rows} == {"ok"}
-    assert bench.console().count("becalm, for one start") - seen >= 4
+    assert bench.console().count(ENTRY) - entries >= 4
     # The machine starts as before, now and the next time.
     assert line_of(bench) == line
     assert files(bench) == before

@@ -1,12 +1,13 @@
-"""Guests with kernels 6.1 and 6.12: who runs when is recorded there, also while a CPU goes and comes back, and programs
-that were moved to such a CPU get back exactly what they had."""
+"""CPUs that go offline and come back in guests with kernels 6.1 and 6.12.
+
+Who runs when is recorded meanwhile, and programs that were moved to such a CPU get back exactly what they had.
+"""
 
 import pytest
 from tests.measuring import ran_and_said
 from tests.needs import missing
-from tests.system.guest.booted import VERSIONS, needed, said, shell
+from tests.system.guest.kernels import outputs, shell
 
-from becalm import hosts
 from becalm.errors import RefusedError, UnsettledError
 from becalm.hosts import MeasureRequest
 from becalm.hosts.events import OfRecording
@@ -15,38 +16,25 @@ from becalm.nouns.demand import Demand
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
 
-pytestmark = [pytest.mark.guest, pytest.mark.machine]
-
-
-@pytest.fixture(scope="module", params=VERSIONS)
-def guest(request):
-    """One machine for all tests: three CPUs, so that a program may have some of them, of which one goes."""
-    needed(request.param)
-    with hosts.open(f"guest:{request.param}?cpus=3") as opened:
-        # One boot for all that the tests will run.
-        opened.define([shell("cat echo grep sleep true taskset mkdir rmdir")], [Settings()])
-        opened.version = request.param
-        yield opened
-
 
 def recorded(guest, request):
-    """What is told of a recording, where this agent has its means."""
+    """Return the events of a recording; skip the test where this agent was built without its means."""
     try:
-        return [each for each in guest.measure(request) if isinstance(each, OfRecording)]
+        return [event for event in guest.measure(request) if isinstance(event, OfRecording)]
     except RefusedError as error:
         missing(f"{error} (make bpf)") if "built without" in str(error) else pytest.fail(str(error))
 
 
 @pytest.mark.parametrize("by", MEANS)
 def test_who_runs_when_is_recorded_there_as_here(guest, by):
-    """Other kernels, which have 6.1's and 6.12's tracepoints and types: by groups of counters and by programs."""
-    pauses = shell("for each in 1 2 3 4 5; do sleep 0.02; done")
+    """Record by groups of counters and by programs of the kernel, with tracepoints and types of other kernels."""
+    pauses = shell("for pause in 1 2 3 4 5; do sleep 0.02; done")
     guest.define([pauses], [Settings()])
     request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), recording=Recording("faults", by=by))
     counting, *events = recorded(guest, request)
-    (started,) = [each for each in events if isinstance(each, Started)]
-    (end,) = [each for each in events if isinstance(each, Recorded)]
-    rows = [row for each in events if isinstance(each, Records) for row in each.rows]
+    (started,) = [event for event in events if isinstance(event, Started)]
+    (end,) = [event for event in events if isinstance(event, Recorded)]
+    rows = [row for event in events if isinstance(event, Records) for row in event.rows]
     assert (counting.by, counting.cpus) == (by, "0-2")
     assert end.trouble == {"lost": 0, "shared": 0, "unread": 0, "offline": 0}
     whats = [row["what"] for row in rows]
@@ -62,15 +50,26 @@ ONLINE = "/sys/devices/system/cpu/cpu1/online"
 MASK = "grep Cpus_allowed_list /proc/{}/status"
 
 
+COUNTERS = "ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c perf_event"
+"""The number of counters that are open in the machine: those of a CPU are closed when it is seen to have gone."""
+
+PLUGGED = f"""
+all=$({COUNTERS})
+echo 0 > {ONLINE}
+while [ $({COUNTERS}) -ge $all ]; do sleep 0.05; done
+echo 1 > {ONLINE}
+while [ $({COUNTERS}) -lt $all ]; do sleep 0.05; done
+taskset -c 1 true
+"""
+
+
 @pytest.mark.parametrize("by", MEANS)
 def test_a_cpu_that_goes_and_comes_back_is_unknown_meanwhile_and_recorded_again(guest, by):
-    """It is looked for CPUs once a second."""
-    plugged = shell(f"echo 0 > {ONLINE}; sleep 1.2; echo 1 > {ONLINE}; sleep 1.4")
-    guest.define([plugged], [Settings()])
+    guest.define([shell(PLUGGED)], [Settings()])
     request = MeasureRequest(0, Block((Step(0, 0, 0, 0),)), recording=Recording("faults", by=by))
     events = recorded(guest, request)
-    rows = [row for each in events if isinstance(each, Records) for row in each.rows]
-    (end,) = [each for each in events if isinstance(each, Recorded)]
+    rows = [row for event in events if isinstance(event, Records) for row in event.rows]
+    (end,) = [event for event in events if isinstance(event, Recorded)]
     assert end.trouble["offline"] == 1
     assert end.trouble["lost"] == 0
     assert not end.absent, "it is recorded again"
@@ -83,16 +82,16 @@ def test_a_cpu_that_goes_and_comes_back_is_unknown_meanwhile_and_recorded_again(
 
 @pytest.fixture
 def program(guest):
-    """The number of a program that goes on in the guest; CPU 1 is there again afterwards."""
+    """The process id of a program that goes on in the guest; CPU 1 is there again afterwards."""
     with guest.loading(Demand(cpu=0.2)):
-        (found,) = said(guest, (shell("grep -l becalm-load /proc/[0-9]*/comm"), 0))
-        yield found.split()[-1].split("/")[2]
-    said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
+        (names,) = outputs(guest, (shell("grep -l becalm-load /proc/[0-9]*/comm"), 0))
+        yield names.split()[-1].split("/")[2]
+    outputs(guest, (shell(f"echo 1 > {ONLINE}"), 0))
 
 
 def cpus(guest, program):
-    """What it may use now."""
-    (line,) = said(guest, (shell(MASK.format(program)), 0))
+    """Return the CPUs that a program may use now."""
+    (line,) = outputs(guest, (shell(MASK.format(program)), 0))
     return line.split()[1]
 
 
@@ -105,7 +104,7 @@ MEANWHILE = {
     "goes and comes back": f"echo 0 > {ONLINE}; {{}}; echo 1 > {ONLINE}",
     "goes in a cpuset of its own": f"echo 0 > {ONLINE}; {{}}",
 }
-"""What becomes of the CPU where it was moved to."""
+"""What becomes of the CPU that it was moved to."""
 
 GROUP = "/sys/fs/cgroup/here"
 IN_A_CPUSET = f"mkdir {GROUP}; echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control; echo {{}} > {GROUP}/cgroup.procs"
@@ -119,13 +118,13 @@ def test_a_program_whose_cpu_goes_offline_after_it_was_moved_there_gets_back_wha
 ):
     own = "cpuset" in meanwhile
     if own:
-        said(guest, (shell(IN_A_CPUSET.format(program)), 0))
+        outputs(guest, (shell(IN_A_CPUSET.format(program)), 0))
     try:
-        said(guest, (shell(f"taskset -acp {had} {program}"), 0))
+        outputs(guest, (shell(f"taskset -acp {had} {program}"), 0))
         moved = {"process_cpus": f"{program}:1"}
         step = shell(f"{MASK.format(program)}; {MEANWHILE[meanwhile].format(WIDENED.format(program))}")
-        (found,) = said(guest, (step, 0), settings=(moved,))
-        before, after = (line.split()[1] for line in found.splitlines())
+        (text,) = outputs(guest, (step, 0), settings=(moved,))
+        before, after = (line.split()[1] for line in text.splitlines())
         assert before == "1"
         assert after != "1"
         # Before 6.2 a task takes only CPUs that are online, where nobody but the kernel gives it all.
@@ -133,35 +132,35 @@ def test_a_program_whose_cpu_goes_offline_after_it_was_moved_there_gets_back_wha
             with pytest.raises(UnsettledError, match="of the CPUs 1-2, 1 are offline"):
                 guest.settle()
             assert cpus(guest, program) == "2"
-            said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
+            outputs(guest, (shell(f"echo 1 > {ONLINE}"), 0))
             assert not guest.restore().unsettled
         guest.settle()
         assert not guest.status().places, "nothing is left in the journal"
-        said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
+        outputs(guest, (shell(f"echo 1 > {ONLINE}"), 0))
         # Until 6.1 a CPU that comes gives everybody in such a cpuset all of it, whoever bound them.
         forgotten = own and guest.version == "6.1"
         assert cpus(guest, program) == ("0-2" if forgotten else had)
         # The journal is empty: it can be moved again.
-        (again,) = said(guest, (shell(MASK.format(program)), 0), settings=(moved,))
+        (again,) = outputs(guest, (shell(MASK.format(program)), 0), settings=(moved,))
         assert again.split()[1] == "1"
     finally:
         if own:
-            said(guest, (shell(OUT_OF_IT.format(program)), 0))
+            outputs(guest, (shell(OUT_OF_IT.format(program)), 0))
 
 
 def test_what_somebody_chose_while_its_cpu_was_offline_stays_until_reset_by_force(guest, program):
-    said(guest, (shell(f"taskset -acp 1-2 {program}"), 0))
+    outputs(guest, (shell(f"taskset -acp 1-2 {program}"), 0))
     moved = {"process_cpus": f"{program}:1"}
     chosen = shell(f"echo 0 > {ONLINE}; taskset -acp 0 {program}")
     guest.define([chosen], [Settings.of(moved)])
-    said(guest, (chosen, 0), settings=(moved,))
+    outputs(guest, (chosen, 0), settings=(moved,))
     with pytest.raises(UnsettledError, match="somebody else changed it"):
         guest.settle()
     assert cpus(guest, program) == "0"
     assert guest.status().places
     by_force = guest.restore(force=True).unsettled
     assert len(by_force) == (guest.version == "6.1"), by_force
-    said(guest, (shell(f"echo 1 > {ONLINE}"), 0))
+    outputs(guest, (shell(f"echo 1 > {ONLINE}"), 0))
     assert not guest.restore().unsettled
     assert not guest.status().places
     assert cpus(guest, program) == "1-2"
@@ -174,8 +173,8 @@ TAKES = {"online_cpus": "0,2", "isolation": "1"}
 @pytest.mark.parametrize("knob", TAKES)
 @pytest.mark.parametrize("had", ["1", "1-2"])
 def test_somebody_elses_program_gets_back_the_cpus_that_a_setting_took(guest, program, knob, had):
-    """Up to 6.1 the kernel gives it others and forgets what it had: at once, or when it next wakes."""
-    said(guest, (shell(f"taskset -acp {had} {program}"), 0))
+    """Check it also up to 6.1, where the kernel gives it others and forgets its own: at once, or when it next wakes."""
+    outputs(guest, (shell(f"taskset -acp {had} {program}"), 0))
     guest.define([shell(MASK.format(program))], [Settings(), Settings.of({knob: TAKES[knob]})], dangerous=True)
     rows, texts = ran_and_said(guest, (0, 1))
     assert [run.outcome for run in rows] == ["ok"], texts
@@ -187,7 +186,7 @@ def test_somebody_elses_program_gets_back_the_cpus_that_a_setting_took(guest, pr
 
 
 def test_a_program_is_not_moved_to_a_cpu_that_is_offline(guest, program):
-    said(guest, (shell(f"echo 0 > {ONLINE}"), 0))
+    outputs(guest, (shell(f"echo 0 > {ONLINE}"), 0))
     moved = Settings.of({"process_cpus": f"{program}:1"})
     with pytest.raises(RefusedError, match="1 are not online"), guest.hold(moved):
         pass

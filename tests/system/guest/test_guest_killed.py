@@ -1,23 +1,20 @@
-"""becalm is killed, and its virtual machine with it: no finished run is lost, and nothing is left."""
+"""becalm or its virtual machine is killed: no finished run is lost, nothing is left, and a search goes on."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from tests.support.account import MARK, begun, kept, nothing_lost
-from tests.system.guest.booted import VERSIONS, needed
-from tests.waiting import wait_for
+from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, machines_of
+from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
 from becalm.hosts.guest import qemu
 from becalm.hosts.scratch import Scratch
 from becalm.store import Store, recover
 from becalm.store.spool import read
-
-pytestmark = [pytest.mark.guest, pytest.mark.machine]
 
 # The kernel's console is a file here, which outlives the machine.
 STUDY = (
@@ -28,7 +25,7 @@ PROGRAM = f"echo {MARK} > /dev/ttyS0"
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Nothing of the person's."""
+    """The directory of all that a killed becalm leaves: its store, its spool, its guest's files."""
     for name in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
@@ -37,43 +34,45 @@ def place(tmp_path, monkeypatch):
 
 
 def console(place):
-    """The file of the machine's console; one that is not there before it is."""
+    """Return the file of the machine's console; one that is not there before it is."""
     return next(place.glob("becalm-guest-*/console"), place / "console")
 
 
-def unheard(process, place, store):
-    """Stop becalm; whether the guest then has a run that is not in the store. Otherwise it goes on for a while."""
+def stop_with_unheard_runs(process, place, store):
+    """Stop becalm; return whether its guest then finishes a run that is not in the store. Otherwise let it go on."""
     process.send_signal(signal.SIGSTOP)
     (spool,) = place.glob("XDG_STATE_HOME/becalm/spool/*")
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
+    stored_runs, begun_runs = kept(store), begun(console(place))
+
+    def unheard():
         with spool.open("rb") as file:
             rows, _ = read(file.fileno())
-        if rows and max(rows) >= kept(store):
-            return True
-        time.sleep(0.02)
-    seen = begun(console(place))
+        return rows and max(rows) >= stored_runs
+
+    if begun_runs > stored_runs:
+        # The run after those that are stored has begun, and will be finished by the guest.
+        return wait_for(unheard, "the end of a run")
     process.send_signal(signal.SIGCONT)
-    wait_for(lambda: begun(console(place)) > seen + 1 or process.poll() is not None)
+    wait_for(lambda: begun(console(place)) > begun_runs + 1 or process.poll() is not None)
     return False
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypatch):
-    needed(version)
+    kernel_or_skip(version)
     store = os.environ["BECALM_STORE"]
     process = subprocess.Popen([sys.executable, "-c", STUDY, f"guest:{version}", PROGRAM])
     wait_for(lambda: begun(console(place)) > 5 or process.poll() is not None)
     # Some are finished of which becalm has not heard, and never will.
-    wait_for(lambda: unheard(process, place, store))
+    wait_for(lambda: stop_with_unheard_runs(process, place, store))
     process.kill()
     assert process.wait() == -signal.SIGKILL
     wait_for(lambda: not machines(place))
     before = kept(store)
     with Store.open(store) as opened:
-        (found,) = recover(opened)
-    assert found.aside is None
-    assert found.runs > 0
+        (recovered,) = recover(opened)
+    assert recovered.aside is None
+    assert recovered.runs > 0
     assert kept(store) > before
     nothing_lost(console(place), store)
     monkeypatch.setattr("becalm.hosts.scratch.YOUNG_S", -1.0)
@@ -83,7 +82,7 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
 
 
 def machines(place, columns="args"):
-    """Virtual machines whose files are there, as ps shows them, however wide the terminal is."""
+    """Return the virtual machines whose files are there, as ps shows them, however wide the terminal is."""
     words = subprocess.run(["ps", "-ewwo", columns], capture_output=True, text=True, check=True).stdout
     return [line for line in words.splitlines() if f"{qemu.PROGRAM} " in line and str(place) in line]
 
@@ -101,26 +100,26 @@ FACTORS = {
 
 def becalm(*words):
     return subprocess.run(
-        [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, version):
-    needed(version)
+    kernel_or_skip(version)
     words = (*SEARCH, *FACTORS[version], "--host", f"guest:{version}", "--", "sh", "-c", COUNTING)
-    said = place / "said"
-    with said.open("wb") as file:
+    errors = place / "errors"
+    with errors.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file
         )
     store = os.environ["BECALM_STORE"]
     wait_for(lambda: process.poll() is not None or stored(store) > 15)
-    assert process.poll() is None, said.read_text()
+    assert process.poll() is None, errors.read_text()
     (line,) = machines(place, "pid,args")
     os.kill(int(line.split()[0]), signal.SIGKILL)
-    assert process.wait(timeout=120) == 3
-    text = " ".join(said.read_text().split())
+    assert process.wait(timeout=HANG_LIMIT_S) == 3
+    text = " ".join(errors.read_text().split())
     assert "becalm tune --resume 1" in text
     before = runs(store)
     assert len(before) > 15
@@ -136,14 +135,56 @@ def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, 
 
 
 def runs(store):
-    """All runs of the only study."""
+    """Return all runs of the only study."""
     with Store.open(store) as opened:
         return list(opened.runs(1))
 
 
 def stored(store):
-    """How many of them there are, also while nothing has begun."""
+    """Return the number of its runs, also while nothing has begun."""
     if not os.path.exists(store):
         return 0
     with Store.open(store) as opened:
         return len(list(opened.runs(1))) if opened.studies() else 0
+
+
+BOOTS = (
+    "tune", "--host", f"guest:6.1?cpus={EMULATED_CPUS}", "--seed", "1", "--only", "isolcpus", "--only", "nohz_full",
+    "--no-profiles", "--no-single-out", "--budget", "none", "--most-runs", "12", "--confirm-loops", "2",
+    "--confirm-runs", "2",
+)  # fmt: skip
+
+
+def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one(place):
+    kernel_or_skip("6.1")
+    store = os.environ["BECALM_STORE"]
+    words = (*BOOTS, "--json", "--", "true")
+    process = subprocess.Popen([sys.executable, "-m", "becalm", *words], stdout=subprocess.DEVNULL)
+    machines_seen = set()
+
+    def in_the_middle():
+        """Return whether a machine was just started, after one on which runs of the study were made."""
+        new = set(machines_of(process.pid)) - machines_seen
+        machines_seen.update(new)
+        return process.poll() is not None or (new and stored(store) > 0)
+
+    wait_for(in_the_middle, "a boot in the middle of the study")
+    assert process.poll() is None
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    # The machine ends with becalm.
+    for pid in machines_seen:
+        wait_ended(pid)
+    shown = json.loads(becalm("show", "1", "--json").stdout or "{}")
+    assert "settings" not in shown, "it was not finished"
+    before = runs(store)
+
+    done = becalm("tune", "--resume", "last", "--json")
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)
+    (boots,) = [row for row in verdict["findings"] if row["kind"] == "boots"]
+    assert boots["numbers"]["boots"] >= 4, verdict["sentence"]
+    after = runs(store)
+    assert len(before) > 0
+    assert after[: len(before)] == before
+    assert [run.seq for run in after] == list(range(len(after)))

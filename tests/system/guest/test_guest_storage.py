@@ -1,34 +1,19 @@
-"""Guests with a disk and swap, and without: load of the disk and shortage of memory are made there."""
+"""Guests with a disk and swap, and without: load of the disk and shortage of memory."""
 
 import pytest
-from tests.needs import need
-from tests.system.guest.booted import VERSIONS, needed, said, shell
+from tests.system.guest.kernels import kernel_or_skip, outputs, shell
 
 import becalm
 from becalm import hosts
 from becalm.errors import MachineError
-from becalm.hosts.guest import storage
 from becalm.load.design import FACTORS
-from becalm.nouns.settings import Settings
 from becalm.verbs.load_experiment import room
-
-pytestmark = [pytest.mark.guest, pytest.mark.machine]
 
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def guest(request):
-    """One machine for all tests."""
-    needed(request.param)
-    need(storage.MAKER)
-    with hosts.open(f"guest:{request.param}?disk=512M&swap=512M") as opened:
-        opened.define([shell("cat echo ls id grep stat true")], [Settings()])
-        yield opened
-
-
 def test_the_disk_is_there_for_everybody_and_swap_is_on(guest):
-    swaps, mounts, about, written = said(
+    swaps, mounts, about, written = outputs(
         guest,
         (shell("cat /proc/swaps"), 0),
         (shell("grep /var/tmp /proc/mounts"), 0),
@@ -44,29 +29,29 @@ def test_the_disk_is_there_for_everybody_and_swap_is_on(guest):
 
 
 def test_every_kind_of_load_of_a_plan_can_be_made_there(guest):
-    found = room(guest, "/var/tmp")
-    assert not found.excluded
-    assert {each.name for each in found.factors} == set(FACTORS)
-    assert all(each.high > 0 for each in found.factors)
-    made = becalm.make_load(memory=192 * MIB, limit=64 * MIB, disk="/var/tmp", rate="20M", duration="2s", host=guest)
-    assert made.failure is None
-    assert made.swapped_out_bytes > 16 * MIB
-    assert made.done("disk") > 0
+    space = room(guest, "/var/tmp")
+    assert not space.excluded
+    assert {factor.name for factor in space.factors} == set(FACTORS)
+    assert all(factor.high > 0 for factor in space.factors)
+    load = becalm.make_load(memory=192 * MIB, limit=64 * MIB, disk="/var/tmp", rate="20M", duration="2s", host=guest)
+    assert load.failure is None
+    assert load.swapped_out_bytes > 16 * MIB
+    assert load.done("disk") > 0
 
 
 def test_what_the_disk_did_is_in_the_guests_own_figures(guest):
     written = shell("grep ' vda ' /proc/diskstats; echo something > /var/tmp/more; sync; grep ' vda ' /proc/diskstats")
-    (found,) = said(guest, (written, 0))
-    before, after = (int(line.split()[9]) for line in found.splitlines())
+    (text,) = outputs(guest, (written, 0))
+    before, after = (int(line.split()[9]) for line in text.splitlines())
     assert after > before, "sectors written"
 
 
-def test_a_guest_without_says_how_it_would_have_them():
-    needed("6.1")
+def test_a_guest_without_disk_and_swap_names_the_options_for_them():
+    kernel_or_skip("6.1")
     with hosts.open("guest:6.1") as opened:
-        found = room(opened, "/var/tmp")
-        assert set(found.excluded) == {"memory", "disk"}
-        assert "guest:6.1?swap=512M" in found.excluded["memory"]
-        assert "guest:6.1?disk=1G" in found.excluded["disk"]
+        space = room(opened, "/var/tmp")
+        assert set(space.excluded) == {"memory", "disk"}
+        assert "guest:6.1?swap=512M" in space.excluded["memory"]
+        assert "guest:6.1?disk=1G" in space.excluded["disk"]
         with pytest.raises(MachineError, match=r"guest:6\.1\?disk=1G"):
             room(opened, "/var/tmp", ["disk"])

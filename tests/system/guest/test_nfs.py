@@ -1,4 +1,4 @@
-"""NFS counted for real: a guest's kernel is the client of servers that count as well.
+"""NFS counted by the agent, by a guest's kernel as the client, and by servers that count as well.
 
 NFS 4.1 over the guest's network: nfs-ganesha on this machine, before it a relay that counts calls and loses one. NFS 3
 over the guest's own loopback interface: `small_nfs`, since version 3 has other procedures in other places.
@@ -10,21 +10,18 @@ from pathlib import Path
 
 import pytest
 from tests.measuring import observed
-from tests.needs import missing, need
+from tests.needs import missing
 from tests.system.guest.ganesha import Ganesha, Unavailable
+from tests.system.guest.kernels import VERSIONS, kernel_or_skip
 from tests.system.guest.nfs_relay import Relay
 
 from becalm import hosts
-from becalm.errors import UsageError
-from becalm.hosts.guest import kernel, qemu
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
 
-pytestmark = [
-    pytest.mark.guest,
-    pytest.mark.machine,
-    pytest.mark.skipif(os.geteuid() != 0, reason="programs in the guest run as the user here, and mounting needs root"),
-]
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="programs in the guest run as the user here, and mounting needs root"
+)
 
 SMALL = Path(__file__).with_name("small_nfs.py")
 CLIENT = Path(__file__).with_name("nfs_client.py")
@@ -32,16 +29,7 @@ PLACE = "/tmp/mounted"
 BLOCK = 4096
 WRITES, READS, STATS, DIRECTORIES = 19, 17, 23, 7
 WORK = {"WRITE": WRITES, "READ": READS, "CREATE": DIRECTORIES, "REMOVE": DIRECTORIES}
-"""What the program asks for, as the operations of NFS 4.1 that nothing else asks for."""
-
-
-def needed(version):
-    """Skip, and say why, where a guest with this kernel cannot be booted."""
-    need(qemu.PROGRAM)
-    try:
-        kernel.find(version)
-    except UsageError:
-        missing(f"the kernel {version} is not kept: becalm guest prepare {version}")
+"""The program's operations of NFS 4.1 that nothing else needs."""
 
 
 @pytest.fixture
@@ -49,22 +37,22 @@ def server():
     """nfs-ganesha, on this machine."""
     try:
         running = Ganesha()
-    except Unavailable as why:
-        missing(f"no NFS server: {why}")
+    except Unavailable as error:
+        missing(f"no NFS server: {error}")
     yield running
     running.close()
 
 
 @pytest.fixture
 def relay(server):
-    """What the guest speaks to."""
-    made = Relay(server.port)
-    yield made
-    made.close()
+    """A relay between the guest and the server."""
+    running = Relay(server.port)
+    yield running
+    running.close()
 
 
-def one(guest, seq, workload):
-    """The record of load around one run that ends well, and what it printed."""
+def observed_run(guest, seq, workload):
+    """Return the record of load around a run that ends well, and what it printed."""
     (run,), texts, loads = observed(guest, (workload, 0), first=seq)
     assert run.outcome == "ok", texts
     (load,) = loads
@@ -75,20 +63,20 @@ def counters(guest, source):
     return guest.inner.inner._ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
 
 
-@pytest.mark.parametrize("version", ["6.1", "6.12"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, server, relay):
-    needed(version)
+    kernel_or_skip(version)
     python = ["/usr/bin/python3", str(CLIENT)]
-    amounts = [str(each) for each in (WRITES, READS, STATS, DIRECTORIES)]
+    amounts = [str(amount) for amount in (WRITES, READS, STATS, DIRECTORIES)]
     works = [Workload.of([*python, "mount", str(relay.port), PLACE]), Workload.of([*python, "work", PLACE, *amounts])]
-    with hosts.open(f"guest:{version}?cpus=2&net=user&modules=nfsv4") as guest:
+    with hosts.open(f"guest:{version}?net=user&modules=nfsv4") as guest:
         guest.define(works, [Settings()])
-        mounting, _ = one(guest, 0, 0)
+        mounting, _ = observed_run(guest, 0, 0)
         # Every call of the kernel's, as they passed here and as the agent's record has them.
         assert mounting.nfs_calls == relay.calls > 0
         mounted, interface = server.operations(), counters(guest, "netdev")
 
-        working, _ = one(guest, 1, 1)
+        working, _ = observed_run(guest, 1, 1)
         served, passed = server.operations(), relay.calls
         for name, count in WORK.items():
             assert served[name] - mounted.get(name, 0) == count, (name, served)
@@ -115,7 +103,7 @@ def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, s
 
         # A call that is lost with its connection is sent again, once.
         relay.lose_next = True
-        losing, _ = one(guest, 2, 1)
+        losing, _ = observed_run(guest, 2, 1)
         assert (relay.lost, relay.connections) == (1, 2)
         assert losing.nfs_retransmissions == 1
         assert losing.nfs_calls == relay.calls - passed, "one that is sent twice is one call"
@@ -130,14 +118,14 @@ def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, s
 
 
 def test_calls_of_version_3_are_counted_as_the_server_counts_them():
-    needed("6.1")
+    kernel_or_skip("6.1")
     command = ["/usr/bin/python3", str(SMALL), PLACE, str(READS), str(STATS)]
-    with hosts.open("guest:6.1?cpus=2&modules=nfsv3") as guest:
+    with hosts.open("guest:6.1?modules=nfsv3") as guest:
         guest.define([Workload.of(command, output=Output.KEEP)], [Settings()])
-        load, said = one(guest, 0, 0)
+        load, text = observed_run(guest, 0, 0)
         seen = counters(guest, "nfs")
-    served = json.loads(said)
-    # What the program asked for, as far as it is in its own hand.
+    served = json.loads(text)
+    # The program's own operations, as far as it decides on them.
     assert served["READ"] == READS
     assert served["GETATTR"] >= STATS
     assert served["FSINFO"] >= 1
