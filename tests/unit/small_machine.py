@@ -3,6 +3,7 @@
 import os
 import signal
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -81,6 +82,12 @@ class Trouble:
     privileged: bool = True
 
 
+@cache
+def chance(seed, seq, count):
+    """Return the noises of a run; making a generator for each takes longer than all else of it."""
+    return np.random.default_rng([seed, seq]).standard_normal(count)
+
+
 class Repeatable(SimHost):
     """A simulated machine on which a run depends on nothing but its number, program and settings."""
 
@@ -147,9 +154,8 @@ class Repeatable(SimHost):
         )
 
     def _one(self, seq, step):
-        rng = np.random.default_rng([self.seed, seq])
         state = self._states[step.settings]
-        noise = float((state.sizes * rng.standard_normal(len(state.sizes))).sum())
+        noise = float((state.sizes * chance(self.seed, seq, len(state.sizes))).sum())
         wall = max(1, round(self._base_ns[step.workload] * state.time * (1 + noise)))
         return Run(
             seq, step.workload, step.settings, step.round, step.padding, BEGAN_NS + PERIOD_NS * seq, wall, wall, 0,
