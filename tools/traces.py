@@ -72,7 +72,7 @@ OURS = (
     # (source/group.rs), limits of memory (stress/group.rs).
     Row("control group", r"/becalm-(isolated|rest|weighted|load-\d+|\d+)$", NEW),
     Row("control group", r"^/sys/fs/cgroup/cpuset/test-(all|last)$", NEW),  # test_real.py
-    # Compressed swap (tests/contract/compressed.py, restore/real.py).
+    # Compressed swap (tests/support/compressed.py, tests/support/real.py).
     Row("swap", r"^/dev/zram\d+$", NEW),
     Row("setting", r"^/sys/block/zram\d+/disksize$", CHANGED),
     # Tests mount below their own directories only, and make no interface: guests have QEMU's user network.
