@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -39,10 +41,22 @@ def quantile(ordered: Floats, share: float) -> float:
 
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
     """Several `quantile` of a series in any order, which is ordered only where that is asked for."""
-    last = len(values) - 1
-    places = {int(share * last) for share in shares}
-    ordered = np.partition(values, sorted(places | {min(place + 1, last) for place in places}))
+    ordered = values.copy()
+    ordered.partition(_places(len(values), shares))
     return tuple(quantile(ordered, share) for share in shares)
+
+
+@lru_cache(maxsize=256)
+def _places(count: int, shares: tuple[float, ...]) -> list[int]:
+    """Return where the values of so many lie that quantiles are made of."""
+    last = count - 1
+    places = {int(share * last) for share in shares}
+    return sorted(places | {min(place + 1, last) for place in places})
+
+
+def clipped(values: Floats, low: float, high: float) -> Floats:
+    """Return the values, cut at both ends: numpy's own checks its arguments for longer than it clips a short series."""
+    return np.minimum(np.maximum(values, low), high)
 
 
 def median_of(values: npt.ArrayLike) -> float:

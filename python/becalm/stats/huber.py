@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from becalm.stats.arrays import Floats, quantiles
+from becalm.stats.arrays import Floats, clipped, quantiles
 from becalm.stats.root_finding import outward, root
 from becalm.values import dataclass
 
@@ -22,7 +22,7 @@ NORMAL_INNER = 2.563103131089201
 
 def psi(values: Floats) -> Floats:
     """Huber's score of values in units of their scale: themselves, cut at +-BOUND."""
-    return np.clip(values, -BOUND, BOUND)
+    return clipped(values, -BOUND, BOUND)
 
 
 def scale(residuals: Floats) -> float:
@@ -33,7 +33,7 @@ def scale(residuals: Floats) -> float:
     """
     size = np.abs(residuals)
     median, high = quantiles(size, 0.5, 0.9)
-    return max(NORMAL_MAD * median, 0.05 * high, 1e-6 * float(size.mean()))
+    return max(NORMAL_MAD * median, 0.05 * high, 1e-6 * (float(size.sum()) / len(size)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ import numpy as np
 
 from becalm.stats.arrays import Floats
 
-_ERFC = np.frompyfunc(math.erfc, 1, 1)
-
 CENTRE = 0.425
 """How far from 1/2 the first of the three approximations reaches."""
 
@@ -96,7 +94,9 @@ def ndtr(x: Floats) -> Floats: ...
 def ndtr(x: float | Floats) -> float | Floats:
     """Probability that a normal value is at most `x`, with the full relative precision of the lower tail."""
     if isinstance(x, np.ndarray):
-        return np.asarray(_ERFC(-x / math.sqrt(2.0)), dtype=np.float64) / 2.0
+        scaled = -x / math.sqrt(2.0)
+        tails = np.fromiter(map(math.erfc, scaled.ravel().tolist()), np.float64, scaled.size)
+        return np.asarray(tails.reshape(scaled.shape) / 2.0)
     return math.erfc(-x / math.sqrt(2.0)) / 2.0
 
 

@@ -25,7 +25,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, median_of, series
+from becalm.stats.arrays import Floats, clipped, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
@@ -191,8 +191,8 @@ class Score:
 
         The estimate b is shrunk to b - var(b) / b, so that a few pairs of white noise are left alone.
         """
-        slope = np.clip(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
-        product = np.clip(centred, -self.limit, self.limit) * slope
+        slope = clipped(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
+        product = clipped(centred, -self.limit, self.limit) * slope
         total, square = float(product.sum()), slope * slope
         if total <= 0.0:
             return 0.0
@@ -204,7 +204,7 @@ class Score:
         """e_i(theta), decreasing in theta."""
         e = self.pairs.difference - theta
         if self.beta > 0.0:
-            e -= self.beta * np.clip(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
+            e -= self.beta * clipped(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
         return e
 
     def scores(self, theta: float) -> Floats:
