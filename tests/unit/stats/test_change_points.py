@@ -12,7 +12,7 @@ from becalm.stats.moderation import Prior, moderate, prior_of, winsorised_varian
 from becalm.stats.step_scan import BEFORE, LOOKS, Peers, Scan
 
 
-def noise(rows=85, columns=10, sd=0.004, seed=1):
+def noise(rows=85, columns=8, sd=0.004, seed=1):
     return sd * np.random.default_rng(seed).standard_normal((rows, columns))
 
 
@@ -77,7 +77,7 @@ def test_what_all_do_is_taken_away_and_said_of_all():
     """A machine that drifts by ten times the noise, and then becomes slower at once: no benchmark is accused."""
     rng = np.random.default_rng(6)
     y = noise(seed=6)
-    y += np.cumsum(0.004 * rng.standard_normal(len(y)))[:, None] * rng.uniform(0.7, 1.3, 10)
+    y += np.cumsum(0.004 * rng.standard_normal(len(y)))[:, None] * rng.uniform(0.7, 1.3, 8)
     y[70:, 3] += 0.03
     assert found(y) == [(3, 70, 72)]
     y = noise(rows=75, seed=7)
@@ -89,7 +89,7 @@ def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_fur
     """How far it answers was never seen before: 0.7 of 10 % would look like a step of 3 % of its own."""
     for seed in range(samples(2, 20)):
         y = noise(rows=78, seed=20 + seed)
-        y[70:] += 0.10 * np.linspace(0.85, 1.15, 10)
+        y[70:] += 0.10 * np.linspace(0.85, 1.15, 8)
         assert {series for series, *_ in found(y)} == {-1}
 
 
@@ -277,7 +277,7 @@ def test_a_young_suite_is_not_accused_of_what_its_machine_does():
     """Nothing is known yet of how far each answers to it."""
     for seed in range(3):
         y = noise(rows=20, seed=30 + seed)
-        y[12:] += 0.2 * np.linspace(0.7, 1.3, 10)
+        y[12:] += 0.2 * np.linspace(0.7, 1.3, 8)
         assert {series for series, *_ in found(y)} <= {-1}
 
 
