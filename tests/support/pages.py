@@ -25,3 +25,13 @@ def drawn_once(pages, monkeypatch):
 
     for ending in (".html", ".htm"):
         monkeypatch.setitem(drawn.FORMS, ending, page)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave pictures empty, in tests of what else a page has: drawing takes most of its time."""
+
+    def empty(canvas, file, **options):
+        file.write('<svg viewBox="0 0 1 1"></svg>')
+
+    monkeypatch.setattr("matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg", empty)

@@ -5,6 +5,7 @@ import json
 import click
 import pytest
 from click.testing import CliRunner
+from tests.support.pages import undrawn  # noqa: F401
 from tests.unit.verbs.test_explain import fill
 
 import becalm
@@ -168,6 +169,7 @@ def check_markdown(verb, here):
     assert (here / "a.md").read_text() == again, "next to what is printed, and the same"
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("verb", in_memory(REPORTS))
 def test_a_report_has_the_form_of_its_name(verb, here):
     check_reports(verb, here)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.nouns.study import Study
 from becalm.nouns.tune_verdict import from_json
@@ -34,6 +35,7 @@ def test_names_of_schema_1_are_read(study, old):
     assert from_json(old).to_json() == study.to_json()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_study_of_schema_1_is_shown_exported_and_imported(study, old, store, tmp_path):
     with Store.open(store) as opened:
         number = opened.begin(Study("tune", (Workload.of("x"),)), {})

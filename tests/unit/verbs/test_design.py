@@ -6,6 +6,7 @@ import json
 import click
 import pytest
 from click.testing import CliRunner
+from tests.support.pages import undrawn  # noqa: F401
 from tests.unit.analysis.test_design_fit import CHEMREACT
 
 import becalm
@@ -51,6 +52,7 @@ def test_runs_beyond_the_ranges_are_told():
     assert becalm.design("central", RANGES, seed=1, alpha="inscribed").findings == ()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_way_to_print(tmp_path):
     file = tmp_path / "chem.csv"
     file.write_text(CHEMREACT)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.cli.main import becalm
 from becalm.errors import UsageError
@@ -419,6 +420,7 @@ def call(*arguments):
     return CliRunner().invoke(becalm, ["explain", *map(str, arguments)], standalone_mode=False)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command(place, tmp_path):
     told = call(1, "--store", place, "--plain", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
     assert told.exception is None

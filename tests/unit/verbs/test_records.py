@@ -4,6 +4,7 @@ import json
 import sqlite3
 
 import pytest
+from tests.support.pages import undrawn  # noqa: F401
 
 import becalm
 from becalm.errors import UsageError
@@ -56,6 +57,7 @@ def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, p
     assert [each.number for each in list_studies(store).studies] == [1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_verdict_of_another_form_is_made_anew_of_the_runs(store, exported, tmp_path):
     """As an older becalm wrote it, or a newer one."""
     lacking = {name: value for name, value in exported["verdict"].items() if name != "findings"}

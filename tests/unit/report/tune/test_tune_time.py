@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.production import ProductionPlan, SettingPlace, Where
@@ -141,6 +142,7 @@ PLAN = ProductionPlan(
 )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found, page):
     made = replace(found, production=PLAN)
     assert from_json(json.loads(json.dumps(made.to_json()))).production == PLAN
