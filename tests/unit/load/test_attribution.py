@@ -20,7 +20,7 @@ from becalm.load.time_accounting import Times
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, UNEXPLAINED
 from becalm.nouns.run import Run
 
-CAMPAIGNS = samples(8, 100)
+CAMPAIGNS = samples(6, 100)
 FOUR = ("spinners", "page_outs", "disk", "network")
 
 
@@ -89,7 +89,7 @@ def test_what_rises_with_the_load_of_a_plan_comes_of_it():
 
 
 def test_no_cause_is_named_where_there_is_none():
-    count = samples(20, 300)
+    count = samples(15, 300)
     answers = Counter(campaign((8, seed)).attribution.answer for seed in range(count))
     assert answers[Answer.NAMED] <= at_most(count, FALSE_NAMING, 0.01)
     assert answers[Answer.NONE] >= at_least(count, 0.93, 0.01)
