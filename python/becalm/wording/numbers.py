@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-
 LARGEST_PERCENTAGE = 999_999
 LARGEST_FACTOR = 999_999_999
 """Numbers above say nothing but that nothing is known: they are written as `>999,999`."""
