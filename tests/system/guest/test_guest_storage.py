@@ -28,13 +28,26 @@ def test_the_disk_is_there_for_everybody_and_swap_is_on(guest):
     assert written == "kept"
 
 
+SWAPPED = """
+before=$(cat /sys/block/vda/stat)
+while [ "$(cat /sys/block/vda/stat)" = "$before" ]; do sync; sleep 0.05; done
+used=0
+while [ $used -lt 17408 ]; do
+  sleep 0.05
+  while read -r name kind size used priority; do :; done < /proc/swaps
+done
+"""
+"""A command that ends when something is on the disk and 17 MiB are in swap."""
+
+
 def test_every_kind_of_load_of_a_plan_can_be_made_there(guest):
     space = room(guest, "/var/tmp")
     assert not space.excluded
     assert {factor.name for factor in space.factors} == set(FACTORS)
     assert all(factor.high > 0 for factor in space.factors)
-    load = becalm.make_load(memory=192 * MIB, limit=64 * MIB, disk="/var/tmp", rate="20M", duration="2s", host=guest)
-    assert load.failure is None
+    options = {"memory": 192 * MIB, "limit": 64 * MIB, "disk": "/var/tmp", "rate": "20M"}
+    load = becalm.make_load(**options, command=("sh", "-c", SWAPPED), host=guest)
+    assert (load.failure, load.status) == (None, 0)
     assert load.swapped_out_bytes > 16 * MIB
     assert load.done("disk") > 0
 
