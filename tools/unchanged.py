@@ -131,7 +131,7 @@ def survivors(identity: str) -> list[str]:
             test = variable(pid, "PYTEST_CURRENT_TEST")
             # The words of one that has just ended are gone.
             if words or snapshot.has_not_ended(snapshot.stat_fields(pid)):
-                name = words[:200] or command_name(pid)
+                name = words[:1000] or command_name(pid)
                 sentences.append(f"process {pid} is still there: {name}{f', from {test}' if test else ''}")
     for pid in left:
         with suppress(OSError):
