@@ -2,7 +2,14 @@
 
 import pytest
 from tests.support.no_repository import no_repository  # noqa: F401
-from tests.unit.cli.test_output import ENGINE, check_json, check_markdown, check_reports, here  # noqa: F401
+from tests.unit.cli.test_output import (  # noqa: F401
+    ENGINE,
+    check_json,
+    check_markdown,
+    check_reports,
+    here,
+    written,
+)
 
 
 @pytest.mark.parametrize("verb", ENGINE)
