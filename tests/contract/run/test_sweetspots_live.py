@@ -5,11 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-from tests.waiting import wait_for
 
 import becalm
 from becalm import hosts
@@ -109,17 +107,17 @@ def moved_process():
     cpus = sorted(os.sched_getaffinity(0))
     again = """sleep 0.01; exec sh -c "$AGAIN" """
 
-    def interrupt_when_moved(pid):
-        """Press Ctrl-C; sooner, nobody might hear it yet."""
-        wait_for(lambda: len(os.sched_getaffinity(pid)) == 1)
-        os.kill(os.getpid(), signal.SIGINT)
-
     with subprocess.Popen(["sh", "-c", again], env={**os.environ, "AGAIN": again}) as child:
+        pressed = []
+
+        def press_ctrl_c(_):
+            """Press Ctrl-C when it has been moved, while becalm looks at the records."""
+            if not pressed and len(os.sched_getaffinity(child.pid)) == 1:
+                pressed.append(True)
+                os.kill(os.getpid(), signal.SIGINT)
+
         try:
-            waiting = threading.Thread(target=interrupt_when_moved, args=(child.pid,), daemon=True)
-            waiting.start()
-            found = recorded(pid=child.pid, migrate="least-loaded")
-            waiting.join()
+            found = recorded(pid=child.pid, migrate="least-loaded", look=press_ctrl_c)
             assert os.sched_getaffinity(child.pid) == set(cpus), "the first Ctrl-C ends recording, and it is put back"
         finally:
             child.kill()
