@@ -29,7 +29,7 @@ from becalm.stats.arrays import Floats, clipped, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
-from becalm.stats.root_finding import outward, root
+from becalm.stats.root_finding import Function, outward, root
 from becalm.stats.sequential import ErrorSpending
 from becalm.values import dataclass
 
@@ -259,8 +259,16 @@ def interval(pairs: Pairs, estimate: float, step: float, critical: float) -> tup
     def above(theta: float) -> float:
         return -standardised(pairs, theta) - critical
 
-    low, high = outward(below, estimate, -step), outward(above, estimate, step)
-    return (
-        root(below, low, estimate, 1e-4 * step) if math.isfinite(low) else low,
-        root(above, estimate, high, 1e-4 * step) if math.isfinite(high) else high,
-    )
+    return _end(below, estimate, -step), _end(above, estimate, step)
+
+
+def _end(beyond: Function, estimate: float, step: float) -> float:
+    """Return where `beyond` changes its sign on one side of the estimate; infinite where it does not."""
+    outside = outward(beyond, estimate, step)
+    if not math.isfinite(outside):
+        return outside
+    try:
+        return root(beyond, min(outside, estimate), max(outside, estimate), 1e-4 * abs(step))
+    except ValueError:
+        # Of few coarse values the score jumps at the estimate, and all others are excluded.
+        return estimate

@@ -139,6 +139,15 @@ def test_bad_input_is_refused_with_a_sentence() -> None:
         pairs.look([1.0], [1.0], [0], [1], 0.6)
 
 
+def test_of_few_coarse_values_whose_score_jumps_the_interval_ends_at_the_estimate() -> None:
+    reference, candidate = np.array([-3.0, 1.0, 1.0, -3.0]), np.array([-8.0, -3.0, -3.0, -8.0])
+    later = np.array([0, 0, 1, 0])
+    positions = 2 * np.arange(4) + later, 2 * np.arange(4) + 1 - later
+    estimate = RepeatedPairs(0.5).look(reference, candidate, *positions, 1.0)
+    assert estimate.high == estimate.estimate == pytest.approx(-5.0)
+    assert estimate.low == pytest.approx(-5.0)
+
+
 SEEDS = samples(12, 200)
 """The number of comparisons of each noise."""
 
