@@ -121,10 +121,14 @@ def test_a_step_among_the_first_sittings_is_found_once_the_noise_is_known_withou
     assert change.size == pytest.approx(0.05, abs=0.005)
 
 
-def test_a_young_series_that_drifts_shows_no_step():
-    for seed in range(samples(8, 100)):
+def test_a_young_series_that_drifts_seldom_shows_a_step():
+    trials = samples(8, 100)
+    steps = 0
+    for seed in range(trials):
         y = noise(rows=60, columns=1, seed=seed) + np.cumsum(noise(rows=60, columns=1, seed=100 + seed), axis=0)
-        assert found(y) == []
+        steps += len(found(y))
+    # One in fifty: 60 commits at the rate that is aimed at are 3 %.
+    assert steps <= trials // 50
 
 
 def test_a_step_that_is_said_to_be_visible_is_seen_and_a_third_of_it_is_not():
