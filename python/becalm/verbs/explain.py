@@ -21,9 +21,10 @@ from becalm.load.metrics import MEASURES
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times, middle
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
+from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
-from becalm.nouns.study import StoredStudy
+from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
 from becalm.study.stored import tell_damaged
@@ -162,7 +163,7 @@ def _look(
 ) -> None:
     """Sort the runs of one study by program and machine."""
     study, machine = stored.study, _machine(stored)
-    plan = study.options.get("design")
+    plan = _plan(study)
     # A program under other settings is another program here: they may change what it waits for.
     width = len(study.settings)
     names = [each.name + _label(settings) for each in study.workloads for settings in study.settings]
@@ -183,7 +184,7 @@ def _look(
             held.plans.append(frozenset())
         else:
             # All runs of a round had one load: together they are one observation.
-            steps = plan["steps"]
+            steps = plan.steps
             held.plans.append(frozenset().union(*steps))
             cpu = "cpu" in held.plans[-1]
             by_round = [(rounds[each.seqs[0]], each) for each in mine]
@@ -194,6 +195,12 @@ def _look(
                     held.calm.append(step.times)
             continue
         held.found.extend(mine)
+
+
+def _plan(study: Study) -> PlannedLoads | None:
+    """Return the plan of loads that a study was measured by. Raise UsageError for a damaged one."""
+    # Other kinds have options of the same names: `design` of `tune` names a design of its search.
+    return LoadExperimentOptions.from_json(study.options).design if study.kind == "explain" else None
 
 
 def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed:

@@ -19,6 +19,8 @@ from becalm.errors import UsageError
 from becalm.load.attribution import Answer
 from becalm.load.record import Load
 from becalm.load.simulated import Level, Machine, Program, Sensitivity, hypercube, simulate
+from becalm.nouns.codec import encode
+from becalm.nouns.options.load_experiment import PlannedLoads
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -43,12 +45,16 @@ CASES = (
 )
 
 
+def plan(steps):
+    return encode(PlannedLoads({}, {}, tuple(steps)))
+
+
 def fill(store, name, sensitive, hostname, seed, *, planned=True, emulated="", sampled=True):
     rng = np.random.default_rng(seed)
     levels = hypercube(30, rng, LOADS)
     runs, loads = simulate(levels, Program(sensitive=sensitive), Machine(), rng)
     steps = [{**level._asdict(), "cpu": level.spinners} if any(level) else {} for level in levels]
-    options = {"design": {"steps": steps}} if planned else {}
+    options = {"design": plan(steps)} if planned else {}
     options |= {"emulated": emulated} if emulated else {}
     loads = loads if sampled else [load._replace(queue=None) for load in loads]
     study = Study("explain" if planned else "run", (Workload(argv=(name,), name=name),), options=options)
@@ -357,7 +363,7 @@ def test_runs_of_one_round_are_one_observation(tmp_path):
     runs, loads = simulate(many, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
     runs = [run._replace(round=run.seq // 3) for run in runs]
     with Store.open(path) as store:
-        options = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}}
+        options = {"design": plan([level._asdict() if any(level) else {} for level in levels])}
         number = store.begin(Study("explain", (Workload.of("gzip"),), options=options), {})
         store.append(number, runs)
         store.append_loads(number, loads)
@@ -458,7 +464,7 @@ def test_observations_that_were_too_short_for_a_sample_do_not_cost_the_run_queue
         for lost in (6, 20):
             runs, loads = simulate(levels, Program(sensitive=Sensitivity(spinners=1)), Machine(), rng)
             loads = [load._replace(queue=None) if place < lost else load for place, load in enumerate(loads)]
-            design = {"design": {"steps": [level._asdict() if any(level) else {} for level in levels]}}
+            design = {"design": plan([level._asdict() if any(level) else {} for level in levels])}
             number = store.begin(Study("explain", (Workload.of("spin"),), options=design), {})
             store.append(number, runs)
             store.append_loads(number, loads)
