@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from becalm.errors import UnsettledError as UnsettledError
     from becalm.errors import UsageError as UsageError
     from becalm.errors import WorkloadError as WorkloadError
+    from becalm.files.tables import read_toml as read_toml
+    from becalm.files.tables import unknown_name as unknown_name
     from becalm.hosts.aliases import Known as Known
     from becalm.hosts.guest.kernel import Kernel as Kernel
     from becalm.hosts.protocol import Access as Access
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from becalm.nouns.calibration import Calibration as Calibration
     from becalm.nouns.check import CheckResult as CheckResult
     from becalm.nouns.co_run_profile import CoRunProfile as CoRunProfile
-    from becalm.nouns.codec import toml as toml
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
     from becalm.nouns.design import Design as Design
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
 
 _VALUES = {
     "becalm.errors": "BecalmError MachineError RefusedError StoreError UnsettledError UsageError WorkloadError",
+    "becalm.files.tables": "read_toml unknown_name",
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
@@ -131,7 +133,6 @@ _VALUES = {
     "becalm.load.run_report": "Watched",
     "becalm.methods": "search_methods",
     "becalm.nouns.check": "CheckResult",
-    "becalm.nouns.codec": "toml",
     "becalm.nouns.design": "Design",
     "becalm.nouns.design_fit": "DesignFit",
     "becalm.nouns.diagnosis": "Diagnosis",

@@ -8,9 +8,7 @@ program = ["gzip -9 -c FILE", "pyperf:bench.py"]
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -25,9 +23,9 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     if value is None or ctx.resilient_parsing:
         return
     try:
-        given = becalm.toml(Path(value).read_text())
-    except (OSError, ValueError) as error:
-        raise click.BadParameter(f"{value} cannot be read: {error}.") from None
+        given = becalm.read_toml(value)
+    except becalm.UsageError as error:
+        raise click.BadParameter(str(error)) from None
     known = {
         name.removeprefix("--"): each
         for each in ctx.command.params
@@ -39,9 +37,7 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     for name, entry in given.items():
         option = known.get(name.replace("_", "-"))
         if option is None:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.BadParameter(f"{value}: unknown option {name!r}.{hint}")
+            raise click.BadParameter(f"{value}: unknown option {name!r}. {becalm.unknown_name(name, known)}")
         assert option.name is not None
         defaults[option.name] = _entry(value, name, option, entry)
     ctx.default_map = {**(ctx.default_map or {}), **defaults}

@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
+from becalm.files.tables import check_keys, read_toml
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
-from becalm.nouns.codec import toml
 from becalm.paths import config_dir, made
 from becalm.values import dataclass
 
@@ -65,14 +65,10 @@ def find(name: str) -> Known:
         have = names()
         which = f"Known: {', '.join(have)}" if have else f"Add it: becalm host add {name} ssh://user@machine"
         raise UsageError(f"There is no machine named {name!r}. {which}.")
-    try:
-        value = toml(path.read_text())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from None
+    value = read_toml(path)
+    check_keys(value, ("url", "config"), str(path))
     if not isinstance(value.get("url"), str) or not isinstance(value.get("config", ""), str):
         raise UsageError(f'{path} must have url = "ssh://…", and may have config, the path of an ssh configuration.')
-    if set(value) - {"url", "config"}:
-        raise UsageError(f"{path} has {', '.join(sorted(set(value) - {'url', 'config'}))}; it may have url and config.")
     return Known(name, value["url"], value.get("config"))
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import UsageError
+from becalm.files.kinds import described
+from becalm.files.tables import json_value
+from becalm.files.text import NotTextError, read_bytes, text_of
 from becalm.migration import callgrind, perf_data, thesis_log
 from becalm.migration.stream import Stream
 
-MOST_BYTES = 256 << 20
-"""A longer file is refused: it would be held in memory several times."""
+HEAD = 4096
+"""The characters at the beginning of a file by which its source is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,11 @@ class Source:
 
 
 def _records(text: str, path: str) -> Stream:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}.") from None
+    value = json_value(text, path)
     records = value.get("records") if isinstance(value, dict) else None
     if not isinstance(records, list):
-        raise UsageError(f"{path} has no list of records in it.")
+        data = text.encode("utf-8", "replace")
+        raise UsageError(described(data, path, _known(), "has no list of records in it"))
     events = value.get("events", "references and misses, by the file")
     names = value.get("names")
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
@@ -61,18 +62,29 @@ SOURCES = (
 def read(path: str | Path) -> Stream:
     """The stream of a file. Raises UsageError: not readable, too large, not recognised, or damaged."""
     name = str(path)
+    streamed = [each for each in SOURCES if each.streamed]
+    if Path(path).is_file() and (found := _source(_head(name), streamed)):
+        return found.read("", name)
+    data = read_bytes(name)
+    with contextlib.suppress(NotTextError):
+        text = text_of(data, legacy=True)
+        if (found := _source(text[:HEAD], SOURCES)) is not None:
+            return found.read(text, name)
+    raise UsageError(described(data, name, _known()))
+
+
+def _known() -> str:
+    return f"Sweet spots are found in: {'; '.join(each.words for each in SOURCES)}."
+
+
+def _source(head: str, sources: Sequence[Source]) -> Source | None:
+    return next((each for each in sources if each.recognises(head)), None)
+
+
+def _head(path: str) -> str:
+    """Return the beginning of a file. Raises UsageError if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            head = file.read(4096).decode("utf-8", "replace")
-        found = next((each for each in SOURCES if each.recognises(head)), None)
-        if found is not None and found.streamed:
-            return found.read("", name)
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise UsageError(f"{name} has more than {MOST_BYTES >> 20} MiB. Cut it into shorter times.")
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    if found is not None:
-        return found.read(text, name)
-    known = "; ".join(each.words for each in SOURCES)
-    raise UsageError(f"{name} is none of: {known}.")
+            return file.read(HEAD).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None

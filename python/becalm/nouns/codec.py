@@ -14,17 +14,6 @@ Json = Any
 """A value that `json` can write."""
 
 
-def toml(text: str) -> dict[str, Any]:
-    """A TOML document. Raises ValueError for what is none, also for one that is nested without end."""
-    # Some 2 ms, for which nothing waits that reads no file.
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def wire(text: str | None) -> Json:
     """A string as the protocol carries it: itself, or {"hex": …} when it is not UTF-8 (a file name, an argument)."""
     if text is None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from becalm.errors import UsageError
+from becalm.files.text import read_text
 from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
 from becalm.placement import exact
 from becalm.placement.engine import ask
@@ -46,13 +47,11 @@ def weights(name: str, folder: str | None = None) -> dict[str, Any]:
         return _shipped(name)
     path = Path(folder) / f"{name}.json"
     try:
-        return _of_text(path.read_text("utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        why = (
-            getattr(error, "strerror", None) or f"it has no {error}"
-            if isinstance(error, (OSError, KeyError))
-            else error
-        )
+        return _of_text(read_text(path))
+    except UsageError as error:
+        raise UsageError(f"{error} `becalm place train --save {folder}` makes them.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else error
         raise UsageError(
             f"The weights {path} cannot be used: {why}. `becalm place train --save {folder}` makes them."
         ) from None

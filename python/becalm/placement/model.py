@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import toml
+from becalm.files.tables import check_keys, toml
+from becalm.files.text import read_text
 from becalm.nouns.placement import CoRunCosts, Origin, SetCosts, Task
 
 LINK_GB_S = 20.0
@@ -98,17 +99,15 @@ def published() -> Characterisation:
 
 def read(path: str | Path) -> Characterisation:
     """A file of programs. Raises UsageError for one that cannot be read or says something impossible."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    return parsed(text, str(path))
+    return parsed(read_text(path), str(path))
 
 
 def parsed(text: str, where: str) -> Characterisation:
     """A file's text. Raises UsageError that names the place."""
     try:
         found = toml(text)
+        check_keys(found, ("machine", "task"), where)
+        check_keys(found["machine"], ("name", "cache_mb", "smallest_mb", "ghz", "line_bytes"), f"{where}, [machine]")
         machine, rows = found["machine"], found["task"]
         cache_mb, smallest_mb, ghz = (_number(machine, key, 1e-9) for key in ("cache_mb", "smallest_mb", "ghz"))
         cache = Cache(str(machine["name"]), cache_mb, smallest_mb, ghz, int(_number(machine, "line_bytes", 1)))
@@ -124,6 +123,7 @@ def parsed(text: str, where: str) -> Characterisation:
 
 
 def _program(row: Mapping[str, Any]) -> Program:
+    check_keys(row, ("name", "ipc", "lines", "demand", "solo_s", "cpi_at"), f"The task {row.get('name')}")
     at = sorted((float(size), _number(row["cpi_at"], size, 1e-9)) for size in row["cpi_at"])
     return Program(
         str(row["name"]), 1 / _number(row, "ipc", 1e-9), _number(row, "lines"), _number(row, "demand"),

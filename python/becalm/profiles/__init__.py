@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
-from becalm.nouns.codec import toml
+from becalm.files.tables import check_keys, toml
+from becalm.files.text import read_text
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
 from becalm.values import dataclass
@@ -49,10 +50,10 @@ def load(reference: str) -> Profile:
         path = Path(reference)
         if not path.is_file():
             raise UsageError(f"There is no profile file {reference}.")
-        return parse(_read(path), reference, path.stem)
+        return parse(read_text(path, f"The profile {path}"), reference, path.stem)
     for name, place in _found().items():
         if name == reference:
-            return parse(_read(place), str(place), name)
+            return parse(read_text(place, f"The profile {place}"), str(place), name)
     near = difflib.get_close_matches(reference, _found(), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(_found())}."
     raise UsageError(f"There is no profile {reference!r}.{hint}")
@@ -73,11 +74,8 @@ def parse(content: str, where: str, default_name: str) -> Profile:
     try:
         value = toml(content)
     except ValueError as error:
-        raise UsageError(f"The profile {where} is no TOML: {error}.") from None
-    unknown = set(value) - {"name", "description", "settings", "machine"}
-    if unknown:
-        raise UsageError(f"The profile {where} has {', '.join(sorted(unknown))}; it may have name, description, "
-                         "machine and [settings].")  # fmt: skip
+        raise UsageError(f"The profile {where} is not TOML: {error}.") from None
+    check_keys(value, ("name", "description", "settings", "machine"), f"The profile {where}")
     settings = value.get("settings")
     if not isinstance(settings, dict):
         raise UsageError(f"The profile {where} has no [settings] table.")
@@ -147,14 +145,6 @@ def _found() -> dict[str, Any]:
         if path.is_file():
             found.setdefault(path.stem, path)
     return found
-
-
-def _read(path: Any) -> str:
-    try:
-        text: str = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The profile {path} cannot be read: {error}.") from None
-    return text
 
 
 def _key(name: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from becalm import paths
 from becalm.errors import MachineError, UsageError
+from becalm.files.text import read_text
 from becalm.nouns.timer import ClockReport
 
 LAST = "last"
@@ -48,12 +49,10 @@ def find(name: str) -> ClockReport:
     """By its name, or a path. Raises UsageError for what is not there or is no evaluation."""
     path = Path(name) if name.endswith(".json") or "/" in name else _place(name)
     try:
-        return ClockReport.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        kept = ", ".join(names()) or "none yet: becalm clock --keep NAME"
-        raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {kept}.") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+        if not path.exists():
+            kept = ", ".join(names()) or "none yet: becalm clock --keep NAME"
+            raise UsageError(f"{name!r} is neither a file nor a kept evaluation of timers; there are: {kept}.")
+        return ClockReport.from_json(json.loads(read_text(path)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path} is no evaluation of timers as `becalm clock --json` writes them.") from error
 

@@ -9,22 +9,27 @@ A file of costs is JSON: `{"kind": "co-run-costs", "tasks": [{"name", "solo_s", 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.tables import check_keys, json_value, unknown_name
+from becalm.files.text import read_text
 from becalm.hosts.agent import agent_path
 from becalm.nouns import co_run_profile
 from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.codec import fields_of
-from becalm.nouns.placement import Chip, CoRunCosts, Origin, Task
+from becalm.nouns.placement import Chip, CoRunCosts, Origin, PairCost, SetCosts, Task
 from becalm.nouns.workload import AGENT
 from becalm.store import Store
 
 COSTS = "co-run-costs"
 """The kind of a file of costs."""
+
+
+PARTS = ("kind", "tasks", "chips", "costs", "machine", "commands")
+"""The keys of such a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +54,10 @@ def read(reference: str, store: str | None = None) -> PlacementSource:
     number = reference.removeprefix("study:")
     if number == "last" or number.isdecimal():
         return _measured(*_of_study(number, store))
-    path = Path(reference)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(
-            f"{reference} cannot be read: {why}. A profile is a file, the number of a study, or `last`."
-        ) from None
+        text = read_text(reference)
+    except UsageError as error:
+        raise UsageError(f"{error} A profile is a file, the number of a study, or `last`.") from None
     return _of_text(text, reference)
 
 
@@ -90,10 +91,7 @@ def _of_study(number: str, store: str | None) -> tuple[CoRunProfile, str]:
 
 
 def _of_text(text: str, where: str) -> PlacementSource:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where} is no JSON: {error}.") from None
+    value = json_value(text, where)
     if isinstance(value, dict) and value.get("kind") == co_run_profile.KIND:
         return _measured(CoRunProfile.of_text(text, where), where)
     if not isinstance(value, dict) or value.get("kind") != COSTS:
@@ -105,10 +103,15 @@ def _of_text(text: str, where: str) -> PlacementSource:
 
 
 def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
+    check_keys(value, PARTS, where)
     for name in ("tasks", "chips", "costs"):
         if not value.get(name):
             raise UsageError(f"{where} has no {name}. They are given as in docs/reference/placement.md.")
     try:
+        for part, kind in (("tasks", Task), ("chips", Chip)):
+            for row in filter(_is_table, value[part]):
+                check_keys(row, [each.name for each in fields(kind)], f"{part} of {where}")
+        _check_costs(value["costs"], where)
         tasks = tuple(Task(**fields_of(Task, each)) for each in value["tasks"])
         chips = tuple(Chip(**fields_of(Chip, each)) for each in value["chips"])
         costs = CoRunCosts.from_json({"origin": str(Origin.GIVEN), **value["costs"]})
@@ -118,4 +121,30 @@ def _given(value: Mapping[str, Any], where: str) -> PlacementSource:
         raise UsageError(f"{where}: {error}") from None
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
         raise UsageError(f"{where} cannot be read: {error}.") from None
+    _check_names(costs, [each.name for each in tasks], commands, where)
     return PlacementSource(where, tasks, chips, costs, machine, commands)
+
+
+def _is_table(row: Any) -> bool:
+    return isinstance(row, Mapping)
+
+
+def _check_costs(value: Mapping[str, Any], where: str) -> None:
+    """Raise UsageError for a key that costs do not have."""
+    rows = {"pairs": PairCost, "sets": SetCosts, "siblings": PairCost}
+    check_keys(value, ("origin", *rows), f"costs of {where}")
+    for part, kind in rows.items():
+        for row in filter(_is_table, value.get(part) or ()):
+            check_keys(row, [each.name for each in fields(kind)], f"{part} of {where}")
+
+
+def _check_names(costs: CoRunCosts, tasks: Sequence[str], commands: Mapping[str, Any], where: str) -> None:
+    """Raise UsageError for a cost or a command of a task that is not listed: it would be ignored."""
+    named = [name for each in costs.sets for name in each.tasks]
+    named += [name for each in (*costs.pairs, *costs.siblings) for name in (each.task, each.beside)]
+    for what, names in (("cost", named), ("command", list(commands))):
+        for name in names:
+            if name not in tasks:
+                raise UsageError(
+                    f"{where} has a {what} of {name!r}, which is not among its tasks. {unknown_name(name, tasks)}"
+                )

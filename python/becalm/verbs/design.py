@@ -15,6 +15,7 @@ import numpy as np
 from becalm.analysis.design_fit import fit
 from becalm.designs.assemble import assemble
 from becalm.errors import UsageError
+from becalm.files.text import read_text
 from becalm.nouns.design import Design
 from becalm.nouns.design_fit import DesignFit
 from becalm.nouns.factor import Factor
@@ -113,17 +114,9 @@ def _outside(found: Design) -> Iterator[Finding]:
 def content(path: Path) -> str:
     """The text of a sheet. Raises UsageError for what cannot be one."""
     try:
-        with path.open("rb") as opened:
-            found = opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(found) > MOST_BYTES:
-        raise UsageError(f"{path} has more than {MOST_BYTES >> 20} MiB: that is no sheet of an experiment.")
-    try:
-        return found.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
-    if b"\0" in found:
-        raise UsageError(f"{path} is no text. Save the sheet as comma-separated values (CSV), not as a workbook.")
-    # What older spreadsheets write; digits and commas are the same.
-    return found.decode("cp1252", "replace")
+        # Older spreadsheets write Windows-1252; digits and commas are the same.
+        return read_text(path, most=MOST_BYTES, legacy=True)
+    except UsageError as error:
+        raise UsageError(
+            f"{error} A sheet of an experiment is text: save it as comma-separated values (CSV), not as a workbook."
+        ) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from becalm.errors import BecalmError, UnfinishedError, UsageError
+from becalm.files.text import STANDARD_INPUT, read_text
 from becalm.load import sadf
 from becalm.nouns.conform import conform
 from becalm.nouns.multi_host import MultiHostVerdict
@@ -151,7 +152,7 @@ def import_(path: str | Path, store: str | None = None, *, project: str | None =
     from becalm.nouns.region_codec import records_of
     from becalm.verbs import regions  # The list of studies is read without them.
 
-    if not Path(path).is_dir() and regions.is_regions(Path(path)):
+    if not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path)):
         return (regions.import_regions(path, store),)
     documents = [_of_project(each, project, path) for each in read(Path(path))]
     numbers = []
@@ -214,10 +215,7 @@ def import_load(path: str | Path, reference: str | int, store: str | None = None
     Returns the study's number, how many of its runs have a load now, and how many there are. Raises UsageError when the
     file is no such record or does not cover any run, or when load was recorded with the runs; StoreError.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from error
+    text = read_text(path)
     with Store.open(store) as opened:
         number = opened.resolve(reference)
         if opened.loads(number) or opened.damaged(number):

@@ -16,6 +16,7 @@ from becalm.analysis import region_outliers, region_variation
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
+from becalm.files.text import read_text
 from becalm.nouns import region_codec as codec
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
 from becalm.nouns.study import Study
@@ -36,6 +37,9 @@ TIMER = "barrier"
 
 def is_regions(path: Path) -> bool:
     """Whether a file is of regions, also one that is damaged. Raises UsageError when it cannot be read."""
+    if path.exists() and not path.is_file():
+        # A pipe can be read only once.
+        return False
     try:
         with path.open("rb") as file:
             begin = file.read(1 << 16)
@@ -216,7 +220,7 @@ def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit 
         return None if found is None else TimerLimit(found, "kept")
     if isinstance(given, str) and Path(given).is_file():
         try:
-            value = json.loads(Path(given).read_text(encoding="utf-8"))
+            value = json.loads(read_text(given))
             cells = [{"event": "cell", **each} for each in value["cells"]]
             found = _of_evaluation([{"event": "trust", "trust": value["trust"]}, *cells], header.hz)
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import toml
+from becalm.files.tables import check_keys, read_toml
 from becalm.nouns.metric import EXAMPLE, Metric, metrics
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import HOOKS, Workload, split
@@ -138,6 +137,7 @@ def _amount(given: float | str, metric: Metric, where: str) -> float:
 def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, base: Path) -> tuple[Workload, ...]:
     from becalm.workloads import gather
 
+    check_keys(program, [*_RATED, *_FIELDS], where)
     command = _command(program, key, where)
     try:
         return gather([command], _asked(program, where, asked, base))
@@ -148,19 +148,12 @@ def _workloads(program: Mapping[str, Any], key: str, where: str, asked: Asked, b
 
 
 def _file(path: Path) -> Mapping[str, Any]:
-    try:
-        value = toml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from error
+    value = read_toml(path)
+    check_keys(value, _WHOLE, str(path))
     programs = value.get("program")
     if not isinstance(programs, list) or not programs or not all(isinstance(each, dict) for each in programs):
         raise UsageError(f'{path} lists no programs. Write each as a table [[program]] with a line: command = "…"')
     for key, given in value.items():
-        if key not in _WHOLE:
-            known = ", ".join(_WHOLE)
-            raise UsageError(f"{path} has {key!r} outside of a program; known there: {known}.")
         check, wanted = _WHOLE[key]
         if not check(given):
             raise UsageError(f"{path}: {key} must be {wanted}, not {given!r}.")
@@ -184,10 +177,6 @@ def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> 
         if key in _RATED:
             _RATED[key](value, where)
             continue
-        if key not in _FIELDS:
-            near = difflib.get_close_matches(key, [*_FIELDS, *_RATED], n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{where}: there is no {key!r}.{hint} Known: {', '.join([*_RATED, *_FIELDS])}.")
         check, wanted = _FIELDS[key]
         try:
             options[_KEPT.get(key, key)] = check(value, base)

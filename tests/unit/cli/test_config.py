@@ -47,7 +47,7 @@ def test_the_command_line_wins(tmp_path):
         ("budgte = 1\n", "Did you mean 'budget'?"),
         ("sudo = 1\n", "sudo is true or false"),
         ("budget = [1]\n", "takes one value"),
-        ("budget = \n", "cannot be read"),
+        ("budget = \n", "is not TOML"),
         ("most-runs = 'many'\n", "not a valid integer"),
     ],
 )

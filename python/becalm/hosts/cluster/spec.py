@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from becalm.errors import UsageError
+from becalm.files.text import read_text
 from becalm.units import duration_ns
 
 FORMS = "local:N, ssh:FILE, slurm[:nodes=N,partition=…], tcp://HOST:PORT or tls://HOST:PORT"
@@ -81,12 +82,8 @@ def _count(what: str, text: str) -> int:
 
 def hosts_of(path: str) -> list[str]:
     """The machines that a file names, one a line; empty lines and what follows # do not count. Raises UsageError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.partition("#")[0].strip() for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not text"
-        raise UsageError(f"The file of hosts {path} cannot be read: {why}.") from None
+    text = read_text(path, f"The file of hosts {path}")
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     found = [line for line in lines if line]
     if not found:
         raise UsageError(f"The file {path} names no host. Write one a line: ada@bench.example:22.")

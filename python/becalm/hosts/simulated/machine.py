@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from becalm.errors import UsageError
+from becalm.files.tables import check_keys, read_toml
 from becalm.hosts.simulated.disturbance import KINDS, Series
-from becalm.nouns.codec import toml
 from becalm.nouns.domain import text
 from becalm.nouns.knob import Knob, catalogue, find, known
 from becalm.nouns.settings import Settings
@@ -194,10 +194,9 @@ def names() -> list[str]:
 
 def read(path: Path) -> Machine:
     """A machine from its file. Raises UsageError that names the file and what is wrong in it."""
+    value = read_toml(path, f"The simulated machine {str(path)!r}")
     try:
-        return _machine(path.stem, toml(path.read_text()))
-    except OSError as error:
-        raise UsageError(f"The simulated machine {str(path)!r} cannot be read: {error.strerror}.") from None
+        return _machine(path.stem, value)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{str(path)!r} is not a simulated machine: {error}. See docs/explanation/methods.md."
@@ -206,11 +205,13 @@ def read(path: Path) -> Machine:
 
 def _machine(name: str, value: Mapping[str, Any]) -> Machine:
     time, failing, boot = value.get("time", {}), value.get("failing", ()), value.get("boot", {})
-    unknown = set(value) - {"what", "source", "time", "noise", "failing", "unsupported", "boot"}
     lacking = value.get("unsupported", {})
-    unknown |= set(lacking) - set(known())
-    if unknown:
-        raise ValueError(f"{', '.join(sorted(unknown))} means nothing here")
+    check_keys(value, ("what", "source", "time", "noise", "failing", "unsupported", "boot"), f"The machine {name}")
+    check_keys(time, ("base", "slowest", "factors", "with", "ranges", "together"), f"[time] of the machine {name}")
+    check_keys(boot, ("takes", "spread"), f"[boot] of the machine {name}")
+    check_keys(lacking, known(), f"[unsupported] of the machine {name}")
+    for row in failing:
+        check_keys(row, ("set", "share"), f"[[failing]] of the machine {name}")
     return Machine(
         name=name,
         what=str(value["what"]),
@@ -233,6 +234,7 @@ def _pair(knobs: Sequence[str]) -> tuple[str, str]:
 
 
 def _bowl(value: Mapping[str, Any]) -> Bowl:
+    check_keys(value, ("knob", "default", "best", "costs"), "A row of ranges")
     made = Bowl(str(value["knob"]), int(value["default"]), int(value["best"]), float(value["costs"]))
     if made.knob not in known() or known()[made.knob].domain.range is None:
         raise ValueError(f"{made.knob} is no setting with a range")
@@ -240,6 +242,7 @@ def _bowl(value: Mapping[str, Any]) -> Bowl:
 
 
 def _noise(value: Mapping[str, Any]) -> Noise:
+    check_keys(value, ("name", "kind", "size", "factors", "with"), "A row of [[noise]]")
     if value["kind"] not in KINDS:
         raise ValueError(f"there is no noise of the kind {value['kind']!r}, only {', '.join(KINDS)}")
     size = float(value["size"])

@@ -6,15 +6,15 @@ One more format is one file and one row, in FORMATS or, where it is read only, i
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import json
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from becalm.errors import UsageError
+from becalm.files.kinds import described
+from becalm.files.text import read_bytes, text_of
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
 from becalm.values import dataclass
@@ -113,15 +113,11 @@ def read(path: Path) -> list[Document]:
         return asv.read_directory(path)
     if (found := criterion.directory(str(path))) is not None:
         return criterion.read_directory(*found)
+    data = read_bytes(path)
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
         value = _parsed(data, go_benchmark.recognises)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (EOFError, zlib.error, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON ({error}). becalm imports files of {_readable()}.") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(described(data, str(path), _readable(), f"is not JSON ({error})")) from None
     for row in (*FORMATS, *FOREIGN):
         if row.reads:
             reader = row.reader()
@@ -135,19 +131,20 @@ def read(path: Path) -> list[Document]:
 
                     raise UsageError(f"{path} {refused(error, row.whose)}.") from None
                 return documents
-    raise UsageError(f"{path} is JSON, but none that becalm knows. It imports files of {_readable()}.")
+    raise UsageError(described(data, str(path), _readable(), "is JSON, but none that becalm knows"))
 
 
 def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
     """A JSON value, or the text itself where it is of a format that is none. Raises ValueError, RecursionError."""
+    text = text_of(data, legacy=True)
     try:
-        return json.loads(data)
+        return json.loads(text)
     except ValueError:
-        text = data.decode("utf-8", "replace")
         if text_format(text):
             return text
         raise
 
 
 def _readable() -> str:
-    return ", ".join(_MAKERS.get(row.name, row.name) for row in (*FORMATS, *FOREIGN) if row.reads)
+    names = ", ".join(_MAKERS.get(row.name, row.name) for row in (*FORMATS, *FOREIGN) if row.reads)
+    return f"becalm imports files of {names}."

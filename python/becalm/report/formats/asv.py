@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.text import read_text
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.run import Outcome
 from becalm.nouns.study import Study
@@ -114,9 +115,7 @@ def _checked(file: Path, known: Mapping[str, _Known], machine: Mapping[str, Any]
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror or error}.") from None
+        value = json.loads(read_text(file))
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{file} is not whole JSON ({error}): it may be half written. Nothing was imported; remove it, or have asv "
@@ -144,8 +143,8 @@ def _project(results: Path) -> str:
     above = results.resolve().parent
     for place in (above, above.parent):
         try:
-            text = (place / "asv.conf.json").read_text(encoding="utf-8")
-        except (OSError, ValueError):
+            text = read_text(place / "asv.conf.json")
+        except UsageError:
             continue
         # The file may have comments: JSON is not what it is.
         if found := re.search(r'^\s*"project"\s*:\s*"([^"\\]{1,200})"', text, re.MULTILINE):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.text import read_text
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
 from becalm.report.formats.layout import Part, refused
@@ -55,7 +56,7 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
     found = []
     for each in files:
         try:
-            values = _repetitions(Part(json.loads(each.read_bytes())))
+            values = _repetitions(Part(json.loads(read_text(each))))
             found.append(Benchmark(_name(each), values))
         except OSError as error:
             raise UsageError(f"{error.filename or each} cannot be read: {error.strerror or error}.") from None
@@ -106,7 +107,7 @@ def _samples(path: Path) -> Iterator[Path]:
 
 
 def _name(sample: Path) -> str:
-    described = Part(json.loads((sample.parent / "benchmark.json").read_bytes()), "benchmark.json")
+    described = Part(json.loads(read_text(sample.parent / "benchmark.json")), "benchmark.json")
     return (described.get("full_id") or described["title"]).text()
 
 

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.tables import check_keys
 
-KEYS = {"name", "solo", "busy", "threads", "count", "beside"}
+KEYS = ("name", "solo", "busy", "threads", "count", "beside")
 FASTEST = 100.0
 """More than so many times as fast beside another as alone is a slip of the pen."""
 
@@ -54,8 +55,7 @@ def measured_rows(
         name = row.get("name") if isinstance(row, dict) else None
         if not isinstance(name, str) or not name or name in checked:
             raise UsageError(f"{where}: each [[measured]] has a name of its own, not {name!r}.")
-        if unknown := sorted(set(row) - KEYS):
-            raise UsageError(f"{where}, {name} has {unknown[0]!r}; a [[measured]] has {', '.join(sorted(KEYS))}.")
+        check_keys(row, KEYS, f"{where}, {name}")
         checked[name] = row
     busy = {name: _number(row.get("busy", 1.0), "busy", f"{where}, {name}", cpus) for name, row in checked.items()}
     kinds, programs = [], []

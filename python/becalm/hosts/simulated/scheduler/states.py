@@ -19,13 +19,13 @@ time. `[[measured]]` is what `simulate --measure` writes (`measured_rows`).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.tables import check_keys, read_toml
 from becalm.hosts.simulated.scheduler.knobs import CLASSES
 from becalm.hosts.simulated.scheduler.measured import measured_rows
 from becalm.units import duration_ns
@@ -44,7 +44,7 @@ FOREVER = 2**62
 MOST_NS = 2**62
 """The engine counts no longer times (crates/becalm-sim/src/workload.rs)."""
 
-KEYS = {"name", "count", "steps", "nice", "policy", "slice", "start"}
+KEYS = ("name", "count", "steps", "nice", "policy", "slice", "start")
 PARTS = ("task", "channel", "length", "measured", "cpus")
 MOST = 1_000_000
 
@@ -78,21 +78,12 @@ class Names:
 
 def read(path: Path) -> dict[str, Any]:
     """A file, as the engine takes it. Raises UsageError for what is none, with the place."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from None
-    return of_document(document, str(path))
+    return of_document(read_toml(path), str(path))
 
 
 def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What such a file says, as the engine takes it (`Workload` in crates/becalm-sim/src/workload.rs)."""
-    if unknown := sorted(set(document) - set(PARTS)):
-        raise UsageError(
-            f"{where} has [{unknown[0]}]; a file of state machines has [[task]], [[measured]], [channel] and [length]."
-        )
+    check_keys(document, PARTS, where)
     rows, measured = document.get("task", []), document.get("measured", [])
     if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
         raise UsageError(f"{where} has no [[task]] and no [[measured]].")
@@ -136,8 +127,7 @@ def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, A
 def _size(given: object, where: str) -> tuple[int, int | None]:
     """Room of a channel, and how much is left in it when all who wait for room are woken."""
     table = given if isinstance(given, dict) else {"room": given}
-    if unknown := sorted(set(table) - {"room", "drained"}):
-        raise UsageError(f"{where} has {unknown[0]!r}; a channel has room, and perhaps drained.")
+    check_keys(table, ("room", "drained"), where)
     room, drained = table.get("room", ROOM), table.get("drained")
     if not isinstance(room, int) or not 1 <= room <= MOST_ROOM:
         raise UsageError(f"{where} has room for 1 message or more, not {room!r}.")
@@ -173,8 +163,7 @@ def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[st
     if not isinstance(row, dict):
         raise UsageError(f"{names.where} has no [[task]] but {row!r}.")
     where = f"{names.where}, task {row.get('name', len(programs) + 1)}"
-    if unknown := sorted(set(row) - KEYS):
-        raise UsageError(f"{where} has {unknown[0]!r}; a task has {', '.join(sorted(KEYS))}.")
+    check_keys(row, KEYS, where)
     steps = row.get("steps")
     if not isinstance(steps, list) or not steps:
         raise UsageError(f'{where} has no steps: steps = ["compute 5ms", "sleep 1ms"].')

@@ -1,0 +1,58 @@
+"""TOML and JSON that people write: parsed with the place of an error, and names that nothing knows are refused."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.files.text import read_text
+
+
+def toml(text: str) -> dict[str, Any]:
+    """Return a TOML document. Raises ValueError if it is none, or is nested without end."""
+    # Importing it costs some 2 ms, which no command pays that reads no file.
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_toml(path: str | Path, called: str = "") -> dict[str, Any]:
+    """Return the TOML document of a file in any encoding. `called`: the subject of the error message.
+
+    Raises UsageError if it cannot be read, or is not TOML.
+    """
+    text = read_text(path, called)
+    try:
+        return toml(text)
+    except ValueError as error:
+        raise UsageError(f"{called or path} is not TOML: {error}.") from None
+
+
+def json_value(text: str, called: str) -> Any:
+    """Return the JSON value of a text. Raises UsageError with this subject if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{called} is not JSON: {error}.") from None
+
+
+def unknown_name(name: str, known: Collection[str]) -> str:
+    """Return what to say behind a name that is not known: the one that was probably meant, or all of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    # Known names that are short words differ by more than a share of their letters.
+    near = near or [each for each in known if each.casefold().strip("s_-") == name.casefold().strip("s_-")]
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+
+
+def check_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raise UsageError for the first key that is not known, with the one that was probably meant."""
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{where} has an unknown key {name!r}. {unknown_name(name, known)}")
