@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from becalm.plans.bisection import Bisection, Done
+from becalm.stats.ancestry import Ancestry
 from fill import put
 
 COMMITS, SIZE = 1_000, math.log1p(0.02)
@@ -46,12 +47,12 @@ def differences(rng: np.random.Generator, count: int, sd: float, *, tails: bool,
 def ours(rng: np.random.Generator, sd: float, *, tails: bool, commits: int = COMMITS) -> Outcome:
     """What `becalm bisect` does."""
     first_bad = int(rng.integers(1, commits + 1))
-    search, pairs = Bisection(commits, most=400), 0
+    search, pairs = Bisection(Ancestry.line(commits), most=400), 0
     while not isinstance(step := search.step(), Done):
         search.built.add(step.place)
         search.take(step.place, differences(rng, step.count, sd, tails=tails, behind=step.place >= first_bad))
         pairs += step.count
-    return Outcome(step.first == step.last == first_bad, 2 * pairs, len(search.built) + 1)
+    return Outcome(step.suspects == (first_bad,), 2 * pairs, len(search.built) + 1)
 
 
 def plain(rng: np.random.Generator, sd: float, count: int, *, tails: bool, commits: int = COMMITS) -> Outcome:

@@ -15,7 +15,8 @@ from becalm.nouns.verdict import SCHEMA
 class Probe:
     """A commit that was measured: its difference from the good one as a fraction, with a 95 % interval.
 
-    `pairs`: runs of each of both; `behind`: probability that it lies behind the step.
+    A commit of a branch that left before the good commit is compared with the commit that its branch began at. `pairs`:
+    runs of each of both; `behind`: probability that it has the change.
     """
 
     commit: str
@@ -32,15 +33,18 @@ class BisectResult:
     """What a bisection came to.
 
     `first`: the first bad commit; empty where there is no step, or it is one of `suspects`, which cannot be told apart.
-    `probability`: that it is that one, or among those. `size`, `low`, `high`: of the whole step from good to bad, a
-    fraction with a 95 % interval; None where good and bad were not measured. `commits`: from good to bad. `unusable`:
-    commits that were skipped, with the reason. `error`: the probability of error over all steps that was allowed for.
+    `probability`: that it is that one, or among those. `merge`: the merge that is `first`, or brings all `suspects` in;
+    empty where there is none. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
+    interval; None where good and bad were not measured. `commits`: those that lead to bad and not to good. `pairs`:
+    differences of good and bad that were allowed for. `unusable`: commits that were skipped, with the reason. `error`:
+    the probability of error over all steps that was allowed for.
     """
 
     good: str
     bad: str
     first: str
     subject: str
+    merge: str
     suspects: tuple[str, ...]
     probability: float
     error: float
@@ -48,6 +52,7 @@ class BisectResult:
     low: float | None
     high: float | None
     commits: int
+    pairs: int
     runs: int
     builds: int
     probes: tuple[Probe, ...]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
 from becalm.stats.noisy_bisection import Step, known, log_ratio, looks, next_place, posterior, scatter, step, visit
 
@@ -30,21 +31,23 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end. `first`, `last`: places of which one is the first bad one, equal where it is found; 0 for no step.
+    """The end. `suspects`: places of which one is the first bad one, one where it is found, none where no step is.
 
     `probability`: that it is one of them.
     """
 
-    first: int
-    last: int
+    suspects: tuple[int, ...]
     probability: float
 
 
 @dataclass(slots=True)
 class Bisection:
-    """The history of a search over places 0 (good) to `places` (bad). `most`: differences of good and bad at most."""
+    """The history of a search over place 0 (good) and those of a graph (the last one is bad).
 
-    places: int
+    `most`: differences of good and bad at most.
+    """
+
+    ancestry: Ancestry
     error: float = 0.05
     most: int = 200
     differences: dict[int, list[float]] = field(default_factory=dict)
@@ -57,6 +60,11 @@ class Bisection:
         self.differences.setdefault(place, []).extend(differences)
 
     @property
+    def places(self) -> int:
+        """Number of places, which is that of the bad one."""
+        return len(self.ancestry.parents)
+
+    @property
     def reference(self) -> Step | None:
         """The whole step, as far as it is known."""
         mine = self.differences.get(self.places, [])
@@ -65,7 +73,12 @@ class Bisection:
     @property
     def posterior(self) -> Floats:
         """Probability of each place from 1 on being the first bad one, shape (places,)."""
-        return posterior(self.places, self._ratios())
+        return posterior(self.ancestry, self._ratios())
+
+    @property
+    def before(self) -> Floats:
+        """Probability of each place from 1 on having the change, shape (places,)."""
+        return self.ancestry.sums(self.posterior)
 
     def step(self) -> Measure | Done:
         """What to do next."""
@@ -77,38 +90,36 @@ class Bisection:
         # Each look was at the differences that there were then.
         if not any(known(step(mine[: counts[i]]), i, self.error * REFERENCE) for i in range(look + 1)):
             if look + 1 == len(counts):
-                return Done(0, 0, 0.0)
+                return Done((), 0.0)
             return Measure(self.places, counts[look + 1] - len(mine))
         if self.places == 1:
-            return Done(1, 1, 1.0 - self.error)
+            return Done((1,), 1.0 - self.error)
         return self._search()
 
     def _search(self) -> Measure | Done:
         ratios = self._ratios()
-        found = posterior(self.places, ratios)
-        first, last, probability = self._together(found)
+        found = posterior(self.ancestry, ratios)
+        suspects = self.ancestry.alike(int(found.argmax()) + 1, self.unusable)
+        probability = float(sum(found[place - 1] for place in suspects))
         if probability >= 1 - self.error * SEARCH:
-            for beside in (first - 1, last):
+            for beside in self._beside(suspects):
                 lacking = CONFIRMED - len(self.differences.get(beside, ()))
-                if 0 < beside < self.places and beside not in self.unusable and lacking > 0:
+                if beside < self.places and beside not in self.unusable and lacking > 0:
                     return Measure(beside, lacking)
-            return Done(first, last, probability)
-        place = next_place(found, ratios, self.built, self.unusable)
+            return Done(suspects, probability)
+        before = self.ancestry.sums(found)
+        unsure = self.error * SEARCH / 2
+        place = next_place(before, self.ancestry.depth, ratios, self.built, self.unusable, unsure)
         if place is None:
-            return Done(first, last, probability)
+            return Done(suspects, probability)
         sigma, _ = self._scatter()
         assert self.reference is not None
         return Measure(place, visit(self.reference, sigma))
 
-    def _together(self, found: Floats) -> tuple[int, int, float]:
-        """The likeliest place with its neighbours that cannot be told from it, since what lies between is unusable."""
-        best = int(found.argmax()) + 1
-        first = last = best
-        while first > 1 and first - 1 in self.unusable:
-            first -= 1
-        while last < self.places and last in self.unusable:
-            last += 1
-        return first, last, float(found[first - 1 : last].sum())
+    def _beside(self, suspects: tuple[int, ...]) -> list[int]:
+        """Return the places that must be sure: the last of the suspects, and the parents of them all."""
+        parents = {parent for place in suspects for parent in self.ancestry.parents[place - 1]}
+        return [*sorted(parents - set(suspects)), suspects[-1]]
 
     def _scatter(self) -> tuple[float, float]:
         return scatter(list(self.differences.values()))

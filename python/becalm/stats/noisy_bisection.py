@@ -1,10 +1,11 @@
 """Where between good and bad is the step, when every look at a place is noisy?
 
 Places 0 (good) to n (bad); the first bad one is k, any of 1 to n with equal probability before anything is measured. A
-look at place m gives differences from the good place, in logarithms: normal around 0 where m < k, around the size of
-the step from k on. The posterior of k (Horstein 1963, IEEE Trans. Inf. Theory 9:136; Waeber, Frazier & Henderson 2013,
-SIAM J. Control Optim. 51:2261) tells where to look next, at its median, and when to stop. It counts every run that was
-made, also those at places that were left early.
+look at place m gives differences from the good place, in logarithms: normal around the size of the step where k leads
+to m (in a history without merges: from k on), else around 0. The posterior of k (Horstein 1963, IEEE Trans. Inf. Theory
+9:136; Waeber, Frazier & Henderson 2013, SIAM J. Control Optim. 51:2261) tells where to look next, at its median, and
+when to stop. It counts every run that was made, also those at places that were left early. In a history with merges the
+first-parent line is searched first, then what the merge brought in (`next_place`).
 
 The ratio of likelihoods of a place is that of Student's t, since the scatter is estimated, with the uncertainty of the
 step's size; and no place is trusted beyond `DOUBT`, since a build may be fast or slow by its layout alone.
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, stdtr
 
+from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
 
 DOUBT = 0.002
@@ -121,35 +123,44 @@ def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: flo
     return math.log(((1 - DOUBT) * likelier + DOUBT) / ((1 - DOUBT) + DOUBT * likelier))
 
 
-def posterior(places: int, ratios: Mapping[int, float]) -> Floats:
-    """Probability of each place from 1 to `places` being the first bad one, shape (places,).
+def posterior(ancestry: Ancestry, ratios: Mapping[int, float]) -> Floats:
+    """Return the probability of each place from 1 on being the first bad one, shape (places,).
 
     `ratios`: places and their `log_ratio`.
     """
-    score = np.zeros(places)
+    score = np.zeros(len(ancestry.parents))
     for place, ratio in ratios.items():
-        # The place is behind the step when that is there or earlier.
-        score[:place] += ratio
+        # The place has the change when one that leads to it has brought it.
+        score[ancestry.holding(place)] += ratio
     weight = np.exp(score - score.max())
     return np.asarray(weight / weight.sum())
 
 
 def next_place(
-    found: Floats, ratios: Mapping[int, float], built: Collection[int], unusable: Collection[int]
+    before: Floats,
+    depth: Sequence[int],
+    ratios: Mapping[int, float],
+    built: Collection[int],
+    unusable: Collection[int],
+    unsure: float = 0.01,
 ) -> int | None:
-    """Where to look next, from 1 to n - 1; None where no place can tell more.
+    """Return where to look next, from 1 to n - 1; None where no place can tell more.
 
+    `before`: for each place from 1 on, the probability that it has the change. `depth`: merges between it and the
+    first-parent line; deeper places wait until no shallower one has a probability between `unsure` and 1 - `unsure`.
     `built`: places that cost no build; `unusable`: those that cannot be built.
     """
-    before = np.cumsum(found)
     trusted = 0.95 * math.log((1 - DOUBT) / DOUBT)
     open_places = [
         place
-        for place in range(1, len(found))
+        for place in range(1, len(before))
         if place not in unusable and abs(ratios.get(place, 0.0)) < trusted and 1e-6 < before[place - 1] < 1 - 1e-6
     ]
     if not open_places:
         return None
+    if telling := [place for place in open_places if unsure < before[place - 1] < 1 - unsure]:
+        level = min(depth[place - 1] for place in telling)
+        open_places = [place for place in telling if depth[place - 1] == level]
     cheap = [place for place in open_places if place in built and MIDDLE[0] < before[place - 1] < MIDDLE[1]]
     return min(cheap or open_places, key=lambda place: abs(float(before[place - 1]) - 0.5))
 

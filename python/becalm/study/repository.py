@@ -1,6 +1,6 @@
 """What git knows of a repository: `git` is called with lists of arguments, never through a shell.
 
-`Repository.of` opens one, `commit`, `branch`, `changed` and `path` ask about commits, `order` puts commits in order,
+`Repository.of` opens one, `commit`, `branch`, `changed` and `between` ask about commits, `order` puts commits in order,
 `worktree` and `forget` make and remove private working trees. `becalm.verbs.record`, `history` and `bisect` call them.
 """
 
@@ -28,6 +28,24 @@ class Commit:
     when_ns: int
     subject: str
     ordinal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The commits behind `good` up to the last one, ancestors first, each with its parents (first parent first)."""
+
+    good: str
+    commits: tuple[str, ...]
+    parents: tuple[tuple[str, ...], ...]
+
+    @property
+    def forked_earlier(self) -> frozenset[str]:
+        """The commits that `good` does not lead to: of branches that left before it and were merged after it."""
+        onward = {self.good}
+        for commit, parents in zip(self.commits, self.parents, strict=True):
+            if onward.intersection(parents):
+                onward.add(commit)
+        return frozenset(self.commits) - onward
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +90,34 @@ class Repository:
         """Whether tracked files differ from the commit that is checked out."""
         return bool(self._git("status", "--porcelain", "--untracked-files=no").strip())
 
-    def path(self, good: str, bad: str) -> list[str]:
-        """Commits from `good` to `bad` along first parents where that leads to it, else by topology; both included.
+    @property
+    def has_submodules(self) -> bool:
+        """Whether the commit that is checked out has submodules, which a working tree of its own lacks."""
+        return (self.top / ".gitmodules").is_file()
+
+    def between(self, good: str, bad: str) -> Range:
+        """Return all commits that lead to `bad` and not to `good`, merged branches included.
 
         Raises UsageError when `good` does not lead to `bad`.
         """
         first, last = self.name_of(good), self.name_of(bad)
         if first == last:
             raise UsageError(f"{good} and {bad} are the same commit: there is nothing between them.")
-        if self._git("merge-base", first, last).strip() != first:
+        if self.base(first, last) != first:
             raise UsageError(f"{good} does not lead to {bad}. Give an ancestor of {bad}, for example their merge base.")
-        for way in (["--first-parent"], ["--topo-order"]):
-            found = self._git("rev-list", "--reverse", *way, last, f"^{first}", "--").split()
-            parents = self._git("rev-parse", f"{found[0]}^@").split() if found else []
-            if first in parents:
-                break
-        return [first, *found]
+        lines = self._git("rev-list", "--topo-order", "--reverse", "--parents", last, f"^{first}", "--").splitlines()
+        names, parents = [], []
+        for name, *others in map(str.split, lines):
+            names.append(name)
+            parents.append(tuple(others))
+        return Range(first, tuple(names), tuple(parents))
+
+    def base(self, one: str, other: str) -> str:
+        """Return the best common ancestor of two commits; empty where they have none."""
+        try:
+            return self._git("merge-base", one, other).strip()
+        except UsageError:
+            return ""
 
     def order(self, commits: Iterable[str]) -> dict[str, int]:
         """Position of those of some commits that the repository has: ancestors come before descendants."""

@@ -27,10 +27,13 @@ from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Difference
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, split
 from becalm.plans.bisection import Bisection, Done
+from becalm.stats.ancestry import Ancestry, places_of
+from becalm.stats.arrays import Floats
+from becalm.stats.noisy_bisection import Step, step
 from becalm.study.bisect_journal import Journal
 from becalm.study.builds import Builds, discard
 from becalm.study.interleaved import measure_interleaved
-from becalm.study.repository import Repository
+from becalm.study.repository import Range, Repository
 from becalm.study.session_options import ProfileKeywords, ResponseKeywords, SessionKeywords, SessionOptions, WithProfile
 from becalm.study.session_options import asked as sorted_options
 from becalm.wording import bisect as words
@@ -70,21 +73,26 @@ def bisect(
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
     repository = Repository.of(options.repository)
-    path = repository.path(good, bad)
+    between = repository.between(good, bad)
     workload = Workload.of(run, **program).measuring(Response.of(given))
     command = split(build) if build else ()
     journal = Journal.of(
-        str(repository.top), path[0], path[-1], command, workload.to_json(), session.settings.to_json()
+        str(repository.top),
+        between.good,
+        between.commits[-1],
+        command,
+        workload.to_json(),
+        session.settings.to_json(),
     )
-    search = _Search(
-        repository, path, workload, session, options, journal, Bisection(len(path) - 1, options.error, options.pairs)
-    )
+    graph = Ancestry(places_of(between.parents, between.commits))
+    plan = Bisection(graph, options.error, options.pairs)
+    search = _Search(repository, between, workload, session, options, journal, plan)
     if options.again:
         search.remove_left()
         journal.forget()
     search.skip({repository.name_of(each) for each in options.skip})
     search.remember()
-    with Builds.private(repository, command, options.build_timeout_ns / 1e9, path[0]) as builds:
+    with Builds.private(repository, command, options.build_timeout_ns / 1e9, between.good) as builds:
         journal.write(kind="trees", root=str(builds.root))
         try:
             found = search.through(builds)
@@ -100,7 +108,7 @@ class _Search:
     """One search: its commits from good to bad, and what is known."""
 
     repository: Repository
-    path: list[str]
+    between: Range
     workload: Workload
     session: SessionOptions
     options: BisectOptions
@@ -109,10 +117,26 @@ class _Search:
     reasons: dict[str, str] = field(default_factory=dict)
     studies: list[int] = field(default_factory=list)
     built: int = 0
+    places: dict[str, int] = field(init=False)
+    forked_earlier: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.places = {commit: place for place, commit in enumerate(self.between.commits, start=1)}
+        self.forked_earlier = self.between.forked_earlier
+
+    @property
+    def good(self) -> str:
+        """The commit that all others are compared with, directly or by their fork from its past."""
+        return self.between.good
+
+    @property
+    def bad(self) -> str:
+        """The last commit."""
+        return self.between.commits[-1]
 
     def skip(self, commits: set[str]) -> None:
         """Leave out what the person says."""
-        for each in commits & set(self.path[1:-1]):
+        for each in commits & self.places.keys() - {self.bad}:
             self._unusable(each, "left out by --skip")
 
     def remember(self) -> None:
@@ -122,10 +146,10 @@ class _Search:
             match line.get("kind"):
                 case "trees":
                     discard(self.repository, Path(str(line["root"])))
-                case "unusable" if line.get("commit") in self.path:
+                case "unusable" if line.get("commit") in self.places:
                     self._unusable(line["commit"], str(line["reason"]))
-                case "measured" if line.get("commit") in self.path:
-                    self.plan.take(self.path.index(line["commit"]), [float(each) for each in line["differences"]])
+                case "measured" if line.get("commit") in self.places:
+                    self.plan.take(self.places[line["commit"]], [float(each) for each in line["differences"]])
                     self.studies += [line["study"]] if line.get("study") else []
                     done += len(line["differences"])
         if done:
@@ -139,33 +163,56 @@ class _Search:
 
     def through(self, builds: Builds) -> BisectResult:
         """To its end."""
-        good = self._build(builds, self.path[0])
+        self._build(builds, self.good)
         while not isinstance(step := self.plan.step(), Done):
-            commit = self.path[step.place]
-            place = self._build(builds, commit)
-            if place is None:
+            commit = self.between.commits[step.place - 1]
+            base = self._base(builds, commit)
+            if base is None or (tree := self._build(builds, commit)) is None:
                 continue
-            self.plan.built = {self.path.index(each) for each in builds.made}
-            self.session.listener.warned(words.measuring(commit, step.count, len(self.path) - 1, self.plan.posterior))
-            self._measure(commit, good or builds.root, place, step.count)
+            self.plan.built = {self.places[name] for name in builds.made if name in self.places}
+            self.session.listener.warned(words.measuring(commit, step.count, len(self.places), self.plan.posterior))
+            self._measure((base, builds.made[base]), (commit, tree), step.count)
         return self._result(step)
 
-    def _build(self, builds: Builds, commit: str) -> Path | None:
+    def _base(self, builds: Builds, commit: str) -> str | None:
+        """Return the built commit to compare with: good, or where the branch of this commit left the past of good.
+
+        A branch that was forked earlier lacks what came to good since, so that only its own commits may differ.
+        """
+        if commit not in self.forked_earlier:
+            return self.good
+        base = self.repository.base(self.good, commit)
+        if not base:
+            self._lost(commit, f"it has no commit in common with {words.short(self.good)}")
+            return None
+        place, reason = self._tree(builds, base)
+        if place is None:
+            self._lost(commit, f"{words.short(base)}, which its branch began at, cannot be measured: {reason}")
+            return None
+        return base
+
+    def _tree(self, builds: Builds, commit: str) -> tuple[Path | None, str]:
         known = commit in builds.made
         if not known:
             self.session.listener.warned(words.building(commit, bool(builds.command)))
         place, reason = builds.get(commit)
         self.built += not known
-        if not reason:
+        return (None if reason else place), reason
+
+    def _build(self, builds: Builds, commit: str) -> Path | None:
+        place, reason = self._tree(builds, commit)
+        if place is not None:
             return place
-        if commit in (self.path[0], self.path[-1]):
-            which = "good" if commit == self.path[0] else "bad"
-            raise WorkloadError(f"The {which} commit {words.short(commit)} cannot be measured: {reason}.")
+        if commit in (self.good, self.bad):
+            which = "good" if commit == self.good else "bad"
+            hint = words.lacking(self.repository.has_submodules)
+            raise WorkloadError(f"The {which} commit {words.short(commit)} cannot be measured: {reason}.\n{hint}")
         self._lost(commit, reason)
         return None
 
-    def _measure(self, commit: str, good: Path, place: Path, count: int) -> None:
+    def _measure(self, base: tuple[str, Path], other: tuple[str, Path], count: int) -> None:
         """Runs of both in turns; what came out is on the disk when this returns."""
+        commit, _ = other
         found: list[float] = []
 
         def take(history: History) -> tuple[Difference, ...]:
@@ -176,33 +223,34 @@ class _Search:
 
         both = [
             replace(self.workload, name=f"{self.workload.name} at {words.short(each)}", directory=str(tree))
-            for each, tree in ((self.path[0], good), (commit, place))
+            for each, tree in (base, other)
         ]
         options = replace(CompareOptions.of({"runs": count}), warmup=1)
-        session = replace(self.session, title=f"bisect: {words.short(commit)} against {words.short(self.path[0])}")
+        session = replace(self.session, title=f"bisect: {words.short(commit)} against {words.short(base[0])}")
         study = session.study("compare", both, options)
         try:
             verdict = measure_interleaved(study, options, session, take)
         except WorkloadError as error:
-            if commit == self.path[-1]:
-                raise
+            if commit == self.bad:
+                raise WorkloadError(f"{error}\n{words.lacking(self.repository.has_submodules)}") from None
             self._lost(commit, f"it does not run: {str(error).splitlines()[0]}")
             return
         if len(found) < count and verdict.stopped == "interrupted":
             self._keep(commit, found, verdict.study)
             raise Interrupted(words.INTERRUPTED)
-        if verdict.stopped == "a workload failed" and commit != self.path[-1]:
+        if verdict.stopped == "a workload failed" and commit != self.bad:
             self._lost(commit, "runs of it failed")
             return
         if verdict.exit_code == 4:
             raise WorkloadError(
-                f"Runs of the bad commit {words.short(commit)} or the good one failed:\n{verdict.sentence}"
+                f"Runs of the bad commit {words.short(commit)} or the good one failed:\n{verdict.sentence}\n"
+                f"{words.lacking(self.repository.has_submodules)}"
             )
         self._keep(commit, found, verdict.study)
 
     def _keep(self, commit: str, found: list[float], study: int | None) -> None:
         self.journal.write(kind="measured", commit=commit, differences=found, study=study)
-        self.plan.take(self.path.index(commit), found)
+        self.plan.take(self.places[commit], found)
         self.studies += [study] if study else []
 
     def _lost(self, commit: str, reason: str) -> None:
@@ -212,45 +260,59 @@ class _Search:
 
     def _unusable(self, commit: str, reason: str) -> None:
         self.reasons[commit] = reason
-        self.plan.unusable.add(self.path.index(commit))
+        self.plan.unusable.add(self.places[commit])
 
     def _result(self, end: Done) -> BisectResult:
-        subjects = self.repository.subjects(self.path)
+        subjects = self.repository.subjects([self.good, *self.between.commits])
         reference = self.plan.reference
-        suspects = tuple(self.path[end.first : end.last + 1]) if end.first else ()
+        suspects = tuple(self.between.commits[place - 1] for place in end.suspects)
         alone = len(suspects) == 1 and end.probability >= 1 - self.options.error
         first = suspects[0] if alone else ""
-        reach = 0.0 if reference is None else NORMAL * reference.error
-        ends = [None] * 3 if reference is None else [
-            math.expm1(each) for each in (reference.size, reference.size - reach, reference.size + reach)
-        ]  # fmt: skip
+        size, low, high = (None, None, None) if reference is None else _interval(reference)
+        before = self.plan.before
         found = BisectResult(
-            good=self.path[0],
-            bad=self.path[-1],
+            good=self.good,
+            bad=self.bad,
             first=first,
             subject=subjects.get(first, ""),
+            merge=self._merge(end.suspects),
             suspects=() if alone else suspects,
             probability=end.probability,
             error=self.options.error,
-            size=ends[0],
-            low=ends[1],
-            high=ends[2],
-            commits=len(self.path) - 1,
+            size=size,
+            low=low,
+            high=high,
+            commits=len(self.places),
+            pairs=self.options.pairs,
             runs=2 * sum(map(len, self.plan.differences.values())),
             builds=self.built,
-            probes=tuple(self._probe(place, subjects) for place in sorted(self.plan.differences)),
+            probes=tuple(self._probe(place, subjects, before) for place in sorted(self.plan.differences)),
             unusable=dict(self.reasons),
             studies=tuple(self.studies),
         )
         return replace(found, sentence=words.found(found))
 
-    def _probe(self, place: int, subjects: dict[str, str]) -> Probe:
-        each = np.asarray(self.plan.differences[place])
-        error = float(each.std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else math.inf
-        middle = float(each.mean())
-        ends = [math.expm1(min(50.0, middle + way * NORMAL * error)) for way in (0, -1, 1)] if len(each) > 1 else [
-            math.expm1(middle), -1.0, math.inf
-        ]  # fmt: skip
-        behind = float(np.cumsum(self.plan.posterior)[place - 1]) if place else 0.0
-        commit = self.path[place]
-        return Probe(commit, subjects.get(commit, ""), ends[0], ends[1], ends[2], len(each), behind)
+    def _merge(self, suspects: tuple[int, ...]) -> str:
+        """Return the merge that brings all suspects in, itself the last of them; empty where there is none."""
+        if not suspects or len(self.between.parents[suspects[-1] - 1]) < 2:
+            return ""
+        inside = self.plan.ancestry.holding(suspects[-1])
+        first = self.plan.ancestry.parents[suspects[-1] - 1][:1]
+        if first and self.between.commits[first[0] - 1] == self.between.parents[suspects[-1] - 1][0]:
+            inside &= ~self.plan.ancestry.holding(first[0])
+        return self.between.commits[suspects[-1] - 1] if all(inside[place - 1] for place in suspects) else ""
+
+    def _probe(self, place: int, subjects: dict[str, str], before: Floats) -> Probe:
+        differences = self.plan.differences[place]
+        commit = self.between.commits[place - 1]
+        size, low, high = (
+            _interval(step(differences)) if len(differences) > 1 else (math.expm1(differences[0]), -1.0, math.inf)
+        )
+        return Probe(commit, subjects.get(commit, ""), size, low, high, len(differences), float(before[place - 1]))
+
+
+def _interval(found: Step) -> tuple[float, float, float]:
+    """Return a difference of logarithms and the ends of its 95 % interval as fractions."""
+    reach = NORMAL * found.error
+    size, low, high = (math.expm1(min(50.0, found.size + way * reach)) for way in (0, -1, 1))
+    return size, low, high

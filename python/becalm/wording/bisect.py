@@ -41,6 +41,19 @@ def possible(posterior: Iterable[float], share: float = 0.99) -> int:
     return 0
 
 
+def lacking(submodules: bool) -> str:
+    """Name what the working tree of a commit lacks, which programs and builds may need."""
+    if submodules:
+        return (
+            "This repository has submodules, and a working tree of git begins without them, as without ignored files. "
+            "Fetch them in the build: build sh -c 'git submodule update --init && make'."
+        )
+    return (
+        "Each commit is in a working tree of its own, which lacks files that git ignores or does not know; "
+        "`build` may copy them there."
+    )
+
+
 def skipped(commit: str, reason: str) -> str:
     """A commit that cannot be measured."""
     return f"Skipping {short(commit)}: {reason}."
@@ -48,28 +61,53 @@ def skipped(commit: str, reason: str) -> str:
 
 def found(result: BisectResult) -> str:
     """The whole in some lines."""
-    made = (
+    work = (
         f"{counted(result.runs, 'run')} and {counted(result.builds, 'build')} over {counted(result.commits, 'commit')}"
     )
     if result.size is None or result.low is None or result.high is None:
-        return f"Nothing was measured: {made}."
+        return f"Nothing was measured: {work}."
     whole = size(result.size, (result.high - result.low) / 2)
     if not result.first and not result.suspects:
-        return (
-            f"{short(result.bad)} does not differ from {short(result.good)} as far as was seen: {whole}; {made}. "
-            "More runs may tell: --pairs."
-        )
+        return _undecided(result, whole, work)
     way = "slower" if result.size > 0 else "faster"
+    sure = f"with a probability of {percent(result.probability, 0.01)} %"
     if result.first:
         subject = f" ({result.subject})" if result.subject else ""
+        merge = f"It is a merge: none of the commits that it brings in is {way} by itself.\n" if result.merge else ""
         return (
-            f"{short(result.first)}{subject} made it {way}, with a probability of "
-            f"{percent(result.probability, 0.01)} %.\n"
-            f"From good to bad it is {whole}; {made}. {percent(result.error)} % error over all steps was allowed for."
+            f"{short(result.first)}{subject} made it {way}, {sure}.\n{merge}"
+            f"From good to bad it is {whole}; {work}. {percent(result.error)} % error over all steps was allowed for."
         )
-    names = listed([short(each) for each in result.suspects[:6]])
-    more = f" and {len(result.suspects) - 6} more" if len(result.suspects) > 6 else ""
     return (
-        f"It became {way} ({whole}) with one of {names}{more}, with a probability of "
-        f"{percent(result.probability, 0.01)} %: what lies between cannot be measured, or differs by less; {made}."
+        f"It became {way} ({whole}) with {_suspects(result)}, {sure}: what lies between cannot be measured, or differs "
+        f"by less; {work}."
+    )
+
+
+def _suspects(result: BisectResult) -> str:
+    """The commits that cannot be told apart; those of a merge by its name, with how to list them."""
+    if result.merge and len(result.suspects) > 1:
+        merge, count = short(result.merge), len(result.suspects) - 1
+        return (
+            f"the merge {merge} or {'the commit' if count == 1 else f'one of the {count} commits'} that it brings in "
+            f"(git log {merge}^1..{merge})"
+        )
+    names = listed([short(commit) for commit in result.suspects[:6]])
+    more = f" and {len(result.suspects) - 6} more" if len(result.suspects) > 6 else ""
+    return f"one of {names}{more}"
+
+
+def _undecided(result: BisectResult, whole: str, work: str) -> str:
+    """Good and bad, whose difference is not known well enough to search for it."""
+    assert result.size is not None
+    assert result.low is not None
+    assert result.high is not None
+    more = f"More runs may tell: --pairs {4 * result.pairs}."
+    both = f"{short(result.bad)} and {short(result.good)}"
+    if result.low <= 0 <= result.high:
+        return f"No difference between {both} was seen: {whole}; {work}. {more}"
+    way = "slower" if result.size > 0 else "faster"
+    return (
+        f"{short(result.bad)} is probably {way} than {short(result.good)} ({whole}), but not surely enough to search "
+        f"for the commit; {work}. {more}"
     )

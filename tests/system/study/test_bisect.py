@@ -1,8 +1,10 @@
 """A bisection of a real git history, with real builds and real runs."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
-from tests.support.repositories import git, repository
+from tests.support.repositories import commit, git, repository
 
 import becalm
 from becalm.cli.main import becalm as group
@@ -64,7 +66,10 @@ def test_an_interrupted_search_goes_on(history, tmp_path, monkeypatch):
 def test_good_and_bad_must_build_and_run(history):
     with pytest.raises(WorkloadError, match="cannot be measured: its build ended with 2"):
         becalm.bisect(history[1], "main", build="sh -c 'exit 2'", run="true")
-    with pytest.raises(WorkloadError):
+    with pytest.raises(WorkloadError, match="lacks files that git ignores"):
+        becalm.bisect(history[1], "main", run="false")
+    Path(".gitmodules").touch()
+    with pytest.raises(WorkloadError, match="git submodule update --init"):
         becalm.bisect(history[1], "main", run="false")
 
 
@@ -80,3 +85,33 @@ def test_what_makes_no_sense_is_said(history):
     ):
         with pytest.raises(UsageError, match=said):
             CliRunner().invoke(group, ("bisect", history[1], "main", "--", *words), catch_exceptions=False)
+
+
+def test_the_search_goes_into_a_branch_that_left_before_good_and_lacks_what_came_since(tmp_path, monkeypatch, agent):
+    """The branch is slow all along, as it lacks the fast commit of main; only its second commit makes it slower."""
+    there = tmp_path / "app"
+    script = "echo 'echo count $(($(cat level) + $(cat extra) + $$ % 61))' > built\n"
+    start = repository(there, 1, lambda _: script)[0]
+    (there / "level").write_text("12000")
+    (there / "extra").write_text("0")
+    commit(there, "slow still", 1)
+    git(there, "checkout", "-q", "-b", "side")
+    (there / "g").write_text("x")
+    commit(there, "harmless", 2)
+    (there / "extra").write_text("1000")
+    culprit = commit(there, "adds", 3)
+    (there / "g").write_text("y")
+    commit(there, "harmless too", 4)
+    git(there, "checkout", "-q", "main")
+    (there / "level").write_text("10000")
+    good = commit(there, "fast", 5)
+    git(there, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    (there / "h").write_text("x")
+    commit(there, "later", 7)
+    monkeypatch.chdir(there)
+    words = ("bisect", *METRIC, good, "main", "--", "build", "sh", "f", "--", "run", "sh", "built")
+    done = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert f"{culprit[:10]} (adds) made it slower" in done.stdout
+    assert "over 5 commits" in done.stdout
+    assert start not in done.stdout

@@ -45,7 +45,7 @@ def test_order_is_by_ancestry_whatever_the_dates_say(made):
     assert there.order([]) == {}
 
 
-def test_the_path_from_good_to_bad_follows_first_parents(made):
+def test_a_range_has_the_merged_branches_with_their_parents(made):
     there, names = made
     git(there.top, "checkout", "-q", "-b", "side", names[1])
     (there.top / "g").write_text("x")
@@ -53,13 +53,18 @@ def test_the_path_from_good_to_bad_follows_first_parents(made):
     git(there.top, "checkout", "-q", "main")
     git(there.top, "merge", "-q", "--no-ff", "-m", "merge", "side")
     merged = there.name_of("HEAD")
-    assert there.path(names[0], "HEAD") == [*names, merged]
-    # The side does not lie on the first parents of main: then all that leads from it.
-    assert there.path(side, "HEAD")[0] == side
+    between = there.between(names[0], "HEAD")
+    assert set(between.commits) == {*names[1:], side, merged}
+    assert between.parents[-1] == (names[3], side)
+    assert not between.forked_earlier
+    # The side left before this good commit: it is to be compared with where it began.
+    assert there.between(names[2], "HEAD").forked_earlier == {side}
+    assert there.base(names[2], side) == names[1]
+    assert there.between(side, "HEAD").commits[-1] == merged
     with pytest.raises(UsageError, match="does not lead to"):
-        there.path(names[3], side)
+        there.between(names[3], side)
     with pytest.raises(UsageError, match="the same commit"):
-        there.path("main", merged)
+        there.between("main", merged)
 
 
 def test_a_working_tree_of_its_own_is_made_and_removed(made, tmp_path):

@@ -1,0 +1,119 @@
+"""A range of commits as a graph: which of them lead to which.
+
+Places 1 to n are commits, each behind its parents; 0 is the good commit, which the range does not contain. A merge has
+several parents, so that its range is no line: `Ancestry` answers for any graph what a running sum answers for a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.stats.arrays import Floats
+
+Places = npt.NDArray[np.bool_]
+"""A flag for each place from 1 on, shape (places,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The parents of each place from 1 on, first parents first; those outside the range are left out.
+
+    `depth`: how many merges lie between a place and the first-parent line of the last place: 0 on that line.
+    """
+
+    parents: tuple[tuple[int, ...], ...]
+    depth: tuple[int, ...] = field(init=False)
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _merges: dict[int, Places] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for place, parents in enumerate(self.parents, start=1):
+            if not all(0 < parent < place for parent in parents):
+                raise ValueError(f"Place {place} must be behind its parents, not {parents}.")
+        object.__setattr__(self, "depth", self._depths())
+        object.__setattr__(self, "_starts", self._lines())
+        object.__setattr__(self, "_merges", {})
+        for place, parents in enumerate(self.parents, start=1):
+            if len(parents) > 1:
+                self._merges[place] = self.holding(place)
+
+    @classmethod
+    def line(cls, places: int) -> Ancestry:
+        """Return the graph of a history without merges."""
+        return cls(((), *((place,) for place in range(1, places)))[:places])
+
+    def holding(self, place: int) -> Places:
+        """Return which places lead to this one, itself included."""
+        held = np.zeros(len(self.parents), np.bool_)
+        ahead = [place]
+        while ahead:
+            here = ahead.pop()
+            if held[here - 1]:
+                continue
+            start = self._starts[here - 1]
+            held[start - 1 : here] = True
+            if start in self._merges:
+                held |= self._merges[start]
+            else:
+                ahead += self.parents[start - 1]
+        return held
+
+    def behind(self, place: int) -> Places:
+        """Return which places this one leads to, itself included."""
+        held = [False] * len(self.parents)
+        held[place - 1] = True
+        for other in range(place + 1, len(held) + 1):
+            held[other - 1] = any(held[parent - 1] for parent in self.parents[other - 1])
+        return np.array(held, np.bool_)
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return for each place the weights of all that lead to it, shape (places,)."""
+        total = np.zeros(len(self.parents))
+        starts = sorted(set(self._starts))
+        for start, end in pairwise([*starts, len(total) + 1]):
+            parents = self.parents[start - 1]
+            if len(parents) > 1:
+                past = float(weights[self._merges[start]].sum() - weights[start - 1])
+            else:
+                past = float(total[parents[0] - 1]) if parents else 0.0
+            total[start - 1 : end - 1] = past + np.cumsum(weights[start - 1 : end - 1])
+        return total
+
+    def alike(self, place: int, unusable: Collection[int]) -> tuple[int, ...]:
+        """Return the places, this one included, that no usable place can tell from it as the first bad one."""
+        if not unusable:
+            return (place,)
+        usable = np.array([each not in unusable for each in range(1, len(self.parents) + 1)])
+        mine = self.behind(place) & usable
+        # Two usable places are told apart by themselves; the only usable one is the first that this one leads to.
+        others = {*unusable, int(np.argmax(mine)) + 1} if mine.any() else set(unusable)
+        same = {other for other in others if np.array_equal(self.behind(other) & usable, mine)}
+        return tuple(sorted({place, *same}))
+
+    def _lines(self) -> tuple[int, ...]:
+        """Return for each place where the line of single parents without a gap begins that leads to it."""
+        starts: list[int] = []
+        for place, parents in enumerate(self.parents, start=1):
+            starts.append(starts[-1] if starts and parents == (place - 1,) else place)
+        return tuple(starts)
+
+    def _depths(self) -> tuple[int, ...]:
+        count = len(self.parents)
+        depths = [count] * count
+        if depths:
+            depths[-1] = 0
+        for place in range(count, 0, -1):
+            for number, parent in enumerate(self.parents[place - 1]):
+                depths[parent - 1] = min(depths[parent - 1], depths[place - 1] + (number > 0))
+        return tuple(depths)
+
+
+def places_of(parents: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return parents by name as places, for commits `names` in their order from place 1 on."""
+    place = {name: number for number, name in enumerate(names, start=1)}
+    return tuple(tuple(place[name] for name in each if name in place) for each in parents)
