@@ -108,26 +108,47 @@ def timeline(
     benchmarks = tuple(_benchmark(table, key, ordered, state) for key in table.keys)
     changes.sort(key=lambda each: (each.at, each.found, each.benchmark is None, each.benchmark or 0))
     made = Timeline(project, basis, rate, sittings, machines, benchmarks, tuple(changes), links=links)
-    made = replace(made, findings=tuple(_findings(made, table)))
+    made = replace(made, findings=(*_lost(made, order or {}), *_findings(made, table)))
     made = _against(made, table, chains, baseline) if baseline else made
     return replace(made, sentence=words.history(made))
 
 
 def in_order(recorded: Sequence[Recorded], order: Mapping[str, int]) -> tuple[list[Recorded], str]:
-    """Sittings in the order of their commits, and what that rests on: no clock where it can be helped."""
-    sittings = [each.sitting for each in recorded]
-    if sittings and all(each.commit in order for each in sittings):
-        places, basis = [order[each.commit] for each in sittings], "git"
-    elif sittings and all(each.ordinal is not None for each in sittings):
-        places, basis = [each.ordinal or 0 for each in sittings], "ordinal"
-    elif sittings and all(each.commit_ns is not None for each in sittings):
-        places, basis = [each.commit_ns or 0 for each in sittings], "commit date"
+    """Return sittings in the order of their commits, and what that rests on: no clock where it can be helped."""
+    sittings = [row.sitting for row in recorded]
+    if sittings and any(sitting.commit in order for sitting in sittings):
+        places, basis = _among_known(sittings, order), "git"
+    elif sittings and all(sitting.ordinal is not None for sitting in sittings):
+        places, basis = [float(sitting.ordinal or 0) for sitting in sittings], "ordinal"
+    elif sittings and all(sitting.commit_ns is not None for sitting in sittings):
+        places, basis = [float(sitting.commit_ns or 0) for sitting in sittings], "commit date"
     else:
         # Sittings of one commit stay together: a later one is no later commit.
         firsts: dict[str, int] = {}
-        places, basis = [firsts.setdefault(each.commit, len(firsts)) for each in sittings], "as recorded"
+        places = [float(firsts.setdefault(sitting.commit, len(firsts))) for sitting in sittings]
+        basis = "as recorded"
     ranked = sorted(range(len(recorded)), key=lambda i: (places[i], sittings[i].study))
     return [recorded[i] for i in ranked], basis
+
+
+def _among_known(sittings: Sequence[Sitting], order: Mapping[str, int]) -> list[float]:
+    """Return the place of each sitting, those of commits that git does not have behind one that it has.
+
+    That is the last one with no more commits behind it; where that is not known, the one that was measured before.
+    """
+    known = [sitting for sitting in sittings if sitting.commit in order]
+    places: dict[str, float] = {}
+    for sitting in sorted(sittings, key=lambda sitting: sitting.study):
+        if sitting.commit in order or sitting.commit in places:
+            continue
+        if sitting.ordinal is not None and all(other.ordinal is not None for other in known):
+            earlier = [other for other in known if (other.ordinal or 0) <= sitting.ordinal]
+        else:
+            earlier = sorted((o for o in known if o.study < sitting.study), key=lambda other: other.study)[-1:]
+        # Several behind one keep the order of their own numbers of commits.
+        within = 1 - 1 / (2 + max(0, sitting.ordinal or 0))
+        places[sitting.commit] = max((order[other.commit] for other in earlier), default=-1) + within
+    return [order[sitting.commit] if sitting.commit in order else places[sitting.commit] for sitting in sittings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +175,10 @@ class _Table:
                     higher[column] = each.higher_is_better
                     y[i, column] = math.log(each.value)
                     half = (each.high - each.low) / (2 * NORMAL * each.value)
-                    errors[i, column] = half if math.isfinite(half) else 0.0
+                    errors[i, column] = half if math.isfinite(half) else math.nan
+        # A sitting with too few runs for an interval counts as the worst of those that have one.
+        worst = np.max(np.nan_to_num(errors), axis=0, initial=0.0)
+        errors = np.where(np.isnan(errors), worst, errors)
         commits = list(dict.fromkeys(row.sitting.commit for row in recorded))
         marks = np.array([commits.index(row.sitting.commit) for row in recorded], np.float64)
         machine = tuple(names.index(row.machine) for row in recorded)
@@ -275,6 +299,12 @@ def _findings(made: Timeline, table: _Table) -> list[Finding]:
     if changed := sum(each.changed for each in made.sittings):
         found.append(finding("uncommitted", {"sittings": changed}))
     return found
+
+
+def _lost(made: Timeline, order: Mapping[str, int]) -> list[Finding]:
+    """Return a finding that names the commits which the repository does not have, where it has others."""
+    lost = list(dict.fromkeys(sitting.commit for sitting in made.sittings if sitting.commit not in order))
+    return [finding("lost_commits", {"commits": lost})] if order and lost else []
 
 
 def _renames(made: Timeline) -> list[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import quote
 
 from becalm._version import VERSION
 from becalm.nouns.codec import Json, finite
@@ -155,6 +156,6 @@ class Timeline:
         found: dict[str, Json] = finite(value)
         return found
 
-    def link(self, sitting: Sitting) -> str:
-        """Where a commit can be looked at; empty without a template."""
-        return self.links.replace("{commit}", sitting.commit) if self.links else ""
+    def link(self, commit: str) -> str:
+        """Return where a commit can be looked at; empty without a template."""
+        return self.links.replace("{commit}", quote(commit, safe="")) if self.links else ""

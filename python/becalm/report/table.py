@@ -26,6 +26,7 @@ class Table:
     spare: tuple[int, ...] = ()
     legend: Legend = ()
     names: tuple[int, ...] = ()
+    links: Legend = ()
 
 
 def explained(legend: Legend, shown: Collection[str] | None = None) -> str:

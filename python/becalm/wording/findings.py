@@ -93,6 +93,7 @@ TABLE: tuple[Row, ...] = (
         history.other_machine,
     ),
     Row("other_unit", "a benchmark was recorded in several units", ("units",), history.other_unit),
+    Row("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
     Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
     Row("clock_stepped", "a machine's clock went back between sittings", ("times", "order"), history.clock_stepped),
     Row("uncommitted", "sittings of working trees with changes", ("sittings",), history.uncommitted),

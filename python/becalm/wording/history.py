@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,9 @@ from becalm.wording.measurement import are, counted
 from becalm.wording.numbers import percent
 
 Numbers = Mapping[str, Any]
+
+TOO_NOISY = 1.0
+"""The least change that would be seen, a fraction, above which a benchmark is called too noisy."""
 
 SHORT = 10
 """Characters of a commit's name that people are shown."""
@@ -149,6 +153,23 @@ def gone(program: str, n: Numbers) -> str:
         joined = shlex.quote(f"{program}={n['new'][0]}")
         said += f" If it is called {' or '.join(n['new'][:3])} now, --rename {joined} joins them."
     return said
+
+
+def lost_commits(program: str, n: Numbers) -> str:
+    """Commits that a rebase, a squash or another clone has left behind."""
+    names = [short(name) for name in n["commits"]]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return (
+        f"{listed(names[:5])}{more} {are(len(names))} not in this repository (rebased, squashed, or of another clone): "
+        "their sittings are shown where they were measured, the others in git's order."
+    )
+
+
+def visible(value: float) -> str:
+    """Return the least change that would be seen; nothing where it is not known."""
+    if not math.isfinite(value):
+        return ""
+    return f"{percent(value)} %" if value <= TOO_NOISY else "too noisy"
 
 
 def clock_stepped(program: str, n: Numbers) -> str:

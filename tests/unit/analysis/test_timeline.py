@@ -15,6 +15,7 @@ from becalm.nouns.timeline import Sitting
 from becalm.report import drawn
 from becalm.report.timeline.page import safe
 from becalm.wording import history as words
+from becalm.wording.numbers import percent
 
 ONE, TWO = ("ci-1", "Xeon, 2 CPUs", "6.1.0", ""), ("ci-2", "Epyc, 4 CPUs", "6.1.0", "")
 DAY = 86_400 * 10**9
@@ -137,6 +138,57 @@ def test_the_order_rests_on_the_best_that_is_known(order, fields, basis):
     assert found == basis
     numbers = [row.sitting.study for row in ordered]
     assert numbers == ([3, 2, 1] if basis == "git" else [1, 2, 3])
+
+
+def test_a_commit_that_is_gone_is_named_and_the_others_keep_their_order():
+    """A rebase has replaced commit 3; the commits were recorded in the order 4, 3, 2, 1."""
+    rows = [replace(row, sitting=replace(row.sitting, study=9 - i)) for i, row in enumerate(recorded(4), start=1)]
+    order = {f"{number:040x}": number for number in (1, 2, 4)}
+    found = timeline("app", rows, order=order)
+    assert [each.commit for each in found.sittings] == [f"{number:040x}" for number in (1, 2, 3, 4)]
+    assert found.order == "git"
+    (lost,) = [each for each in found.findings if each.kind == "lost_commits"]
+    assert lost.numbers["commits"] == [f"{3:040x}"]
+    assert "is not in this repository" in lost.sentence
+
+
+def test_a_commit_that_is_gone_without_a_number_stays_behind_the_one_measured_before():
+    rows = [replace(row, sitting=replace(row.sitting, ordinal=None)) for row in recorded(4)]
+    ordered, _ = in_order(rows, {f"{1:040x}": 5, f"{2:040x}": 0, f"{4:040x}": 9})
+    assert [row.sitting.study for row in ordered] == [2, 3, 1, 4]
+    ordered, _ = in_order(rows, {f"{4:040x}": 9})
+    assert [row.sitting.study for row in ordered] == [1, 2, 3, 4]
+
+
+def test_a_sitting_with_an_unknown_interval_has_no_band_and_is_not_the_surest():
+    rows = recorded(30)
+    vague = replace(rows[9].measured[0], low=0.0, high=math.inf)
+    rows[9] = replace(rows[9], measured=(vague, *rows[9].measured[1:]))
+    found = timeline("app", rows)
+    (text,) = re.findall(r'id="data">(.*?)</script>', drawn.as_html(found), re.DOTALL)
+    points = json.loads(text)["benchmarks"][0]["points"]
+    assert points[9][2:4] == [0.0, None]
+    assert points[8][3] > points[8][1]
+    far = replace(vague, value=2 * vague.value)
+    rows[9] = replace(rows[9], measured=(far, *rows[9].measured[1:]))
+    assert timeline("app", rows).changes == ()
+
+
+def test_a_benchmark_that_would_not_show_a_doubling_is_too_noisy():
+    assert words.visible(0.05) == f"{percent(0.05)} %"
+    assert words.visible(188.71) == "too noisy"
+    assert words.visible(math.nan) == ""
+
+
+def test_the_commits_of_changes_are_links_on_the_page():
+    rows = slower(recorded(), "render", 41, 1.04)
+    rows = [
+        replace(row, sitting=replace(row.sitting, commit=f"{row.sitting.ordinal:02d}".ljust(40, "a"))) for row in rows
+    ]
+    found = timeline("app", rows, links="https://example.org/{commit}")
+    page = drawn.as_html(found)
+    assert f'<a href="https://example.org/41{"a" * 38}" rel="noopener noreferrer">41aaaaaaaa</a>' in page
+    assert "<a href" not in drawn.as_html(replace(found, links=""))
 
 
 def test_two_machines_are_joined_by_commits_that_both_have_measured():

@@ -52,7 +52,9 @@
       shape(graph.svg, "text", {x: LEFT, y: HIGH / 2}, "not measured at these commits");
       return;
     }
-    let low = Math.min(...points.map(each => each[2])), high = Math.max(...points.map(each => each[3]));
+    // An interval that is not known has no ends, and no band.
+    const known = each => each[2] !== null && each[3] !== null;
+    let low = Math.min(...points.map(each => each[2] ?? each[1])), high = Math.max(...points.map(each => each[3] ?? each[1]));
     // Scatter below one percent is not drawn as large as a mountain.
     const least = 0.02 * Math.abs(points[0][1]);
     if (high - low < least) { const middle = (high + low) / 2; low = middle - least / 2; high = middle + least / 2; }
@@ -75,14 +77,21 @@
       run.push(each);
     }
     for (const each of runs) {
-      const upper = each.map(p => `${x(p[0])},${y(p[3])}`), lower = each.map(p => `${x(p[0])},${y(p[2])}`).reverse();
-      shape(graph.svg, "polygon", {class: "band", points: [...upper, ...lower].join(" ")});
+      let band = [];
+      for (const p of [...each, null]) {
+        if (p && known(p)) { band.push(p); continue; }
+        const upper = band.map(q => `${x(q[0])},${y(q[3])}`), lower = band.map(q => `${x(q[0])},${y(q[2])}`).reverse();
+        if (band.length > 1) shape(graph.svg, "polygon", {class: "band", points: [...upper, ...lower].join(" ")});
+        // Alone between two that are not known it is a bar.
+        else if (band.length) shape(graph.svg, "line", {class: "bar95", x1: x(band[0][0]), x2: x(band[0][0]), y1: y(band[0][2]), y2: y(band[0][3])});
+        band = [];
+      }
       shape(graph.svg, "polyline", {class: "line", points: each.map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
     }
     const radius = points.length > wide / 6 ? 1.5 : 2.6;
     for (const each of points)
       shape(graph.svg, "circle", {
-        class: `dot m${data.sittings[each[0]].machine % 3}`, cx: x(each[0]), cy: y(each[1]), r: radius,
+        class: `dot m${data.sittings[each[0]].machine % 3}`, cx: x(each[0]), cy: y(each[1]), r: radius, ...(known(each) ? {} : {"fill-opacity": 0.35}),
       });
     let taken = -Infinity;
     for (const change of [...own.changes, ...data.together.map(each => ({...each, size: "all"}))]) {
@@ -132,6 +141,7 @@
     }
     if (sitting.subject) element(tip, "span", sitting.subject);
     element(tip, "div", `${sitting.when} · ${data.machines[sitting.machine]} · ${point[4]} runs` +
+      (point[2] === null || point[3] === null ? ", too few for an interval" : "") +
       (point[5] ? `, ${point[5]} failed` : "") + (sitting.changed ? " · with changes in no commit" : ""));
     for (const each of graph.benchmark.changes) if (each.at === point[0]) element(tip, "div", each.text);
     const width = graph.figure.clientWidth, place = graph.x(point[0]);

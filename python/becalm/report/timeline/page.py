@@ -11,7 +11,6 @@ import math
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
-from urllib.parse import quote
 
 from becalm.nouns.timeline import Benchmark, Timeline
 from becalm.report.page import filled
@@ -53,7 +52,7 @@ def _data(found: Timeline) -> dict[str, Any]:
                 "subject": each.subject,
                 "when": f"{datetime.fromtimestamp(each.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC",
                 "machine": each.machine,
-                "link": found.links.replace("{commit}", quote(each.commit, safe="")) if found.links else "",
+                "link": found.link(each.commit),
                 "changed": each.changed,
             }
             for each in found.sittings
@@ -77,7 +76,7 @@ def _benchmark(found: Timeline, place: int, each: Benchmark) -> dict[str, Any]:
             [
                 point.sitting,
                 point.value,
-                *(end if math.isfinite(end) else point.value for end in (point.low, point.high)),
+                *(end if math.isfinite(end) else None for end in (point.low, point.high)),
                 point.runs,
                 point.failed,
                 amount(point.value, each.unit),

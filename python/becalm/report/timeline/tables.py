@@ -21,11 +21,13 @@ def tables(found: Timeline) -> Iterator[Table]:
             "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: how many "
             "commits without a change show one as clear."
         )
-        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3))
+        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), links=_links(found))
     if found.benchmarks:
         parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
         lines = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
-        note = "visible: the least change that would be seen within ten sittings."
+        note = (
+            "visible: the least change that would be seen within ten sittings; too noisy: not even a doubling would."
+        )
         yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
     if found.baseline is not None:
         base = found.sittings[found.baseline]
@@ -44,6 +46,15 @@ def tables(found: Timeline) -> Iterator[Table]:
         head = ("machine", "processor", "kernel", "settings", "sittings", "compared with")
         rows = tuple(_machine(found, place) for place in range(len(found.machines)))
         yield Table("Machines", head, rows, (4,), spare=(3, 1, 2))
+
+
+def _links(found: Timeline) -> tuple[tuple[str, str], ...]:
+    """Return the commits of the changes, as they are shown, with where they can be looked at."""
+    if not found.links:
+        return ()
+    shown = {place for change in found.changes for place in (change.at, change.found)}
+    commits = {found.sittings[place].commit for place in sorted(shown)}
+    return tuple((words.short(commit), found.link(commit)) for commit in commits)
 
 
 def amount(value: float, unit: str) -> str:
@@ -77,7 +88,7 @@ def _benchmark(found: Timeline, place: int, each: Benchmark) -> tuple[str, ...]:
         each.name,
         amount(each.points[-1].value, each.unit) if each.points else "",
         f"{percent(each.noise)} %" if math.isfinite(each.noise) else "",
-        f"{percent(each.visible)} %" if math.isfinite(each.visible) else "",
+        words.visible(each.visible),
         str(len(each.points)),
         str(sum(change.benchmark == place for change in found.changes)),
         ", ".join(said),
