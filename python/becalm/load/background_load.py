@@ -4,7 +4,7 @@ Own CPU time and own time on the run queue are counted, so they are taken off ex
 network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
 Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
 
-Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, unloaded.
+Public: Observed, observed, pooled, Measure, MEASURES, CAUSES, others, busy, unloaded, planned_reference.
 """
 
 from __future__ import annotations
@@ -212,8 +212,9 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
     `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
     and n the CPUs, or the program's own tasks where these are more;
     `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
-    are saturated the others use what a slow program leaves, so that the whole follows from the delay. `steal`: share of
-    the interval's CPU time that was stolen; the rest in their unit a second.
+    are saturated the others use what a slow program leaves, so that the whole follows from the delay, and of a single
+    CPU nothing is known by it. `steal`: share of the interval's CPU time that was stolen; the rest in their unit a
+    second.
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
     for each in found:
@@ -226,7 +227,8 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
         if load.busy_ns is not None and each.own_cpu_ns is not None and room is not None:
             used = max(0.0, load.busy_ns - each.own_cpu_ns) / room
         table[USED].append(used)
-        table["cpu"].append(None if used is None or not load.cpus else min(used, 1 - 1 / load.cpus))
+        least = min(cpus or 0, load.cpus or 0)
+        table["cpu"].append(None if used is None or least < 2 else min(used, 1 - 1 / least))
         table["steal"].append(None if load.steal_ns is None or room is None else load.steal_ns / room)
         for measure in AMOUNTS:
             amount = measure.amount(load)
@@ -255,6 +257,26 @@ FEWEST_UNLOADED = 3
 IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
 """Above these an observation is not of an unloaded run; for the other measures their floor counts."""
 
+BUSY_WAIT, BUSY_STEAL = 0.1, 0.05
+"""Above these a machine is busy, whatever a plan says: the wait for a CPU over the program's own CPU time, and the time
+in which any task waited for one; stolen time. Starting short programs alone stays far below the first."""
+
+
+def busy(observation: Observed, steal: float | None) -> bool:
+    """Return whether what was counted shows that others wanted the CPUs of this observation.
+
+    Own wait, pressure and steal are counted by the kernel, each for itself; one of them is enough. Pressure tells
+    nothing where the program has more tasks than CPUs, which wait for each other. `steal`: a share of the CPU time.
+    """
+    own = observation.delay(None)
+    if own is not None and own.exact is not None and own.exact > 1 + BUSY_WAIT:
+        return True
+    load, cpus = observation.load, observation.around.cpus or observation.load.cpus
+    alone = not cpus or observation.times.ready <= cpus
+    if alone and load.pressure_cpu_ns is not None and load.pressure_cpu_ns > BUSY_WAIT * load.interval_ns:
+        return True
+    return steal is not None and steal > BUSY_STEAL
+
 
 def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
     """What an unloaded run of one program on one machine is like: the median of those beside which nothing happened.
@@ -265,7 +287,21 @@ def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | N
     calm = []
     for index, each in enumerate(found):
         values = {m.name: rows[m.name][index] for m in MEASURES}
+        # Of how much others used all counts here, also what a plan cannot tell from the program's own delay.
+        values["cpu"] = rows[USED][index]
         known = values["queue"] is not None or values["cpu"] is not None
-        if known and all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES):
+        idle = all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES)
+        if known and idle and not busy(each, values["steal"]):
             calm.append(each.times)
     return middle(calm) if len(calm) >= FEWEST_UNLOADED else None
+
+
+def planned_reference(calm: Sequence[Observed]) -> tuple[Times | None, int]:
+    """Return what the steps without load of a plan are like, and how many of them were not unloaded.
+
+    None with fewer than FEWEST_UNLOADED that were, unless the plan has no more.
+    """
+    steal = others(calm)["steal"]
+    quiet = [each.times for each, stolen in zip(calm, steal, strict=True) if not busy(each, stolen)]
+    enough = len(quiet) >= min(FEWEST_UNLOADED, len(calm))
+    return middle(quiet) if enough else None, len(calm) - len(quiet)

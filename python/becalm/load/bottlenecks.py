@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from becalm.load.explanation import Bottleneck, Case, Point
-from becalm.load.waterfall import NAMES, REFERENCE, Bar
+from becalm.load.waterfall import MEMORY, NAMES, QUEUE, REFERENCE, STEAL, Bar
 
 SLOW = 1.005
 """A mean delay below half a percent has no bottleneck."""
+
+
+FORCED = (QUEUE, MEMORY, STEAL)
+"""Bars that no program has on a machine which nobody else wants: the kernel counts that it was kept from running."""
+
+LEAST_OF_DELAY, LEAST_OF_TIME = 0.5, 0.1
+"""Of the delay and of the time, what a forced wait must be to be the answer, whatever differs from run to run."""
+
+
+def forced_wait(bars: Sequence[Bar], delay: float) -> Bar | None:
+    """Return the counted wait that most of the delay of the mean run is, where it is one that others force on it."""
+    name, share = bottleneck(bars, delay)
+    if name not in FORCED or (share or 0.0) < LEAST_OF_DELAY:
+        return None
+    wall = sum(bar.ns or 0.0 for bar in bars)
+    return next((bar for bar in bars if bar.name == name and (bar.ns or 0.0) >= LEAST_OF_TIME * wall), None)
 
 
 def mean_delay(points: Sequence[Point], runs: int) -> float:

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.load.background_load import Observed, observed, pooled
-from becalm.load.bottlenecks import bottleneck, bottlenecks, mean_delay
+from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
+from becalm.load.bottlenecks import bottleneck, bottlenecks, forced_wait, mean_delay
 from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import OWN_CPU, Circumstances
 from becalm.load.design import FACTORS
@@ -19,7 +19,6 @@ from becalm.load.explanation import Case, Explanation, Point, Spread
 from becalm.load.limits import beyond
 from becalm.load.metrics import MEASURES
 from becalm.load.record import Load
-from becalm.load.time_accounting import Times, middle
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.run import Run
@@ -47,7 +46,7 @@ class _Seen:
     """
 
     found: list[Observed]
-    calm: list[Times]
+    calm: list[Observed]
     plans: list[frozenset[str]]
 
     @property
@@ -95,8 +94,8 @@ def explain(
             if not loads:
                 if len(chosen) == 1:
                     tell_damaged(opened, stored.number, warned)
-                    raise UsageError(sentence("no_load", {"study": stored.number}))
-                findings.append(finding("no_load", {"study": stored.number}))
+                    raise UsageError(sentence("no_load", _without_load(stored)))
+                findings.append(finding("no_load", _without_load(stored)))
                 continue
             used.append(stored.number)
             if unreal := stored.study.options.get("emulated"):
@@ -107,7 +106,10 @@ def explain(
             tell_damaged(opened, stored.number, warned)
     cases = []
     for (name, machine), each in sorted(seen.items()):
-        reference = middle(each.calm) if each.calm else None
+        reference, loaded = planned_reference(each.calm)
+        if loaded:
+            numbers = {"machine": machine, "loaded": loaded, "steps": len(each.calm), "used": reference is not None}
+            findings.append(finding("loaded_reference", numbers, name))
         shown = evidence(each.found, designed=each.designed, injected=each.injected, reference=reference, seed=seed)
         if shown is None:
             findings.append(finding("no_delay", {"machine": machine}, name))
@@ -137,6 +139,11 @@ def _chosen(store: Store, studies: Sequence[str | int], program: str | None, las
     if not mine:
         raise UsageError(f"No program of these studies has {program!r} in its name. `becalm list` shows the programs.")
     return sorted(mine, key=lambda each: each.number)
+
+
+def _without_load(stored: StoredStudy) -> dict[str, Any]:
+    """Return which study has no record of load, and whether another tool may have one."""
+    return {"study": stored.number, "imported": stored.study.kind == "import"}
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -192,7 +199,7 @@ def _look(
                 step = _planned(pooled([each for _, each in part]), steps[number], cpu)
                 held.found.append(step)
                 if not steps[number]:
-                    held.calm.append(step.times)
+                    held.calm.append(step)
             continue
         held.found.extend(mine)
 
@@ -205,10 +212,14 @@ def _plan(study: Study) -> PlannedLoads | None:
 
 def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed:
     """A step in which the run queue was not sampled, as in a short one, or where a sample takes much: it held the tasks
-    of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it."""
+    of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it, and what it
+    says is not so where others waited for CPUs though its tasks are no more than these."""
     if step.around.queue is not None or not cpu:
         return step
-    return replace(step, around=replace(step.around, queue=step.times.ready + levels.get("cpu", 0.0)))
+    queue, cpus = step.times.ready + levels.get("cpu", 0.0), step.around.cpus
+    if cpus and queue <= cpus and busy(step, None):
+        return step
+    return replace(step, around=replace(step.around, queue=queue))
 
 
 def _thinned(found: list[Observed]) -> list[Observed]:
@@ -253,7 +264,9 @@ def _case(shown: Evidence, designed: bool) -> Case:
     fall = waterfall(whole.times, shown.reference, whole.around.cpus)
     bars: tuple[Bar, ...] = () if fall is None else fall.bars
     refused = "" if fall is None else fall.refused
-    name, share = (None, None) if refused else bottleneck(bars, mean_delay(points, shown.runs))
+    late = mean_delay(points, shown.runs)
+    name, share = (None, None) if refused else bottleneck(bars, late)
+    forced = None if refused else forced_wait(bars, late)
     case = Case(
         program=shown.program,
         machine=shown.machine,
@@ -268,6 +281,7 @@ def _case(shown: Evidence, designed: bool) -> Case:
         bottleneck=name,
         bottleneck_share=share,
         refused=refused,
+        forced=None if forced is None else forced.name,
         load=tuple(_spreads([each.load for each in shown.found])),
     )
     return replace(case, sentence=sentences.case(case))

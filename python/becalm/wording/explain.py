@@ -6,7 +6,7 @@ from becalm.load.attribution import Answer, Attribution, Share
 from becalm.load.background_load import CAUSES, MEASURES
 from becalm.load.delay import UNLOADED
 from becalm.load.explanation import Case, Explanation
-from becalm.load.waterfall import UNEXPLAINED
+from becalm.load.waterfall import MEMORY, QUEUE, STEAL, UNEXPLAINED
 from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, Shape
 from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent
@@ -50,7 +50,44 @@ def case(found: Case) -> str:
     name = f"{found.program} on {found.machine}"
     runs = counted(found.runs, "run")
     said = _ANSWERS[a.answer](found, a)
+    if found.forced is not None and found.forced not in CAUSES.get(a.cause or "", ()):
+        said = f"{_forced(found, found.forced)}. {_rest(found, a) or _sentence(said)}"
     return f"{name}: {said} ({runs}, {_reference(found)}; the slowest took {a.largest_delay:.2f} times as long.)"
+
+
+_FORCED = {
+    QUEUE: "it waited for a CPU for {share} of its time",
+    MEMORY: "it waited for memory (swap and reclaim) for {share} of its time",
+    STEAL: "the hypervisor gave its CPU to others for {share} of its time",
+}
+"""What a counted wait is in a sentence."""
+
+
+def _forced(found: Case, name: str) -> str:
+    """Return what most of the delay is, by the kernel's own count, whatever differs from run to run."""
+    bar = next(bar for bar in found.bars if bar.name == name)
+    wall = sum(each.ns or 0.0 for each in found.bars)
+    how = "counted" if bar.exact else "estimated from what was counted"
+    times = f"{duration(bar.ns or 0.0)} of {duration(wall)}"
+    return f"{_FORCED[name].format(share=share((bar.ns or 0.0) / wall))} ({times} a run, {how})"
+
+
+def _rest(found: Case, a: Attribution) -> str:
+    """Return what is known of the differences between runs that all waited; empty where the usual sentence says it."""
+    match a.answer:
+        case Answer.NONE:
+            p = "" if a.p_value is None else f" (p = {a.p_value:.2g})"
+            return f"What differs from run to run is not explained by any load that was recorded{p}.{_unsampled(a)}"
+        case Answer.NO_LOAD:
+            return "Hardly any load varied meanwhile, so what differs from run to run is not explained by it."
+        case Answer.FEW:
+            return f"What differs from run to run is not known: {_few(found, a)}"
+        case _:
+            return ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _reference(found: Case) -> str:
@@ -139,7 +176,8 @@ def _refused(found: Case, a: Attribution) -> str:
 
 
 def _few(found: Case, a: Attribution) -> str:
-    return f"{counted(a.runs, 'observation')} of load are too few to find a cause; 20 to 60 are wanted."
+    are = "is" if a.runs == 1 else "are"
+    return f"{counted(a.runs, 'observation')} of load {are} too few to find a cause; 20 to 60 are wanted."
 
 
 def _no_load(found: Case, a: Attribution) -> str:

@@ -116,7 +116,7 @@ TABLE: tuple[Row, ...] = (
         ("rounds", "complete", "rule", "dropped", "measures"),
         load.contamination_unknown,
     ),
-    Row("no_load", "a stored study without a record of load", ("study",), load.no_load),
+    Row("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
     Row(
         "network_errors",
         "errors, drops and collisions of the network beyond the usual limit",
@@ -128,6 +128,12 @@ TABLE: tuple[Row, ...] = (
         "calls that NFS sent again beyond the usual limit",
         ("machine", "events", "of", "limit"),
         load.nfs_retransmissions,
+    ),
+    Row(
+        "loaded_reference",
+        "steps without load of a plan that were not unloaded",
+        ("machine", "loaded", "steps", "used"),
+        load.loaded_reference,
     ),
     Row("no_delay", "a program whose delay cannot be computed", ("machine",), load.no_delay),
     Row(

@@ -43,15 +43,33 @@ def _limit(measure: str, most: float) -> str:
 
 def no_load(program: str, n: Numbers) -> str:
     """A study that explains nothing."""
+    if n.get("imported"):
+        study = n["study"]
+        return (
+            f"Study {study} has no record of load: it was measured by another tool. If sysstat recorded the machine at "
+            "that time, its record tells the load: sadf -j FILE -- -A > sa.json (FILE of that day, such as "
+            f"/var/log/sysstat/sa21); becalm import --study {study} sa.json; becalm explain {study}. Else measure again: "
+            "becalm run -- COMMAND, then becalm explain."
+        )
     return (
-        f"Study {n['study']} has no record of load: it was made with --no-load, on a simulated machine, by an older "
-        "becalm or by another tool. Measure again to explain: becalm run -- COMMAND, then becalm explain."
+        f"Study {n['study']} has no record of load: it was made with --no-load, on a simulated machine or by an "
+        "older becalm. Measure again to explain: becalm run -- COMMAND, then becalm explain."
     )
 
 
 def no_delay(program: str, n: Numbers) -> str:
     """A program without a delay."""
     return f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed."
+
+
+def loaded_reference(program: str, n: Numbers) -> str:
+    """Steps without load of a plan during which the machine was busy all the same."""
+    steps = f"{n['loaded']:,} of {counted(n['steps'], 'step')} without load of {program} on {n['machine']}"
+    were = "was" if n["loaded"] == 1 else "were"
+    said = f"{steps} {were} not unloaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
+    if n["used"]:
+        return f"{said}. The other steps are the reference."
+    return f"{said}. So its own CPU time is the reference, unless other runs were unloaded."
 
 
 def network_errors(program: str, n: Numbers) -> str:

@@ -25,7 +25,7 @@ def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
 
 
 def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
-    yield Group(*(Text(c.sentence, "" if plain else STYLES.get(c.attribution.answer, "bold")) for c in found.cases))
+    yield Group(*(Text(case.sentence, "" if plain else _style(case)) for case in found.cases))
     if len(found.cases) > 1:
         yield _grid(tables.summary(found), plain, "")
     on = scale(found.cases)
@@ -37,6 +37,11 @@ def _parts(found: Explanation, plain: bool) -> Iterator[RenderableType]:
         yield findings(found.findings, plain)
     if found.studies:
         yield Text(f"{tables.studies(found)} With pictures: --report FILE.html", "" if plain else "dim")
+
+
+def _style(case: Case) -> str:
+    """Return how an answer looks: a forced wait is as bad as a named cause."""
+    return STYLES[Answer.NAMED] if case.forced else STYLES.get(case.attribution.answer, "bold")
 
 
 def _case(case: Case, plain: bool, title: str, on: Scale) -> Iterator[RenderableType]:
