@@ -56,7 +56,8 @@ class Case:
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
     delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
     `bars`; empty when one may. `forced`: the bar of a counted wait that others force on it and that most of the
-    delay is (`load.bottlenecks.forced_wait`), None without one. `load`: what the machine did meanwhile, measure by measure.
+    delay is (`load.bottlenecks.forced_wait`), None without one. `load`: what the machine did meanwhile, measure
+    by measure.
     """
 
     program: str

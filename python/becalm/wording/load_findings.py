@@ -48,8 +48,8 @@ def no_load(program: str, n: Numbers) -> str:
         return (
             f"Study {study} has no record of load: it was measured by another tool. If sysstat recorded the machine at "
             "that time, its record tells the load: sadf -j FILE -- -A > sa.json (FILE of that day, such as "
-            f"/var/log/sysstat/sa21); becalm import --study {study} sa.json; becalm explain {study}. Else measure again: "
-            "becalm run -- COMMAND, then becalm explain."
+            f"/var/log/sysstat/sa21); becalm import --study {study} sa.json; becalm explain {study}. Else measure "
+            "again: becalm run -- COMMAND, then becalm explain."
         )
     return (
         f"Study {n['study']} has no record of load: it was made with --no-load, on a simulated machine or by an "

@@ -25,9 +25,7 @@ def tables(found: Timeline) -> Iterator[Table]:
     if found.benchmarks:
         parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
         lines = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
-        note = (
-            "visible: the least change that would be seen within ten sittings; too noisy: not even a doubling would."
-        )
+        note = "visible: the least change that would be seen within ten sittings; too noisy: not even a doubling would."
         yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
     if found.baseline is not None:
         base = found.sittings[found.baseline]
