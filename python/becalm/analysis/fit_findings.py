@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterator
 
 from becalm.analysis.surface_places import Model
-from becalm.nouns.design_fit import ResponseFit
+from becalm.nouns.design_fit import ResponseFit, Stationary
 from becalm.nouns.options.design import FitOptions
 from becalm.nouns.verdict import Finding
+from becalm.surfaces.canonical import FLAT
 from becalm.surfaces.diagnostics import INFLUENTIAL
 from becalm.surfaces.terms import ORDERS
 from becalm.wording.design import at, distance
 from becalm.wording.findings import finding
+
+FLAT_MODELS = ("mean", "linear", "2fi")
+"""Models without a term that bends."""
 
 PRECISE = 4.0
 """Adequate precision above which a surface is told from its noise (Box, Hunter & Hunter 1978, 14.2)."""
@@ -40,9 +44,15 @@ def noticed(made: ResponseFit, model: Model, options: FitOptions) -> Iterator[Fi
                 "p_value": lack.p_value,
                 "larger": tuple(larger),
                 "power": made.box_cox.advised if offered and made.box_cox is not None else None,
-                "curvature": made.model in ("mean", "linear", "2fi") and "quadratic" not in able,
+                "curvature": made.model in FLAT_MODELS and "quadratic" not in able,
             },
             name,
+        )
+    bend = None if made.effects is None else made.effects.curvature
+    if made.effects is not None and bend is not None and bend.p_value < level and made.model in FLAT_MODELS:
+        numbers = {"value": bend.value.value, "low": bend.value.low, "high": bend.value.high}
+        yield finding(
+            "curvature", {**numbers, "t": bend.t, "p_value": bend.p_value, "freedom": made.effects.freedom}, name
         )
     yield from _doubts(made, lacking=lack is not None and lack.p_value < level)
     if made.effects is not None and (chosen is None or made.model == "mean"):
@@ -72,7 +82,7 @@ def _doubts(made: ResponseFit, *, lacking: bool) -> Iterator[Finding]:
         yield finding("imprecise", {"precision": made.precision, "needed": PRECISE}, made.name)
     if made.adjusted - made.predicted > APART:
         yield finding("overfitted", {"adjusted": made.adjusted, "predicted": made.predicted}, made.name)
-    if all(math.isnan(each.lack_p) for each in made.models if each.model == made.model):
+    if made.sd > 0 and all(math.isnan(each.lack_p) for each in made.models if each.model == made.model):
         yield finding("untested_fit", {"model": made.model}, made.name)
 
 
@@ -125,6 +135,22 @@ def _best(made: ResponseFit, model: Model) -> Iterator[Finding]:
                 "distance": distance(found.place, model.factors),
             }
             yield finding("stationary", numbers, made.name)
+    if found is not None and (flat := _flat(found)):
+        ranges = [each.name for each in model.factors if not each.categorical]
+        directions = tuple(
+            ", ".join(f"{name} {part:+.2f}" for name, part in zip(ranges, found.directions[index], strict=True))
+            for index, _ in flat
+        )
+        yield finding("near_ridge", {"directions": directions, "shares": tuple(share for _, share in flat)}, made.name)
     most = float(model.surface.fit.leverage.max())
     if top.leverage > most:
         yield finding("extrapolated", {"leverage": top.leverage, "largest": most}, made.name)
+
+
+def _flat(level: Stationary) -> list[tuple[int, float]]:
+    """Return the directions in which a surface hardly bends, with their share of the strongest bend."""
+    most = max((abs(value) for value in level.eigenvalues), default=0.0)
+    if most == 0 or level.kind == "plane":
+        return []
+    shares = [(index, abs(value) / most) for index, value in enumerate(level.eigenvalues)]
+    return [(index, share) for index, share in shares if share < FLAT]

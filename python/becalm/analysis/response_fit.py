@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from becalm.analysis.effect_table import effect_table
 from becalm.analysis.fit_findings import noticed
 from becalm.analysis.surface_places import (
     Model,
@@ -25,8 +27,6 @@ from becalm.errors import UsageError
 from becalm.nouns.design_fit import (
     AnovaRow,
     Coefficient,
-    EffectRow,
-    EffectTable,
     FittedRun,
     ModelRow,
     PowerCurve,
@@ -36,13 +36,12 @@ from becalm.nouns.goal import Goal
 from becalm.nouns.options.design import FitOptions
 from becalm.nouns.sheet import Sheet
 from becalm.nouns.verdict import Finding, Interval
-from becalm.surfaces.anova import Compared, Test, chosen, compared, summary, table
+from becalm.surfaces.anova import Compared, Test, chosen, compared, summary, table, terms_of
 from becalm.surfaces.box_cox import BoxCox, box_cox, transformed
 from becalm.surfaces.diagnostics import diagnose
-from becalm.surfaces.effects import effects, named
 from becalm.surfaces.optimum import MANY, combinations, separable
 from becalm.surfaces.surface import Data, Surface, fitted
-from becalm.surfaces.terms import Frame
+from becalm.surfaces.terms import ORDERS, Frame
 
 LEAST = 3
 """Runs below which there is nothing to fit."""
@@ -63,7 +62,7 @@ def response_fit(
     curve: BoxCox | None = None
     models = compared(data)
     best = _model(models, data, name, options, level)
-    if (data.y > 0).all() and best.tested:
+    if (data.y > 0).all() and best.tested and best.surface.fit.mse > 0:
         curve = box_cox(data.matrix(best.surface.terms), data.y, level)
     applied = (curve.advised if curve is not None else None) if power == "auto" else power
     applied = None if applied in (None, 1) else float(applied)
@@ -88,7 +87,7 @@ def response_fit(
         models=tuple(_row(each, sheet) for each in models),
         coefficients=tuple(_coefficients(best.surface, sheet, options.confidence)),
         constant=float(best.surface.polynomial.coefficients[0]),
-        anova=tuple(_tests(best)),
+        anova=tuple(_tests(best, sheet)),
         sd=math.sqrt(best.surface.fit.mse) if best.tested else math.nan,
         r_squared=best.r_squared,
         adjusted=best.adjusted,
@@ -97,7 +96,7 @@ def response_fit(
         precision=best.precision,
         detectable=_detectable(models, level),
         box_cox=None if curve is None else _curve(curve),
-        effects=_effects(sheet, data, models, level),
+        effects=effect_table(sheet.factors, models[0], level),
         stationary=None if top is None else stationary(model, place),
         steepest=() if top is None else steepest_way(model, place),
         ridge=() if top is None else ridges(model, place),
@@ -211,14 +210,23 @@ def _coefficients(surface: Surface, sheet: Sheet, confidence: float) -> Iterator
         )
 
 
-def _tests(best: Compared) -> Iterator[AnovaRow]:
-    rows = [*table(best.surface)]
+def _tests(best: Compared, sheet: Sheet) -> Iterator[AnovaRow]:
+    """Yield the analysis of variance: the terms of each order together, then one by one."""
+    names = [factor.name for factor in sheet.factors]
+    for test in table(best.surface):
+        yield _line(test)
+        for key, term in (terms_of(best.surface, test.source) if test.source in ORDERS else {}).items():
+            name = ":".join(names[factor] + (f"^{power}" if power > 1 else "") for factor, power in dict(key).items())
+            yield replace(_line(term), source=name, group=test.source)
     if best.fit.tested:
-        rows += [best.fit.lack, best.fit.pure]
+        yield _line(best.fit.lack)
+        yield _line(best.fit.pure)
     total = best.surface.data.y
-    rows.append(Test("total", len(total) - 1, float(((total - total.mean()) ** 2).sum())))
-    for each in rows:
-        yield AnovaRow(each.source, each.freedom, each.sum_of_squares, each.mean_square, each.f, each.p_value)
+    yield _line(Test("total", len(total) - 1, float(((total - total.mean()) ** 2).sum())))
+
+
+def _line(test: Test) -> AnovaRow:
+    return AnovaRow(test.source, test.freedom, test.sum_of_squares, test.mean_square, test.f, test.p_value)
 
 
 def _detectable(models: Sequence[Compared], level: float) -> float:
@@ -239,38 +247,6 @@ def _curve(found: BoxCox) -> PowerCurve:
         tuple(map(float, found.likelihoods)),
         found.limit,
     )
-
-
-def _effects(sheet: Sheet, data: Data, models: Sequence[Compared], level: float) -> EffectTable | None:
-    """Effects of the two-level part, where it is balanced, also within its blocks."""
-    points = data.points.copy()
-    for index, factor in enumerate(sheet.factors):
-        if factor.categorical:
-            if len(factor.choices) > 2:
-                return None
-            points[:, index] = 2 * points[:, index] - 1
-    y = models[0].surface.data.y
-    corner = (np.abs(np.abs(points) - 1) < 1e-9).all(axis=1)
-    if corner.sum() < len(points) and (np.abs(points[~corner]) > 1e-9).any():
-        # Axial points or edges: that is a design for a surface.
-        return None
-    found = effects(points[corner].round(), y[corner], level, data.blocks[corner])
-    if found is None:
-        return None
-    names, total = [each.name for each in sheet.factors], sum(each.sum_of_squares for each in found.found)
-    rows = tuple(
-        EffectRow(
-            named(each, names),
-            each.value,
-            each.sum_of_squares,
-            each.sum_of_squares / total,
-            each.score,
-            abs(each.value) > found.margin,
-            abs(each.value) > found.simultaneous,
-        )
-        for each in found.found
-    )
-    return EffectTable(rows, found.error, found.margin, found.simultaneous, found.partial)
 
 
 def _runs(surface: Surface, data: Data, model: Model, sheet: Sheet, places: Sequence[int]) -> Iterator[FittedRun]:

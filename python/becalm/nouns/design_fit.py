@@ -48,7 +48,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the analysis of variance."""
+    """A line of the analysis of variance. `group`: the line that this one is a part of; empty for those that add up."""
 
     source: str
     freedom: int
@@ -56,6 +56,7 @@ class AnovaRow:
     mean_square: float
     f: float
     p_value: float
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,9 @@ class Stationary:
 
 @dataclass(frozen=True, slots=True)
 class EffectRow:
-    """An effect of a two-level design, from low to high; `real` above Lenth's margin, `certain` above that of all."""
+    """An effect of a two-level design, from low to high; `real` above its own margin, `certain` above that of all.
+
+    `t` and `p_value`: of the test against pure error; NaN where Lenth's method judges."""
 
     term: str
     effect: float
@@ -135,19 +138,36 @@ class EffectRow:
     score: float
     real: bool
     certain: bool
+    t: float = math.nan
+    p_value: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Curvature:
+    """The test of curvature with one degree of freedom: by how much the centre lies above the mean of the corners,
+    with its interval, Student's t on the pure error, and the p-value."""
+
+    value: Interval
+    t: float
+    p_value: float
 
 
 @dataclass(frozen=True, slots=True)
 class EffectTable:
-    """Effects, the largest first, with Lenth's pseudo standard error and margins. `partial` None: every two effects are
-    aliased wholly or not at all; else these are of factors alone, and it is the largest part of an interaction of two
-    in one of them."""
+    """Effects, the largest first, with the standard error that judges them and its margins.
+
+    `freedom`: degrees of freedom of the pure error that it is from; 0 for Lenth's pseudo standard error. `partial`
+    None: every two effects are aliased wholly or not at all; else these are of factors alone, and it is the largest
+    part of an interaction of two in one of them. `curvature` None: no centre points, or no pure error.
+    """
 
     effects: tuple[EffectRow, ...]
     error: float
     margin: float
     simultaneous: float
     partial: float | None = None
+    freedom: int = 0
+    curvature: Curvature | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +242,7 @@ class ResponseFit:
 
     @property
     def certain(self) -> tuple[str, ...]:
-        """Effects above Lenth's simultaneous margin: those that the runs show whatever model is fitted."""
+        """Effects above the simultaneous margin: those that the runs show whatever model is fitted."""
         return () if self.effects is None else tuple(each.term for each in self.effects.effects if each.certain)
 
 

@@ -4,7 +4,7 @@ Myers, Montgomery & Anderson-Cook 2016 (Response Surface Methodology, 4th ed., c
 divide by the residual mean square of the chosen model, as R's `anova` of one model; those of `compared` by that of the
 larger of two models, as R's `anova` of two.
 
-Public: Test, LackOfFit, Compared, table, lack_of_fit, compared, chosen, summary.
+Public: Test, LackOfFit, Compared, table, terms_of, lack_of_fit, compared, chosen, summary.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from becalm.stats.arrays import Floats
+from becalm.surfaces.least_squares import ROUNDING, beyond_rounding
 from becalm.surfaces.surface import Data, Surface, fitted
-from becalm.surfaces.terms import ORDERS
+from becalm.surfaces.terms import ORDERS, Term
+
+WRITTEN = 1000
+"""Steps of their last digit that values must span before a residual of half a step is taken for their rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,31 @@ def table(surface: Surface) -> tuple[Test, ...]:
     return (*rows, Test("residual", surface.fit.freedom, surface.fit.sse))
 
 
+def terms_of(surface: Surface, order: str) -> Mapping[tuple[tuple[int, int], ...], Test]:
+    """Return the sequential test of every term of one order, by its factors and their powers.
+
+    The contrasts of a factor with several choices are one term.
+    """
+    data, fit = surface.data, surface.fit
+    held: list[Term] = [term for term in surface.terms if ORDERS.index(term.order) < ORDERS.index(order)]
+    groups: dict[tuple[tuple[int, int], ...], list[Term]] = {}
+    for term in surface.terms:
+        if term.order == order:
+            pairs = zip(data.frame.variables, term.exponents, strict=True)
+            groups.setdefault(tuple((factor, power) for (factor, _), power in pairs if power), []).append(term)
+    before, tests = fitted(data, held), {}
+    for key, terms in groups.items():
+        held += terms
+        now = fitted(data, held)
+        tests[key] = _added(order, before, now, fit.mse, fit.freedom)
+        before = now
+    return tests
+
+
 def _added(source: str, before: Surface, now: Surface, mse: float, freedom: int) -> Test:
     count = before.fit.freedom - now.fit.freedom
-    gain = max(0.0, before.fit.sse - now.fit.sse)
+    gain = before.fit.sse - now.fit.sse
+    gain = gain if gain > ROUNDING * before.fit.sse else 0.0
     return Test(source, count, gain, *_f(gain, count, mse, freedom))
 
 
@@ -105,7 +132,8 @@ def _f(gain: float, count: int, mse: float, freedom: int) -> tuple[float, float]
     if not count or not freedom:
         return math.nan, math.nan
     if mse <= 0:
-        return math.inf, 0.0
+        # Nothing over nothing is no test: exact data do not lack fit.
+        return (math.inf, 0.0) if gain > 0 else (math.nan, math.nan)
     f = gain / count / mse
     return f, float(fdtrc(count, freedom, f))
 
@@ -117,12 +145,23 @@ def lack_of_fit(surface: Surface) -> LackOfFit:
     _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     place = np.ravel(place)
     means = np.bincount(place, weights=data.y) / count
-    error = float(((data.y - means[place]) ** 2).sum())
+    error = float((beyond_rounding(data.y - means[place], data.y) ** 2).sum())
     repeats = len(data.y) - len(count)
     freedom = surface.fit.freedom - repeats
     rest = max(0.0, surface.fit.sse - error)
+    if not error and repeats and float(np.abs(surface.fit.residuals).max()) <= _half_a_step(data.y):
+        rest = 0.0
     pure = Test("pure error", repeats, error)
     return LackOfFit(Test("lack of fit", freedom, rest, *_f(rest, max(0, freedom), pure.mean_square, repeats)), pure)
+
+
+def _half_a_step(y: Floats) -> float:
+    """Return half a unit of the last decimal place that values are written with; 0 for values of few digits."""
+    for places in range(13):
+        step = 10.0**-places
+        if (np.abs(np.round(y, places) - y) <= ROUNDING * np.abs(y)).all():
+            return step / 2 * (1 + 1e-6) if float(np.ptp(y)) >= WRITTEN * step else 0.0
+    return 0.0
 
 
 def compared(data: Data) -> tuple[Compared, ...]:
@@ -168,18 +207,20 @@ def _precision(surface: Surface) -> float:
 
 
 def chosen(models: Sequence[Compared], level: float) -> Compared:
-    """The simplest model that fits.
+    """Return the simplest model that fits.
 
     Of those whose terms can all be estimated with runs left for the error: the largest whose terms add something at
     this level; and when it lacks fit, the next larger that does not, or else the one that predicts best. One that
-    predicts each run from the others worse than their mean does gives way to the smaller one that does it best.
+    predicts each run from the others worse than their mean does gives way to the smaller one that does it best, of
+    those whose own terms add something, or that lack no fit.
     """
     usable = [each for each in models if not each.aliased and each.tested]
     if not usable:
         return models[0]
     place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
     if place and _misleads(usable[place], usable[0]):
-        best = max(usable[1 : place + 1], key=lambda each: each.predicted)
+        smaller = [each for each in usable[1:place] if each.added.p_value < level or not _lacks(each, level)]
+        best = max([*smaller, usable[place]], key=lambda each: each.predicted)
         if best is not usable[place]:
             return best
     if not _lacks(usable[place], level):

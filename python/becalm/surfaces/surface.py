@@ -5,6 +5,7 @@ Public: Data, Surface, fitted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,7 +77,8 @@ class Surface:
         """Coefficients of polynomials drawn from the joint t distribution of the estimates, shape (count, terms + 1):
         what the data leave open (Box & Tiao 1973, Bayesian Inference in Statistical Analysis, 2.7)."""
         freedom = self.fit.freedom
-        root = np.linalg.cholesky(self.fit.inverse * self.fit.mse)
+        # Exact data have no error, and a matrix of zeros no root.
+        root = np.linalg.cholesky(self.fit.inverse) * math.sqrt(self.fit.mse)
         normal = rng.standard_normal((count, len(self.fit.kept))) @ root.T
         scale = np.sqrt(freedom / rng.chisquare(freedom, count))[:, None]
         every = np.zeros((count, 1 + self.block_count + len(self.terms)))

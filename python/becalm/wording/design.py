@@ -48,15 +48,38 @@ def p_value(value: float) -> str:
     return "–" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
+LONGEST_WHOLE = 1e12
+"""A value from which on a number is written with a power of ten, whatever digits its interval needs."""
+
+
 def interval(found: Interval) -> str:
-    """ "12.3 (11.9 to 12.7)": three digits more than the interval leaves open."""
-    width = found.high - found.low
-    if not math.isfinite(width) or width <= 0:
+    """Return "12.3 (11.9 to 12.7)": three digits more than the interval leaves open."""
+    if not math.isfinite(found.high - found.low) or found.high <= found.low:
         return number(found.value)
+    value, low, high = by_width((found.value, found.low, found.high), found.high - found.low)
+    return f"{value} ({low} to {high})"
+
+
+def between(low: float, high: float) -> str:
+    """Return "11.9 to 12.7", with the digits that tell the ends apart; empty where there are none, "exact" for one."""
+    if math.isnan(low) and math.isnan(high):
+        return ""
+    if low == high:
+        return "exact"
+    if not math.isfinite(high - low):
+        return f"{number(low, 6)} to {number(high, 6)}"
+    return " to ".join(by_width((low, high), high - low))
+
+
+def by_width(values: Sequence[float], width: float) -> list[str]:
+    """Return numbers with the digits that tell places within a width apart: two beyond its first."""
     places = max(0, 2 - math.floor(math.log10(width)))
-    if abs(found.value) >= 1e7 or 0 < abs(found.value) < 1e-4 or places > 8:
-        return f"{number(found.value, 5)} ({number(found.low, 5)} to {number(found.high, 5)})"
-    return f"{found.value:.{places}f} ({found.low:.{places}f} to {found.high:.{places}f})"
+    largest = max(map(abs, values))
+    digits = math.floor(math.log10(largest)) - math.floor(math.log10(width)) + 3
+    few = digits <= 5 and (largest >= 1e7 or largest < 1e-4)
+    if largest < LONGEST_WHOLE and places <= 8 and not few:
+        return [f"{value:.{places}f}" for value in values]
+    return [number(value, min(15, max(5, digits))) for value in values]
 
 
 def at(place: SurfacePoint, factors: Sequence[Factor]) -> str:
@@ -183,6 +206,7 @@ def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05)
         return _nothing(found, factors, level)
     fitted = f" of {power(found.power)}" if found.power is not None else ""
     wrong = ", which does not fit (lack of fit)" if _lacks(found, level) else ""
+    wrong = ", which fits exactly" if found.sd == 0 else wrong
     head = f"{found.name}: {model(found.model)}{fitted}{wrong}, R² {found.r_squared:.3f}"
     head += f"{_predicted(found.predicted)}."
     return head if found.best is None else f"{head} {_best(found, found.best, factors)}"
@@ -215,6 +239,8 @@ def _best(found: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str
 
 def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str:
     names = listed([each.name for each in factors])
+    if found.effects is not None and found.effects.freedom and (text := _by_pure_error(found, level)):
+        return text
     if _lacks(found, level):
         return (
             f"{found.name}: it is not the same at all places, but no model of {names} that these runs allow says how."
@@ -236,6 +262,26 @@ def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str
         f"{number(found.detectable, 3)}"
         f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
     )
+
+
+def _by_pure_error(found: ResponseFit, level: float) -> str:
+    """Effects and curvature that repeated runs show, where no model that these runs can test has them."""
+    effects = found.effects
+    assert effects is not None
+    parts = []
+    if real := [row for row in effects.effects if row.real]:
+        names = listed(
+            [f"{row.term} ({number(row.effect, 3)}, {number(abs(row.t), 2)} standard errors)" for row in real]
+        )
+        parts.append(f"{names} {'stands' if len(real) == 1 else 'stand'} out against the pure error")
+    bend = effects.curvature
+    if bend is not None and bend.p_value < level:
+        side = "above" if bend.value.value > 0 else "below"
+        parts.append(
+            f"the centre lies {number(abs(bend.value.value), 3)} {side} the mean of the corners (p "
+            f"{p_value(bend.p_value)}), so the surface bends, and which factor bends it these runs cannot tell"
+        )
+    return f"{found.name}: {'; '.join(parts)}." if parts else ""
 
 
 def _standing(name: str, real: Sequence[str]) -> str:

@@ -5,11 +5,13 @@ A fit of the trials of `becalm tune` has `search` among its numbers: what can be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from becalm.nouns.verdict import Interval
 from becalm.units import listed
-from becalm.wording.design import MODELS, level_place, number, p_value, transform
+from becalm.wording.design import MODELS, interval, level_place, number, p_value, transform
 from becalm.wording.measurement import counted
 
 Numbers = Mapping[str, Any]
@@ -33,6 +35,30 @@ def lack_of_fit(response: str, n: Numbers) -> str:
     if n["curvature"]:
         return said + "These runs cannot tell which factor bends it. Next: axial points, becalm design central."
     return said + "Next: narrower ranges about the best run, where a surface of second order is nearer to the truth."
+
+
+def curvature(response: str, n: Numbers) -> str:
+    """Centre points lie off the plane of the corners."""
+    side = "above" if n["value"] > 0 else "below"
+    sign = math.copysign(1.0, n["value"])
+    off = Interval(abs(n["value"]), *sorted((sign * n["low"], sign * n["high"])))
+    return (
+        f"{response} is curved: the centre lies {interval(off)} {side} the mean of the corners ("
+        f"{number(abs(n['t']), 3)} standard errors, p {p_value(n['p_value'])}; 1 degree of freedom, tested against pure "
+        f"error with {n['freedom']}). Which factor bends it these runs cannot tell."
+    )
+
+
+def near_ridge(response: str, n: Numbers) -> str:
+    """The surface hardly bends in some direction."""
+    ways = "; ".join(
+        f"{direction} (bends {number(100 * share, 2)} % as strongly as in its steepest)"
+        for direction, share in zip(n["directions"], n["shares"], strict=True)
+    )
+    return (
+        f"The surface of {response} is nearly level along {ways}: places along it are about equally good. Choose among "
+        "them by what else matters; the interval of the best place says how far they go."
+    )
 
 
 def no_effect(response: str, n: Numbers) -> str:

@@ -244,6 +244,13 @@ TABLE: tuple[Row, ...] = (
         ("model", "p_value", "larger", "power", "curvature"),
         design.lack_of_fit,
     ),
+    Row(
+        "curvature",
+        "the centre of a two-level design lies off the mean of its corners",
+        ("value", "low", "high", "t", "p_value", "freedom"),
+        design.curvature,
+    ),
+    Row("near_ridge", "a surface that is nearly level in some direction", ("directions", "shares"), design.near_ridge),
     Row("no_effect", "no factor changes the response visibly", ("detectable", "mean", "runs"), design.no_effect),
     Row("saturated", "a model takes all runs and leaves none for its error", ("model", "real"), design.saturated),
     Row(

@@ -346,3 +346,51 @@ def test_effects_that_stand_out_are_never_no_effect():
     assert "no_effect" not in kinds(found)
     assert "no effect" not in found.sentence
     assert "a, a:d and d stand out by Lenth's method" in found.sentence
+
+
+CENTRES = """x1=-1..1,x2=-1..1,y
+-1,-1,10.1
+1,-1,12.0
+-1,1,11.1
+1,1,13.2
+0,0,15.0
+0,0,15.2
+0,0,14.9
+0,0,15.1
+"""
+
+
+def test_centre_points_show_curvature_and_the_noise():
+    found = fitted(CENTRES)
+    assert "x1 (2, 15 standard errors) and x2 (1.1, 8.5 standard errors) stand out" in found.sentence
+    assert "3.45 above the mean of the corners" in found.sentence
+    assert finding(found, "curvature").numbers["freedom"] == 3
+    again = DesignFit.from_json(json.loads(json.dumps(found.to_json())))
+    assert again.responses[0].effects.curvature == found.responses[0].effects.curvature
+
+
+def test_exact_data_are_said_to_fit_exactly():
+    lines = ["x1=-1..1,x2=-1..1,y", "-1,-1,1", "1,-1,2", "-1,1,3", "1,1,4", "0,0,2.5", "0,0,2.5"]
+    found = fitted("\n".join(lines))
+    assert "linear model, which fits exactly" in found.sentence
+    assert not {"lack_of_fit", "untested_fit", "influential"} & set(kinds(found))
+    lines[-1] = "0,0,2.6"
+    assert "exactly" not in fitted("\n".join(lines)).sentence
+
+
+def test_intervals_of_large_values_keep_their_digits():
+    rng = np.random.default_rng(2)
+    text = filled("central", ["a=0..1", "b=0..1"], lambda x: round(12_345_678 + 900 * x[0] + 40 * rng.normal()))
+    (made,) = fitted(text).responses
+    value = made.best.value
+    assert f"within the ranges: {value.value:.0f}" in made.sentence
+    assert f" to {value.high:.0f}" in made.sentence
+
+
+def test_a_near_ridge_is_a_finding():
+    rng = np.random.default_rng(2)
+    text = filled("central", ["a=0..1", "b=0..1"], lambda x: 50 - 4 * (x[0] + x[1]) ** 2 + 0.1 * rng.normal(), centre=5)
+    said = finding(fitted(text, goals={"y": "max"}), "near_ridge")
+    assert "nearly level along a +0.7" in said.sentence
+    bowl = filled("central", ["a=0..1", "b=0..1"], lambda x: 50 - 4 * (x[0] ** 2 + x[1] ** 2) + 0.1 * rng.normal())
+    assert "near_ridge" not in kinds(fitted(bowl, goals={"y": "max"}))

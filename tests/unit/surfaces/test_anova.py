@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.surfaces.published import chemreact, heli, treb, uniformity
 
-from becalm.surfaces.anova import by_name, chosen, compared, lack_of_fit, table
+from becalm.surfaces.anova import by_name, chosen, compared, lack_of_fit, table, terms_of
 from becalm.surfaces.surface import Data, fitted
 from becalm.surfaces.terms import Frame
 
@@ -147,3 +147,64 @@ def test_without_replicates_there_is_no_test_of_fit():
     )
     assert not found.tested
     assert math.isnan(found.lack.p_value)
+
+
+def test_a_quadratic_that_adds_is_not_given_up_for_a_linear_model_that_neither_adds_nor_fits():
+    points = [(-1, -1), (1, -1), (-1, 1), (1, 1), (0, 0), (0, 0), (0, 0), (1.4, 0), (-1.4, 0), (0, 1.4), (0, -1.4)]
+    y = np.array([7.4, 8.8, 4.9, 9.0, 9.9, 10.0, 9.8, 5.8, 6.8, 8.1, 7.8])
+    models = compared(Data(Frame((0, 0)), np.array(points, dtype=float), np.ones(11, dtype=int), y))
+    linear, quadratic = by_name(models)["linear"], by_name(models)["quadratic"]
+    assert quadratic.added.p_value < 0.05 < linear.added.p_value
+    assert linear.fit.lack.p_value < 0.05
+    assert quadratic.predicted < linear.predicted < 0
+    assert chosen(models, 0.05).model == "quadratic"
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 12345.678, 1e12])
+@pytest.mark.parametrize("bend", [0.0, 1.7])
+def test_exact_data_do_not_lack_fit(scale, bend):
+    points = np.array([(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)] * 2, dtype=float)
+    y = scale * (10 + points[:, 0] / 3 + points[:, 1] / 7 + bend * points[:, 0] ** 2)
+    models = compared(Data(Frame((0, 0)), points, np.ones(18, dtype=int), y))
+    best = chosen(models, 0.05)
+    assert best.model == ("quadratic" if bend else "linear")
+    assert not best.fit.tested
+    assert best.surface.fit.sse == 0
+    if bend:
+        assert by_name(models)["linear"].fit.lack.p_value == 0, "a real misfit is reported"
+
+
+def test_values_that_are_exact_to_their_last_digit_do_not_lack_fit():
+    points = np.array([(-1, -1), (1, -1), (-1, 1), (1, 1), (0, 0), (0, 0)], dtype=float)
+    exact = np.round(50 + 10 * points[:, 0] / 3 + 20 * points[:, 1] / 7, 3)
+    data = Data(Frame((0, 0)), points, np.ones(6, dtype=int), exact)
+    assert not lack_of_fit(fitted(data, data.frame.terms("linear"))).tested
+    off = exact + 0.01 * (points[:, 0] == 0)
+    wrong = Data(data.frame, points, data.blocks, off)
+    assert lack_of_fit(fitted(wrong, data.frame.terms("linear"))).lack.p_value == 0
+
+
+def test_two_equal_repeats_of_coarse_values_do_not_hide_a_misfit():
+    points = np.array([(-1, -1), (1, -1), (-1, 1), (1, 1), (0, 0), (0, 0)], dtype=float)
+    data = Data(Frame((0, 0)), points, np.ones(6, dtype=int), np.array([1.0, 2, 3, 4, 3, 3]))
+    assert lack_of_fit(fitted(data, data.frame.terms("linear"))).lack.p_value == 0
+
+
+def test_every_term_has_its_sequential_test():
+    # anova(lm(Yield ~ Block + x1 + x2 + x1:x2 + I(x1^2) + I(x2^2), ChemReact)) in R
+    data = chemreact()
+    surface = fitted(data, data.frame.terms("quadratic"))
+    linear, squares = terms_of(surface, "linear"), terms_of(surface, "quadratic")
+    assert [row.sum_of_squares for row in linear.values()] == pytest.approx([6.956008, 2.669608], abs=1e-6)
+    assert [row.sum_of_squares for row in squares.values()] == pytest.approx([11.359712, 6.431481], abs=1e-6)
+    assert list(linear) == [((0, 1),), ((1, 1),)]
+    assert all(row.freedom == 1 for row in linear.values())
+
+
+def test_the_contrasts_of_a_choice_are_one_term():
+    rng = np.random.default_rng(1)
+    points = np.array([(a, b) for a in (-1, 1) for b in (0, 1, 2)] * 3, dtype=float)
+    data = Data(Frame((0, 3)), points, np.ones(18, dtype=int), rng.normal(size=18))
+    surface = fitted(data, data.frame.terms("2fi"))
+    assert [row.freedom for row in terms_of(surface, "linear").values()] == [1, 2]
+    assert [row.freedom for row in terms_of(surface, "2fi").values()] == [2]

@@ -18,6 +18,9 @@ from becalm.wording.findings import finding
         (Interval(5.0, math.nan, math.nan), "5"),
         (Interval(1e9, 0.9e9, 1.1e9), "1e+09 (9e+08 to 1.1e+09)"),
         (Interval(3.0, 1.0, math.inf), "3"),
+        (Interval(12_345_900.0, 12_345_500.0, 12_346_300.0), "12345900 (12345500 to 12346300)"),
+        (Interval(5e7 + 0.25, 5e7, 5e7 + 0.5), "50000000.250 (50000000.000 to 50000000.500)"),
+        (Interval(3.1234567e14, 3.1234560e14, 3.1234574e14), "3.1234567e+14 (3.123456e+14 to 3.1234574e+14)"),
     ],
 )
 def test_an_interval_has_as_many_digits_as_it_deserves(found, said):
@@ -69,7 +72,7 @@ def test_a_predicted_r_squared_below_0_has_no_digits():
     """One run that rules the model takes it to any number."""
     from types import SimpleNamespace
 
-    fitted = SimpleNamespace(name="time", model="linear", power=None, anova=(), r_squared=0.5, best=None)
+    fitted = SimpleNamespace(name="time", model="linear", power=None, anova=(), r_squared=0.5, sd=1.0, best=None)
     assert (
         response(SimpleNamespace(**vars(fitted), predicted=0.25), ())
         == "time: linear model, R² 0.500, predicted R² 0.250."

@@ -107,6 +107,8 @@ EXAMPLES = {
     "same_machine": {"hosts": ["a", "b"]},
     "busy": {"wait_share": 0.2, "host": "a"},
     "lack_of_fit": {"model": "linear", "p_value": 0.01, "larger": ["quadratic"], "power": None, "curvature": False},
+    "curvature": {"value": 3.45, "low": 3.2, "high": 3.7, "t": 37.8, "p_value": 4e-5, "freedom": 3},
+    "near_ridge": {"directions": ["a +0.71, b -0.71"], "shares": [0.03]},
     "no_effect": {"detectable": 0.4, "mean": 3.0, "runs": 20},
     "saturated": {"model": "linear", "real": ["a", "b"]},
     "aliased_terms": {"model": "quadratic", "terms": ["a^2 = constant", "b^2 = constant"]},

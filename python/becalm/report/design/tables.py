@@ -11,7 +11,7 @@ from becalm.nouns.factor import Factor, Level
 from becalm.nouns.knob import known
 from becalm.nouns.verdict import Interval
 from becalm.report.table import Table
-from becalm.wording.design import FAR, at, distance, interval, level_place, number, p_value, partly
+from becalm.wording.design import FAR, at, between, distance, interval, level_place, number, p_value, partly
 from becalm.wording.measurement import counted
 
 SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
@@ -91,10 +91,10 @@ def best(found: DesignFit, each: ResponseFit) -> Table:
         (factor.name, factor.worded(level), _along(factor, place) or _choice(factor.choices, shares))
         for factor, level, place, shares in zip(found.factors, top.at.levels, top.place, top.shares, strict=True)
     ]
-    rows.append((f"{each.name}, mean", number(top.value.value, 6), _between(top.value)))
+    rows.append((f"{each.name}, mean", _value_of(top.value), between(top.value.low, top.value.high)))
     if math.isfinite(top.band.low) or math.isfinite(top.band.high):
-        rows.append((f"{each.name}, best wherever it is", number(top.band.value, 6), _between(top.band)))
-    rows.append((f"{each.name}, one more run", number(top.next_run.value, 6), _between(top.next_run)))
+        rows.append((f"{each.name}, best wherever it is", _value_of(top.band), between(top.band.low, top.band.high)))
+    rows.append((f"{each.name}, one more run", _value_of(top.next_run), between(top.next_run.low, top.next_run.high)))
     note = (
         "Within the ranges. Intervals of places are from surfaces drawn from what the data leave open, that of the "
         "mean is for this point (Student), that of the best for all points at once (Scheffe)."
@@ -102,10 +102,11 @@ def best(found: DesignFit, each: ResponseFit) -> Table:
     return Table("Best place", head, tuple(rows), note=note)
 
 
-def _between(found: Interval) -> str:
-    if math.isnan(found.low) and math.isnan(found.high):
-        return ""
-    return f"{number(found.low, 6)} to {number(found.high, 6)}"
+def _value_of(found: Interval) -> str:
+    """Return a value with the digits of its interval, at least six."""
+    width = found.high - found.low
+    needed = 0 if not math.isfinite(width) or width <= 0 else math.log10(max(abs(found.value), width) / width) + 3
+    return number(found.value, max(6, math.ceil(needed)))
 
 
 def _along(factor: Factor, found: Interval) -> str:
@@ -173,7 +174,7 @@ def anova(each: ResponseFit) -> Table:
     """The analysis of variance."""
     rows = tuple(
         (
-            SOURCES.get(row.source, row.source),
+            SOURCES.get(row.source, row.source) if not row.group else f"  {row.source}",
             str(row.freedom),
             number(row.sum_of_squares, 6),
             number(row.mean_square, 6),
@@ -183,7 +184,7 @@ def anova(each: ResponseFit) -> Table:
         for row in each.anova
     )
     head = ("source", "df", "sum of squares", "mean square", "F", "p")
-    note = "Sequential sums of squares: what each group of terms adds to those above it."
+    note = "Sequential sums of squares: what each group of terms, and each term in it, adds to those above."
     if any(row.source == "lack of fit" for row in each.anova):
         note += " Lack of fit is tested against pure error, by which runs at one place within one block differ."
     return Table("Analysis of variance", head, rows, tuple(range(1, 6)), note, spare=(3,))
@@ -198,7 +199,7 @@ def coefficients(each: ResponseFit) -> Table:
             number(row.error),
             number(row.t),
             p_value(row.p_value),
-            "–" if math.isnan(row.low) else f"{number(row.low)} to {number(row.high)}",
+            between(row.low, row.high) or "–",
         )
         for row in each.coefficients
     )
@@ -215,21 +216,30 @@ def effects(each: ResponseFit) -> Table:
     head = ("effect", "from low to high", "share", "stands out")
     if (found := each.effects) is None:
         return Table("Effects", head, ())
+    tested = found.freedom > 0
     rows = tuple(
         (
             row.term,
             number(row.effect),
             f"{100 * row.share:.1f} %",
+            *((number(row.t), p_value(row.p_value)) if tested else ()),
             "surely" if row.certain else "yes" if row.real else "",
         )
         for row in found.effects
     )
+    if (bend := found.curvature) is not None:
+        rows += (("centre - corners", number(bend.value.value), "", number(bend.t), p_value(bend.p_value), ""),)
+    source = f"Pure error, {found.freedom} df: standard error" if tested else "Lenth's pseudo standard error"
     note = (
-        f"Lenth's pseudo standard error {number(found.error)}: by itself an effect stands out above "
-        f"{number(found.margin)}, of all of them above {number(found.simultaneous)}. Share: of the sum of squares."
+        f"{source} {number(found.error)}: by itself an effect stands out above {number(found.margin)}, of all of them "
+        f"above {number(found.simultaneous)}. Share: of the sum of squares."
     )
+    if bend is not None:
+        note += " Centre - corners: the test of curvature, 1 df."
     if found.partial is not None:
         note += f" {partly(found.partial)}"
+    if tested:
+        return Table("Effects", (*head[:3], "t", "p", head[3]), rows, (1, 2, 3, 4), note)
     return Table("Effects", head, rows, (1, 2), note)
 
 
