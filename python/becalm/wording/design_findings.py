@@ -44,8 +44,8 @@ def curvature(response: str, n: Numbers) -> str:
     off = Interval(abs(n["value"]), *sorted((sign * n["low"], sign * n["high"])))
     return (
         f"{response} is curved: the centre lies {interval(off)} {side} the mean of the corners ("
-        f"{number(abs(n['t']), 3)} standard errors, p {p_value(n['p_value'])}; 1 degree of freedom, tested against pure "
-        f"error with {n['freedom']}). Which factor bends it these runs cannot tell."
+        f"{number(abs(n['t']), 3)} standard errors, p {p_value(n['p_value'])}; 1 degree of freedom, tested against "
+        f"pure error with {n['freedom']}). Which factor bends it these runs cannot tell."
     )
 
 

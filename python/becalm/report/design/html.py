@@ -79,7 +79,8 @@ def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
     if each.effects is not None:
         caption = (
             "Half-normal plot: effects by size over what noise alone would show. Noise lies on a line through the "
-            "origin, named effects are above the margin (dashed): that of the pure error, or Lenth's where no runs are repeated."
+            "origin, named effects are above the margin (dashed): that of the pure error, or Lenth's where no runs are "
+            "repeated."
         )
         yield Part("Effects", _drawn((caption, residual_figures.half_normal(each))), tables.effects(each))
     if pictures := _drawn(*_diagnosis(found, each)):
