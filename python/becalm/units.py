@@ -13,6 +13,12 @@ from becalm.errors import UsageError
 
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
+LONGEST_NS = 100 * 365 * 24 * UNITS_NS["h"]
+"""A century: whatever is longer was not meant, and does not fit into 63 bits of nanoseconds for long."""
+
+MOST_BYTES = 1 << 60
+"""An exbibyte, above every memory, disk and network."""
+
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
 
@@ -31,6 +37,8 @@ def duration_ns(value: float | str) -> int:
         seconds_ns = value * 1e9
     if not math.isfinite(seconds_ns) or seconds_ns <= 0:
         raise UsageError(f"A duration must be more than zero, not {value!r}.")
+    if seconds_ns > LONGEST_NS:
+        raise UsageError(f"A duration must be at most 100 years, not {value!r}.")
     return max(1, round(seconds_ns))
 
 
@@ -77,6 +85,8 @@ def size_bytes(value: float | str) -> int:
         number = float(value)
     if not math.isfinite(number) or number < 1:
         raise UsageError(f"An amount of bytes must be at least 1, not {value!r}.")
+    if number > MOST_BYTES:
+        raise UsageError(f"An amount of bytes must be at most {MOST_BYTES >> 40}T, not {value!r}.")
     return round(number)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.units import duration_ns, fraction, limit_ns, listed
+from becalm.units import duration_ns, fraction, limit_ns, listed, size_bytes
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_durations(text, ns):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "s", "-1s", "0", "1 fortnight", "nan", "inf", "1.2.3s", 0, -1, math.nan, math.inf]
+    "text", ["", "s", "-1s", "0", "1 fortnight", "nan", "inf", "1.2.3s", "1e30s", 0, -1, 1e12, math.nan, math.inf]
 )
 def test_bad_durations(text):
     with pytest.raises(UsageError):
@@ -43,6 +43,12 @@ def test_a_share_of_one_and_more_needs_its_sign(text):
 def test_bad_fractions(text):
     with pytest.raises(UsageError):
         fraction(text)
+
+
+@pytest.mark.parametrize("text", ["", "-1M", "0", "nan", "inf", "9e99", "99999999999T", -1, math.nan, math.inf, 1e30])
+def test_bad_sizes(text):
+    with pytest.raises(UsageError):
+        size_bytes(text)
 
 
 def test_limits():

@@ -69,7 +69,7 @@ impl Beside {
         let mut beside = Self { pid, report: File::from(reading), kind };
         Ok(match beside.line(Some(talk))? {
             Some(event) if event["event"] == "started" => Ok(beside),
-            Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
+            Some(event) => Err(refusal(&event)),
             None => Err(Failure::new("system", format!("{} was ended before it was up.", kind.called))),
         })
     }
@@ -79,7 +79,7 @@ impl Beside {
         self.signal(libc::SIGTERM);
         Ok(match self.line(None)? {
             Some(made) if made["event"] == "done" => Ok(made),
-            Some(event) => Err(Failure::new("system", event["message"].as_str().unwrap_or_default())),
+            Some(event) => Err(refusal(&event)),
             None => Err(Failure::new("system", self.killed())),
         })
     }
@@ -131,6 +131,12 @@ impl Drop for Beside {
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) };
         (self.kind.spare)(0);
     }
+}
+
+/// The error that it reported, with its kind.
+fn refusal(event: &Value) -> Failure {
+    let kind = if event["kind"] == "usage" { "usage" } else { "system" };
+    Failure::new(kind, event["message"].as_str().unwrap_or_default())
 }
 
 /// Let go of the conversation, of the machine's lock, and of whatever else is open.

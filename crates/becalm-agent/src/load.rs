@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::{Command, ExitCode};
 
 use becalm_core::stress::crew;
@@ -62,6 +62,10 @@ pub fn run(options: Options) -> ExitCode {
         Err(error) => return refuse(&format!("The report's descriptor cannot be used: {error}.")),
     };
     die_with_parent();
+    if options.report.is_some() && deserted(&report) {
+        // Who started this ended before the signal of its end could be asked for.
+        return ExitCode::from(3);
+    }
     let mut words = options.command.iter();
     let command = words.next().map(|program| {
         let mut command = Command::new(program);
@@ -71,8 +75,11 @@ pub fn run(options: Options) -> ExitCode {
     match tell(report, &options.demand, options.time_ns, command) {
         Ok(made) => code(&made),
         // Who has the report says it to the person.
-        Err(_) if options.report.is_some() => ExitCode::from(3),
-        Err(error) => refuse(&error.0),
+        Err(error) if options.report.is_some() => failed(&error),
+        Err(error) => {
+            eprintln!("becalm-agent: {error}");
+            failed(&error)
+        }
     }
 }
 
@@ -91,7 +98,7 @@ pub fn tell(
     let made = crew::run(demand, time_ns, command, || tell(&json!({"event": "started"})));
     tell(&match &made {
         Ok(made) => made.to_json(),
-        Err(error) => json!({"event": "error", "message": error.0}),
+        Err(error) => json!({"event": "error", "kind": error.kind(), "message": error.to_string()}),
     });
     made
 }
@@ -99,6 +106,13 @@ pub fn tell(
 fn refuse(sentence: &str) -> ExitCode {
     eprintln!("becalm-agent: {sentence}");
     ExitCode::from(3)
+}
+
+fn failed(error: &LoadError) -> ExitCode {
+    match error {
+        LoadError::Usage(_) => ExitCode::from(2),
+        LoadError::Machine(_) => ExitCode::from(3),
+    }
 }
 
 fn code(made: &Report) -> ExitCode {
@@ -131,6 +145,13 @@ fn open(options: &Options) -> io::Result<File> {
 fn die_with_parent() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+}
+
+/// Whether nobody can read any more what is written to a pipe (poll(2), POLLERR).
+fn deserted(report: &File) -> bool {
+    let mut about = libc::pollfd { fd: report.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one live pollfd; without a wait.
+    unsafe { libc::poll(&mut about, 1, 0) > 0 && about.revents & libc::POLLERR != 0 }
 }
 
 #[cfg(test)]

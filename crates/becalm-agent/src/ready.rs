@@ -10,6 +10,7 @@ use becalm_core::exec::program::{input_file, BaseEnvironment, Environment, Progr
 use becalm_core::exec::spawner::Executable;
 use becalm_core::knob::settings::Settings;
 use becalm_core::metric::Metric;
+use becalm_core::stress::room::Room;
 use becalm_core::types::{Kernel, Output, Workload};
 
 use crate::copies::MOST;
@@ -60,6 +61,11 @@ impl Ready {
         {
             let message = format!("A program is started in 1 to {MOST} copies, a built-in kernel in one.");
             return Err(Failure::new("usage", message));
+        }
+        if workload.copies > 1 {
+            Room::here()
+                .check(f64::from(workload.copies), "copies at once")
+                .map_err(|error| Failure::new(error.kind(), error.to_string()))?;
         }
         let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();
         let metrics = metrics.map_err(|error| Failure::new("domain", error.to_string()))?;

@@ -25,6 +25,7 @@ class Loading:
     def __init__(self, demand: Demand, time_ns: int | None = None, command: Sequence[str] = ()) -> None:
         """Start, and wait until all of it is up; a `command` runs from then on and ends it.
 
+        `time_ns` counts from the start, not from when all of it is up.
         Raises UsageError for a demand that makes no sense, MachineError for one that this machine cannot meet.
         """
         if demand.empty:
@@ -94,7 +95,7 @@ class Loading:
             )
         event: dict[str, Any] = json.loads(line)
         if event["event"] == "error":
-            raise MachineError(event["message"])
+            raise (UsageError if event["kind"] == "usage" else MachineError)(event["message"])
         return event
 
     def _finish(self, event: dict[str, Any]) -> None:

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
+from becalm.errors import UsageError
 from becalm.nouns.option import option, parsed, refuse_unknown
 from becalm.units import cpu_list, size_bytes
 from becalm.values import dataclass
@@ -20,7 +22,11 @@ class Demand:
     """How much load of which kind. Zero and None: none of that."""
 
     cpu: float = option(
-        0.0, "Keep N processors busy; 2.5 means two full spinners and one at half load.", float, metavar="N"
+        0.0,
+        "Keep N processors busy (2.5: two full spinners and one at half load); at most 8 for each that is online.",
+        float,
+        metavar="N",
+        least=0,
     )
     nice: int | None = option(None, "Nice value of the load.", int | None, metavar="N", shown="yours")
     cpus: tuple[int, ...] | None = option(
@@ -70,7 +76,9 @@ class Demand:
         metavar="SIZE",
         parse=size_bytes,
     )
-    syscalls: int = option(0, "N processes that only make system calls.", int, metavar="N", least=0)
+    syscalls: int = option(
+        0, "N processes that only make system calls; at most 8 for each processor.", int, metavar="N", least=0
+    )
     session: str = option(
         "same",
         "Run in the terminal's session or in a new one (matters with autogroup).",
@@ -90,9 +98,16 @@ class Demand:
         return not self.to_json().keys() - {"nice", "cpus", "session"}
 
     def to_json(self) -> dict[str, Any]:
-        """What differs from no load at all, as the agent takes it."""
-        fields = ((each.name, getattr(self, each.name), each.default) for each in dataclasses.fields(self))
-        return {name: value for name, value, default in fields if value != default}
+        """Return what differs from no load at all, as the agent takes it.
+
+        Raises UsageError for a number that JSON has no word for.
+        """
+        fields = ((field.name, getattr(self, field.name), field.default) for field in dataclasses.fields(self))
+        wanted = {name: value for name, value, default in fields if value != default}
+        for name, value in wanted.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UsageError(f"{name} of a load must be a finite number, not {value}.")
+        return wanted
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demand:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Self
@@ -57,6 +58,8 @@ class Option:
         if self.choices and given not in self.choices:
             raise UsageError(f"{called} is one of {', '.join(self.choices)}, not {given!r}.")
         found = given if self.parse is None else self.parse(given)
+        if isinstance(found, float) and not math.isfinite(found):
+            raise UsageError(f"{called} must be a finite number, not {given}.")
         if self.least is not None and isinstance(found, (int, float)) and found < self.least:
             raise UsageError(f"{called} must be at least {self.least:g}, not {given}.")
         return found

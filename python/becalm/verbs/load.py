@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access, Host, LoadMade, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.load_generator import Loading
@@ -36,7 +36,8 @@ def make_load(
     """Make load for a time, or while a command runs; what it really did.
 
     Arguments:
-        duration: seconds or text ("10s"); until Ctrl-C when neither it nor a command is given.
+        duration: seconds or text ("10s"), from the start of the load, its build-up included; until Ctrl-C when neither
+            it nor a command is given.
         command: argument list; it starts when all load is up, and its end is the load's.
         host: where, a name or an open host; the command runs there, too.
         sudo: make it as root: a memory load needs a control group.
@@ -76,9 +77,11 @@ def _elsewhere(
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:
         if command:
             return _beside(machine, demand, command, listener or PassOn())
+        asked_ns = system_clock.monotonic_ns()
         with machine.loading(demand) as load:
             with contextlib.suppress(KeyboardInterrupt):
-                threading.Event().wait(None if time_ns is None else time_ns / 1e9)
+                left_ns = None if time_ns is None else max(0, time_ns - (system_clock.monotonic_ns() - asked_ns))
+                threading.Event().wait(None if left_ns is None else left_ns / 1e9)
                 return replace(load.end(), reason="time")
             return load.end()
 

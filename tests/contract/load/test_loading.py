@@ -168,14 +168,91 @@ def test_a_process_of_the_load_that_is_killed_is_reported():
         (Demand.of(disk="/dev/shm", rate="1M"), "tmpfs"),
         (Demand.of(disk="/no/such/directory"), "/no/such/directory"),
         (Demand(cpu=1, cpus=(1023,)), "online"),
-        (Demand(cpu=-1), "processors"),
-        (Demand.of(memory="1000G", limit="900G"), "too much"),
     ],
 )
 def test_an_impossible_load_is_refused_with_a_reason(demand, word):
     with pytest.raises(MachineError, match=word):
         Loading(demand)
     assert not children(os.getpid())
+
+
+TASKS = 8 * os.sysconf("SC_NPROCESSORS_ONLN")
+"""Tasks that this machine has room for."""
+
+
+@pytest.mark.parametrize(
+    ("demand", "word"),
+    [
+        (Demand(cpu=-1), f"0 to {TASKS}"),
+        (Demand(cpu=TASKS + 0.5), f"0 to {TASKS}"),
+        (Demand(cpu=1e300), "more than this machine has room for"),
+        (Demand(cpu=float("nan")), "finite"),
+        (Demand(network_rate=float("inf")), "finite"),
+        (Demand(syscalls=TASKS + 1), f"0 to {TASKS}"),
+        (Demand(cpu=TASKS, syscalls=1), f"0 to {TASKS}"),
+        (Demand.of(network="2T"), "network rate"),
+        (Demand.of(memory="1000G", limit="900G"), "above the"),
+        (Demand.of(memory="1000000G", limit="16M"), "memory and swap"),
+    ],
+)
+def test_a_demand_above_a_few_times_the_machine_is_refused_as_usage(demand, word):
+    with pytest.raises(UsageError, match=word):
+        Loading(demand)
+    assert not children(os.getpid())
+    with hosts.open("local") as host, pytest.raises(UsageError, match=word), host.loading(demand):
+        pass
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("load", "--cpu", "10000", "--for", "1s"),
+        ("load", "--cpu", "nan", "--for", "1s"),
+        ("load", "--cpu", "inf", "--for", "1s"),
+        ("load", "--cpu", "-1", "--for", "1s"),
+        ("load", "--cpu", "1", "--for", "1e30s"),
+        ("load", "--syscalls", "10000", "--for", "1s"),
+        ("load", "--network", "9e99", "--for", "1s"),
+        ("load", "--memory", "9000000T", "--limit", "16M", "--for", "1s"),
+        ("load", "--host", "local", "--cpu", "10000", "--", "true"),
+        ("run", "--copies", "4000", "--runs", "1", "--no-store", "true"),
+    ],
+)
+def test_the_command_line_refuses_it_with_exit_code_2(words):
+    done = subprocess.run([sys.executable, "-m", "becalm", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_time_limit_includes_the_build_up():
+    """A nanosecond is over before anything is up: the load ends instead of being built."""
+    with pytest.raises(MachineError, match="before all of the load was up"):
+        Loading(Demand(cpu=2), time_ns=1)
+    assert not children(os.getpid())
+
+
+def test_termination_ends_the_load_before_a_command_that_ignores_it(tmp_path):
+    script = f"trap '' TERM; touch {tmp_path}/ready; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
+    command = [agent_path(), "load", '{"cpu": 2}', "--", "sh", "-c", script]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    wait_for((tmp_path / "ready").exists)
+    workers = [pid for pid in children(process.pid) if "becalm-agent" in Path(f"/proc/{pid}/comm").read_text()]
+    assert len(workers) == 2
+    process.terminate()
+    wait_for(lambda: all(stat(pid)[0] == "Z" for pid in workers))
+    assert process.poll() is None
+    (tmp_path / "end").touch()
+    said = json.loads(process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()[-1])
+    assert (said["reason"], said["failure"]) == ("command", None)
+
+
+def test_whoever_has_no_reader_any_more_makes_no_load():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [agent_path(), "load", '{"cpu": 1}', "--report-fd", str(writing)]
+    done = subprocess.run(command, pass_fds=[writing], capture_output=True, check=False, timeout=HANG_LIMIT_S)
+    os.close(writing)
+    assert done.returncode == 3
 
 
 def test_a_nice_value_that_needs_rights_is_refused():

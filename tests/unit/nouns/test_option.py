@@ -29,6 +29,7 @@ class Some(StudyOptions):
     partial: Mapping[str, tuple[str, ...]] = option((), "", object, flag="", kept=None)
     output: Output = Output.KEEP
     value: str | int | bool = 0
+    amount: float = option(1.0, "How much.", float)
 
 
 FULL = Some(
@@ -82,6 +83,8 @@ def test_a_damaged_row_names_the_place(row, where):
     ("given", "words"),
     [
         ({"count": 0}, "--count must be at least 1, not 0"),
+        ({"amount": float("nan")}, "--amount must be a finite number, not nan"),
+        ({"amount": float("inf")}, "--amount must be a finite number, not inf"),
         ({"way": "sideways"}, "--way is one of new, old, not 'sideways'"),
         ({"wait": "soon"}, "'soon' is not a duration"),
     ],

@@ -10,6 +10,7 @@ use super::demand::Demand;
 use super::group::Group;
 use super::job::LoadError;
 use super::report::{Ended, Reason, Report, Share};
+use super::room::Room;
 use super::{jobs, worker, KINDS};
 use crate::exec::account::decode;
 use crate::exec::now_ns;
@@ -17,17 +18,20 @@ use crate::exec::now_ns;
 /// How long between two looks whether the load is up, ns.
 const LOOK_NS: i64 = 5_000_000;
 
-/// Make load for `time_ns`, while `command` runs, or until a signal. `started` is called when all of it is up.
+/// Make load for `time_ns` from now, while `command` runs, or until a signal. `started` is called when all of it is up,
+/// which the time includes.
 ///
 /// Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD for this process, which must have a single thread. SIGINT does not end a
-/// command's load: the terminal has sent it to the command too.
+/// command's load: the terminal has sent it to the command too. SIGTERM and SIGHUP end the load at once and go on to the
+/// command, whose end is waited for.
 pub fn run(
     demand: &Demand,
     time_ns: Option<i64>,
     command: Option<Command>,
     started: impl FnOnce(),
 ) -> Result<Report, LoadError> {
-    demand.check()?;
+    let deadline_ns = time_ns.map(|time| now_ns().saturating_add(time));
+    demand.check(&Room::here())?;
     let jobs = jobs(demand)?;
     let signals = Signals::block().map_err(system("Signals cannot be blocked"))?;
     let limit = jobs.iter().filter_map(|job| job.limit_bytes).max();
@@ -35,17 +39,17 @@ pub fn run(
     let group = limit.map(Group::make).transpose()?;
     let asked: Vec<(&'static str, Option<f64>)> = jobs.iter().map(|job| (job.kind, job.asked)).collect();
     let board = Board::new(jobs.len()).map_err(system("Memory cannot be shared"))?;
-    let mut crew = Crew { slots: board.slots(), failure: None };
+    let mut crew = Crew { slots: board.slots(), failure: None, stopped: None };
     worker::start(jobs, crew.slots, demand, group.as_ref().map(|group| group.directory.as_path()))?;
-    let up = crew.until_up(&signals)?;
+    let up = crew.until_up(&signals, deadline_ns)?;
     let before: Vec<Counts> = crew.slots.iter().map(Counts::of).collect();
     let (swapped, begin) = (swapped_out(), Instant::now());
     let mut report = Report { demand: demand.clone(), ..Report::default() };
     if up {
         started();
-        (report.reason, report.command) = crew.wait(&signals, time_ns, command)?;
+        (report.reason, report.command) = crew.wait(&signals, deadline_ns, command)?;
     }
-    report.wall_ns = begin.elapsed().as_nanos() as u64;
+    report.wall_ns = crew.stopped.unwrap_or_else(Instant::now).duration_since(begin).as_nanos() as u64;
     report.swapped_out_bytes = swapped_out().zip(swapped).map(|(now, then)| now.saturating_sub(then));
     let after = crew.end();
     for (((kind, asked), then), now) in asked.into_iter().zip(before).zip(after) {
@@ -65,7 +69,7 @@ pub fn run(
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> LoadError {
-    move |error| LoadError(format!("{what}: {error}."))
+    move |error| LoadError::Machine(format!("{what}: {error}."))
 }
 
 /// The started processes; whoever is left is killed when this goes.
@@ -73,17 +77,24 @@ struct Crew<'a> {
     slots: &'a [Slot],
     /// Why one of them ended by itself.
     failure: Option<String>,
+    /// When a signal ended the load before its command.
+    stopped: Option<Instant>,
 }
 
 impl Crew<'_> {
     /// Wait until all load is up; false when a signal came first.
-    fn until_up(&mut self, signals: &Signals) -> Result<bool, LoadError> {
+    fn until_up(&mut self, signals: &Signals, deadline_ns: Option<i64>) -> Result<bool, LoadError> {
         while !self.slots.iter().all(Slot::is_ready) {
+            if deadline_ns.is_some_and(|deadline| deadline <= now_ns()) {
+                return Err(LoadError::Machine(
+                    "The time was over before all of the load was up. Allow a longer time, or ask for less load.".into(),
+                ));
+            }
             match signals.next(Some(LOOK_NS)) {
                 Some(libc::SIGCHLD) => {
                     self.reap();
                     if let Some(failure) = self.failure.take() {
-                        return Err(LoadError(failure));
+                        return Err(LoadError::Machine(failure));
                     }
                 }
                 Some(_) => return Ok(false),
@@ -96,7 +107,7 @@ impl Crew<'_> {
     fn wait(
         &mut self,
         signals: &Signals,
-        time_ns: Option<i64>,
+        deadline_ns: Option<i64>,
         command: Option<Command>,
     ) -> Result<(Reason, Option<Ended>), LoadError> {
         let begin_ns = now_ns();
@@ -107,12 +118,15 @@ impl Crew<'_> {
                 // SAFETY: a system call on values of its own, between fork and exec.
                 unsafe { command.pre_exec(unblock) };
                 let started = command.spawn();
-                Some(started.map_err(|error| LoadError(format!("{name} cannot be started: {error}.")))?)
+                Some(
+                    started
+                        .map_err(|error| LoadError::Machine(format!("{name} cannot be started: {error}.")))?,
+                )
             }
         };
         let pid = running.as_ref().map(|child| child.id() as libc::pid_t);
         loop {
-            let left = time_ns.map(|time| begin_ns + time - now_ns());
+            let left = deadline_ns.map(|deadline| deadline - now_ns());
             if left.is_some_and(|left| left <= 0) {
                 return Ok((Reason::Time, None));
             }
@@ -133,6 +147,7 @@ impl Crew<'_> {
                 }
                 (Some(libc::SIGINT), Some(_)) | (None, _) => {}
                 (Some(signal), Some(pid)) => {
+                    self.stop();
                     // SAFETY: our own child, not yet reaped.
                     unsafe { libc::kill(pid, signal) };
                 }
@@ -143,6 +158,9 @@ impl Crew<'_> {
 
     /// Look which processes have ended by themselves. They are not reaped, so that what they did can be counted.
     fn reap(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
         for slot in self.slots {
             if self.failure.is_none() && ended(slot.pid(), libc::WNOHANG) {
                 let said = slot.said();
@@ -163,6 +181,12 @@ impl Crew<'_> {
             Counts::of(slot)
         };
         self.slots.iter().map(counts).collect()
+    }
+
+    /// End all of the load now, and go on waiting for the command.
+    fn stop(&mut self) {
+        self.stopped.get_or_insert_with(Instant::now);
+        self.kill();
     }
 
     fn kill(&self) {

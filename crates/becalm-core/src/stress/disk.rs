@@ -25,15 +25,16 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     let (file, direct) = open(Path::new(&directory))?;
     let work = Box::new(move |slot: &Slot| {
         let error = write(&file, direct, rate, slot);
-        LoadError(format!("Writing in {directory} failed: {error}."))
+        LoadError::Machine(format!("Writing in {directory} failed: {error}."))
     });
     Ok(vec![Job { kind: "disk", asked: rate, limit_bytes: None, work }])
 }
 
 /// A file without a name in a directory on a disk, with its space reserved; whether writes go past the page cache.
 fn open(directory: &Path) -> Result<(File, bool), LoadError> {
-    let no =
-        |why: String| LoadError(format!("No load can be put on the disk of {}: {why}", directory.display()));
+    let no = |why: String| {
+        LoadError::Machine(format!("No load can be put on the disk of {}: {why}", directory.display()))
+    };
     let with = |flags: i32| {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE | flags).open(directory)
     };

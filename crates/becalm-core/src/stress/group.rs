@@ -36,7 +36,7 @@ impl Group {
         if reasons.is_empty() {
             reasons.push("no memory controller is mounted".into());
         }
-        Err(LoadError(format!(
+        Err(LoadError::Machine(format!(
             "Memory load needs a control group with a limit, and none can be made ({}). As root it can, or in a group of \
              your own: systemd-run --user --scope becalm load …",
             reasons.join("; ")
@@ -65,7 +65,9 @@ impl Group {
             Ok((alive, remover)) => Ok(Self { directory, alive: Some(alive), remover }),
             Err(error) => {
                 remove(&directory);
-                Err(LoadError(format!("A process to remove the control group cannot be started: {error}.")))
+                Err(LoadError::Machine(format!(
+                    "A process to remove the control group cannot be started: {error}."
+                )))
             }
         }
     }

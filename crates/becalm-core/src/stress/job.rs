@@ -4,8 +4,24 @@ use super::board::Slot;
 
 /// Why load cannot be made: a sentence.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct LoadError(pub String);
+pub enum LoadError {
+    /// The demand cannot be meant.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine cannot, or may not, make it now.
+    #[error("{0}")]
+    Machine(String),
+}
+
+impl LoadError {
+    /// The kind of error as docs/reference/protocol.md lists them.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Usage(_) => "usage",
+            Self::Machine(_) => "system",
+        }
+    }
+}
 
 /// What one process does. It says on its slot when the load is up, and returns only with an error.
 pub type Work = Box<dyn FnOnce(&Slot) -> LoadError>;

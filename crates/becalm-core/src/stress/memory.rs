@@ -6,13 +6,14 @@ use std::ptr;
 use super::board::Slot;
 use super::demand::Demand;
 use super::job::{Job, LoadError};
+use super::room::size;
 
 const PAGE: usize = 4096;
 
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     let (Some(bytes), Some(limit)) = (demand.memory_bytes, demand.limit_bytes) else { return Ok(Vec::new()) };
     let text = fs::read_to_string("/proc/meminfo")
-        .map_err(|error| LoadError(format!("/proc/meminfo cannot be read: {error}.")))?;
+        .map_err(|error| LoadError::Machine(format!("/proc/meminfo cannot be read: {error}.")))?;
     enough(&text, bytes, limit)?;
     let work = Box::new(move |slot: &Slot| fill(bytes as usize, slot));
     Ok(vec![Job { kind: "memory", asked: Some(bytes as f64), limit_bytes: Some(limit), work }])
@@ -20,23 +21,20 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
 
 /// Refuse what the machine would not survive, or what would be killed instead of swapped.
 fn enough(meminfo: &str, bytes: u64, limit: u64) -> Result<(), LoadError> {
-    let kib = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
     let mib = |bytes: u64| bytes >> 20;
-    let available = kib("MemAvailable").map(|kib| kib << 10);
-    if let Some(available) = available.filter(|available| limit.min(bytes) > available / 10 * 9) {
-        return Err(LoadError(format!(
+    if let Some(available) =
+        size(meminfo, "MemAvailable").filter(|available| limit.min(bytes) > available / 10 * 9)
+    {
+        return Err(LoadError::Machine(format!(
             "A limit of {} MiB is too much: {} MiB of memory are available, and a tenth of that is left alone.",
             mib(limit),
             mib(available)
         )));
     }
-    let swap = kib("SwapFree").unwrap_or(0) << 10;
+    let swap = size(meminfo, "SwapFree").unwrap_or(0);
     let over = bytes.saturating_sub(limit);
     if over > 0 && over > swap / 10 * 9 {
-        return Err(LoadError(format!(
+        return Err(LoadError::Machine(format!(
             "{} MiB in a limit of {} MiB would have to be swapped out by {} MiB, but {} MiB of swap are free: the load \
              would be killed. Switch swap on (swapon(8); zram will do), or ask for less memory than the limit.",
             mib(bytes),
@@ -58,7 +56,7 @@ fn fill(bytes: usize, slot: &Slot) -> LoadError {
         libc::mmap(ptr::null_mut(), pages * PAGE, protection, kind, -1, 0)
     };
     if at == libc::MAP_FAILED {
-        return LoadError(format!(
+        return LoadError::Machine(format!(
             "{} MiB of memory is not available: {}.",
             bytes >> 20,
             std::io::Error::last_os_error()
@@ -105,9 +103,9 @@ mod tests {
         };
         assert!(of(512, 256, 400).is_ok());
         assert!(of(100, 256, 0).is_ok(), "less than the limit needs no swap");
-        assert!(of(512, 256, 0).unwrap_err().0.contains("swapon"));
-        assert!(of(512, 256, 260).unwrap_err().0.contains("260 MiB of swap"));
-        assert!(of(5000, 990, 9000).unwrap_err().0.contains("too much"));
-        assert!(enough("", 2 * MIB, MIB).unwrap_err().0.contains("0 MiB of swap"));
+        assert!(of(512, 256, 0).unwrap_err().to_string().contains("swapon"));
+        assert!(of(512, 256, 260).unwrap_err().to_string().contains("260 MiB of swap"));
+        assert!(of(5000, 990, 9000).unwrap_err().to_string().contains("too much"));
+        assert!(enough("", 2 * MIB, MIB).unwrap_err().to_string().contains("0 MiB of swap"));
     }
 }

@@ -16,6 +16,7 @@ mod memory;
 mod network;
 mod pace;
 pub mod report;
+pub mod room;
 mod syscalls;
 mod worker;
 
@@ -47,7 +48,7 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
         jobs.extend((kind.jobs)(demand)?);
     }
     if jobs.is_empty() {
-        return Err(LoadError(
+        return Err(LoadError::Usage(
             "No load was asked for. Say how much of what, for example two processors: --cpu 2.".into(),
         ));
     }

@@ -14,7 +14,9 @@ const PIECE: usize = 64 << 10;
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     let Some(rate) = demand.network_rate else { return Ok(Vec::new()) };
     let (sender, receiver) = pair().map_err(|error| {
-        LoadError(format!("No TCP connection over the loopback interface can be made: {error}. Is it up?"))
+        LoadError::Machine(format!(
+            "No TCP connection over the loopback interface can be made: {error}. Is it up?"
+        ))
     })?;
     let job = |asked, work| Job { kind: "network", asked, limit_bytes: None, work };
     Ok(vec![
@@ -45,7 +47,7 @@ fn send(mut stream: TcpStream, rate: f64, slot: &Slot) -> LoadError {
     loop {
         pace.wait();
         if let Err(error) = stream.write_all(&bytes) {
-            return LoadError(format!("The loopback connection broke: {error}."));
+            return LoadError::Machine(format!("The loopback connection broke: {error}."));
         }
     }
 }
@@ -55,9 +57,9 @@ fn receive(mut stream: TcpStream, slot: &Slot) -> LoadError {
     slot.ready();
     loop {
         match stream.read(&mut bytes) {
-            Ok(0) => return LoadError("The sender of the loopback connection has gone.".into()),
+            Ok(0) => return LoadError::Machine("The sender of the loopback connection has gone.".into()),
             Ok(count) => slot.add(count as u64),
-            Err(error) => return LoadError(format!("The loopback connection broke: {error}.")),
+            Err(error) => return LoadError::Machine(format!("The loopback connection broke: {error}.")),
         }
     }
 }

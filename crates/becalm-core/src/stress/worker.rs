@@ -11,8 +11,9 @@ use crate::exec::checked;
 
 /// Start all jobs, a slot each. They die with this process.
 pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Path>) -> Result<(), LoadError> {
-    let failed =
-        |error: io::Error| LoadError(format!("The processes of the load cannot be started: {error}."));
+    let failed = |error: io::Error| {
+        LoadError::Machine(format!("The processes of the load cannot be started: {error}."))
+    };
     // SAFETY: cannot fail.
     let parent = unsafe { libc::getpid() };
     let all = |flags: i32| -> io::Result<()> {
@@ -40,7 +41,7 @@ pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Pat
                 checked(unsafe { libc::waitpid(pid, &mut status, 0) }).map_err(failed)?;
                 match status {
                     0 => Ok(()),
-                    _ => Err(LoadError("A session for the load cannot be begun.".into())),
+                    _ => Err(LoadError::Machine("A session for the load cannot be begun.".into())),
                 }
             }
         },
@@ -68,7 +69,7 @@ fn live(job: Job, slot: &Slot, demand: &Demand, group: Option<&Path>, parent: li
         Ok(()) => (job.work)(slot),
         Err(error) => error,
     };
-    slot.say(&error.0);
+    slot.say(&error.to_string());
     leave(1)
 }
 
@@ -89,19 +90,24 @@ fn settle(demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> Result<
     if let Some(nice) = demand.nice {
         // SAFETY: no pointers.
         checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }).map_err(|error| {
-            LoadError(format!("Nice {nice} is refused: {error}. Only root may lower it."))
+            LoadError::Machine(format!("Nice {nice} is refused: {error}. Only root may lower it."))
         })?;
     }
     if let Some(cpus) = &demand.cpus {
         bind(cpus).map_err(|error| {
-            LoadError(format!("The load cannot be bound to processors {cpus:?}: {error}. Are they online?"))
+            LoadError::Machine(format!(
+                "The load cannot be bound to processors {cpus:?}: {error}. Are they online?"
+            ))
         })?;
     }
     if let Some(group) = group {
         // Should memory run out all the same, this is what the kernel ends (proc_pid_oom_score_adj(5)).
         let _ = fs::write("/proc/self/oom_score_adj", "1000");
         fs::write(group.join("cgroup.procs"), "0").map_err(|error| {
-            LoadError(format!("The load cannot go into the control group {}: {error}.", group.display()))
+            LoadError::Machine(format!(
+                "The load cannot go into the control group {}: {error}.",
+                group.display()
+            ))
         })?;
     }
     Ok(())

@@ -1,0 +1,82 @@
+//! What a machine has room for: a demand far above it takes the machine from everybody and shows nothing more.
+
+use std::fs;
+
+use super::job::LoadError;
+
+/// Tasks that a load may have for each online CPU. A run queue of eight is as slow as anybody needs to see; beyond it
+/// more load is only a longer wait for whoever wants to end it.
+pub const TASKS_PER_CPU: usize = 8;
+
+/// A machine's size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// CPUs that are online.
+    pub cpus: usize,
+    /// All memory and all swap, in bytes; None where it is not known.
+    pub memory_bytes: Option<u64>,
+    pub swap_bytes: Option<u64>,
+}
+
+impl Room {
+    /// The size of this machine, by sysconf(3) and /proc/meminfo.
+    pub fn here() -> Self {
+        let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        // SAFETY: no pointers.
+        let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        Self {
+            cpus: usize::try_from(cpus).unwrap_or(1).max(1),
+            memory_bytes: size(&text, "MemTotal"),
+            swap_bytes: size(&text, "SwapTotal"),
+        }
+    }
+
+    /// The largest number of tasks that may be started at once on purpose.
+    pub fn tasks(&self) -> usize {
+        TASKS_PER_CPU * self.cpus
+    }
+
+    /// Refuse more tasks than the machine has room for; `what` they are, in the plural.
+    pub fn check(&self, tasks: f64, what: &str) -> Result<(), LoadError> {
+        // NaN is not within any limit.
+        if (0.0..=self.tasks() as f64).contains(&tasks) {
+            return Ok(());
+        }
+        let (most, cpus) = (self.tasks(), self.cpus);
+        let online = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+        Err(LoadError::Usage(format!(
+            "{tasks} {what} are more than this machine has room for: it has {online} online, and may have 0 to {most} \
+             ({TASKS_PER_CPU} for each). Ask for {most} or fewer."
+        )))
+    }
+}
+
+/// A size of /proc/meminfo in bytes.
+pub fn size(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_tasks_than_a_few_for_each_cpu_are_refused_with_the_number_that_may_be() {
+        let room = Room { cpus: 2, memory_bytes: None, swap_bytes: None };
+        assert!(room.check(16.0, "spinners").is_ok());
+        assert!(room.check(0.0, "spinners").is_ok());
+        for tasks in [16.01, 10_000.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = room.check(tasks, "spinners").unwrap_err();
+            assert!(matches!(error, LoadError::Usage(_)), "{tasks}");
+            assert!(error.to_string().contains("0 to 16"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_read_in_bytes() {
+        assert_eq!(size("MemTotal:  4 kB\nSwapTotal: 0 kB\n", "MemTotal"), Some(4096));
+        assert_eq!(size("MemTotal:  4 kB\n", "Mem"), None);
+        assert_eq!(size("MemTotal:  99999999999999999999 kB\n", "MemTotal"), None);
+    }
+}
