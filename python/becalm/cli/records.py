@@ -142,6 +142,7 @@ def command_export(
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
+@click.option("--machine", metavar="NAME", help="With --study: whose record it is, of a study that does not tell.")
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
 @click.option("--project", metavar="NAME", help="What to call the history of asv's results. [default: as asv does]")
 @click.option("--beside", metavar="NUMBER|last", help="The study whose record of load may explain outliers of regions.")
@@ -150,6 +151,7 @@ def command_export(
 def command_import(
     files: tuple[str, ...],
     study: str | None,
+    machine: str | None,
     t_diff: str | None,
     beside: str | None,
     project: str | None,
@@ -169,6 +171,8 @@ def command_import(
     becalm import --study 12 sa.json
     becalm import --t-diff 5ns parse.regions
     """
+    if machine is not None and study is None:
+        raise UsageError("--machine is for records of sysstat: give --study, too.")
     if project is not None and (study, t_diff, beside) != (None, None, None):
         raise UsageError("--project is for asv's results. Leave it out, or the other options.")
     if t_diff is not None or beside is not None:
@@ -180,7 +184,7 @@ def command_import(
         _told(numbers, as_json, store)
         return
     if study is not None:
-        _import_load(files, study, store, as_json)
+        _import_load(files, study, machine, store, as_json)
         return
     _told({file: list(becalm.import_(file, store, project=project)) for file in files}, as_json, store)
 
@@ -206,14 +210,13 @@ def _runs(count: int) -> str:
     return "with 1 run" if count == 1 else f"with {count:,} runs" if count else "without any run"
 
 
-def _import_load(files: tuple[str, ...], study: str, store: str | None, as_json: bool) -> None:
+def _import_load(files: tuple[str, ...], study: str, machine: str | None, store: str | None, as_json: bool) -> None:
     if len(files) > 1:
         raise UsageError("One file at a time: a study has one record of load.")
-    number, covered, total = becalm.import_load(files[0], study, store)
+    found = becalm.import_load(files[0], study, store, machine=machine)
     if as_json:
-        output.print_json("import", {"study": number, "covered": covered, "runs": total})
+        output.print_json("import", found.to_json())
         return
-    echo(
-        f"{covered} of the {total} runs of study {number} have a record of load now. "
-        f"What it made of them: becalm explain {number}"
-    )
+    echo(f"{found.sentence} What it made of them: becalm explain {found.study}")
+    for sentence in found.left_out:
+        echo(f"Left out: {sentence}")

@@ -4,17 +4,13 @@ Runs that were measured without a record of load, while sar ran on the same mach
 sysstat prints rates over whole seconds or minutes: a Load made here covers all intervals that a run touched, and all
 runs that touched the same ones. What a file does not hold is None.
 
-Two layouts are known (json_stats.c of sysstat): newer ones have rkB and wkB of disks, older ones rd_sec and wr_sec
-alone, in sectors of 512 bytes. `sadf -j -- -u` sums interrupts into "system", `-u ALL` has them apart.
-
-Public: Interval, read, loads.
+Public: Interval, Record, read, loads.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,16 +19,17 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.load.record import Load
+from becalm.load.sadf_rates import LeftOut, amounts, number, queue
 from becalm.nouns.run import Run
-
-PAGE = 4096
-"""Bytes of a page, which the file does not say: right for x86, and for most other machines."""
 
 ROUNDING_NS = 10**9
 """Ends and lengths are written in whole seconds, so neighbours may seem that far apart."""
 
-STACKED = re.compile(r"(dm-|md|loop|zram|ram|sr|fd|nbd)\d*")
-"""Devices that count other disks' bytes again, or have none."""
+LONGEST_S = 7 * 86_400
+"""The length above which an interval is none: sar records every few minutes, and a wrapped counter gives 10^17."""
+
+MOST_CPUS = 8192
+"""More CPUs than any kernel has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,127 +49,124 @@ class Interval:
         return self.end_ns - self.begin_ns
 
 
-def read(text: str, host: str | None = None) -> list[Interval]:
-    """The intervals of a file, in order of time. `host`: of several machines' records, only this one's.
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The intervals of one machine in order of time, and a sentence on each kind of thing that was left out."""
 
-    Raises UsageError for a text that is none of sadf's, in local time, or of other machines alone.
+    host: str
+    intervals: Sequence[Interval]
+    left_out: Sequence[str]
+
+
+def read(text: str, host: str | None = None, path: str = "The file") -> Record:
+    """Return the record of one machine. `host`: its name; None where it is not known and the file is of one machine.
+
+    What cannot be is left out: intervals that are no time, shares above 100 %, impossible rates, and what is no number.
+    Raises UsageError for a text that is none of sadf's, in local time, or of other machines.
     """
-    try:
-        machines = json.loads(text)["sysstat"]["hosts"]
-        found = [
-            interval
-            for machine in machines
-            if host is None or machine["nodename"].split(".")[0] == host.split(".")[0]
-            for interval in (_interval(each, machine) for each in machine["statistics"])
-            if interval is not None
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    machines = _machines(text, path)
+    names = sorted({str(machine.get("nodename")) for machine in machines})
+    if host is None and len(names) > 1:
         raise UsageError(
-            f"This is not a sysstat record: {type(error).__name__} {error}. Write one with: sadf -j FILE -- -A"
-        ) from error
-    if not found:
-        names = ", ".join(sorted({str(machine.get("nodename")) for machine in machines})) or "no machine"
-        raise UsageError(f"The record has nothing about {host or 'any machine'}: it is of {names}.")
-    return sorted(found, key=lambda each: each.begin_ns)
+            f"{path} is of several machines, {', '.join(names)}, and the study does not tell which one is its own. "
+            f"Name it: --machine {names[0]}"
+        )
+    own = [each for each in machines if host is None or _short(str(each.get("nodename"))) == _short(host)]
+    if not own:
+        raise UsageError(
+            f"{path} has nothing about {host or 'any machine'}: it is of {', '.join(names) or 'no machine'}."
+        )
+    left_out = LeftOut()
+    intervals = {
+        interval.end_ns: interval
+        for machine in own
+        for row in _rows(machine)
+        if (interval := _interval(row, machine, left_out)) is not None
+    }
+    if not intervals:
+        reasons = " ".join(left_out.sentences()) or "It has no intervals; sar needs to run for more than one."
+        raise UsageError(f"{path} has no interval that can be used. {reasons}")
+    ordered = _apart([intervals[end] for end in sorted(intervals)], left_out)
+    return Record(names[0] if host is None else host, ordered, left_out.sentences())
 
 
-def _interval(said: Mapping[str, Any], machine: Mapping[str, Any]) -> Interval | None:
-    stamp = said.get("timestamp")
-    if stamp is None or stamp["interval"] <= 0:
+def _apart(intervals: Sequence[Interval], left_out: LeftOut) -> list[Interval]:
+    """Return the intervals without those that begin before the one before them ends, as after the clock was set."""
+    apart: list[Interval] = []
+    for interval in intervals:
+        if apart and interval.begin_ns < apart[-1].end_ns - ROUNDING_NS:
+            moment = datetime.fromtimestamp(interval.end_ns / 1e9, UTC)
+            left_out.add(f"{moment:%Y-%m-%d %H:%M:%S}", "the interval overlaps an earlier one, and was left out")
+        else:
+            apart.append(interval)
+    return apart
+
+
+def _short(name: str) -> str:
+    return name.split(".")[0].casefold()
+
+
+def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
+    """Return the machines of a file. Raises UsageError that says what it is instead."""
+    from becalm.files.kinds import described  # Most files are records.
+
+    hint = "Write a record with: LC_ALL=C sadf -j FILE -- -A > sa.json"
+    data = text.encode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        sentence = described(data, path, hint, where)
+        raise UsageError(sentence if where in sentence else f"{sentence} ({where.removeprefix('is ')}.)") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}. {hint}") from None
+    machines = value.get("sysstat", {}) if isinstance(value, dict) else None
+    machines = machines.get("hosts") if isinstance(machines, dict) else None
+    rows = [row for each in machines for row in _rows(each)] if isinstance(machines, list) else []
+    if not isinstance(machines, list) or (rows and not any("timestamp" in row for row in rows)):
+        raise UsageError(described(data, path, hint, "is not a sysstat record"))
+    stamps = [row.get("timestamp") for row in rows]
+    if any(isinstance(stamp, dict) and "interval" in stamp and not stamp.get("utc") for stamp in stamps):
+        raise UsageError(f"{path} is in local time, which is ambiguous. Leave out the options -T and -t of sadf.")
+    return [each for each in machines if isinstance(each, dict)]
+
+
+def _rows(machine: Any) -> list[Mapping[str, Any]]:
+    rows = machine.get("statistics") if isinstance(machine, dict) else None
+    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+
+
+def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: LeftOut) -> Interval | None:
+    stamp = row.get("timestamp")
+    if stamp is None:
         return None
-    if not stamp.get("utc"):
-        raise UsageError("The record is in local time, which is ambiguous. Leave out the options -T and -t of sadf.")
-    moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
-    end_ns, seconds = round(moment.timestamp()) * 10**9, int(stamp["interval"])
+    where = f"{stamp.get('date')} {stamp.get('time')}" if isinstance(stamp, dict) else f"{stamp!r:.60}"
+    seconds = number(stamp.get("interval")) if isinstance(stamp, dict) else None
+    if seconds == 0:
+        # The first row after a start of sar has no interval yet.
+        return None
+    if seconds is None or not 1 <= seconds <= LONGEST_S:
+        value = stamp.get("interval") if isinstance(stamp, dict) else None
+        left_out.add(where, f"an interval of {value!r:.40} s is none, and was left out")
+        return None
+    try:
+        moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
+    except (ValueError, KeyError):
+        left_out.add(where, "this is no time, and the interval was left out")
+        return None
+    end_ns, length = round(moment.timestamp()) * 10**9, int(seconds)
+    if end_ns < length * 10**9:
+        left_out.add(where, "the interval begins before 1970, and was left out")
+        return None
     cpus = machine.get("number-of-cpus")
-    amounts: dict[str, float | None] = {}
-    for part in (_processors(said, cpus), _paging(said), _disks(said), _network(said), _rest(said)):
-        amounts |= {name: None if rate is None else rate * seconds for name, rate in part.items()}
-    queue = said.get("queue", {}).get("runq-sz")
-    return Interval(end_ns - seconds * 10**9, end_ns, amounts, cpus, None if queue is None else float(queue))
-
-
-Rates = dict[str, float | None]
-
-
-def _processors(said: Mapping[str, Any], cpus: int | None) -> Rates:
-    """Time of all processors, ns a second."""
-    rows = said.get("cpu-load") or said.get("cpu-load-all") or []
-    whole = next((each for each in rows if each["cpu"] == "all"), None)
-    if whole is None or not cpus:
-        return {}
-    apart = "usr" in whole
-
-    def time(*names: str) -> float:
-        return math.fsum(whole[name] for name in names) / 100 * cpus * 1e9
-
-    names = ("usr", "nice", "sys", "guest", "gnice") if apart else ("user", "nice", "system")
-    return {
-        # Without -u ALL interrupts are in the system time, and unknown by themselves.
-        "busy_ns": time(*names),
-        "idle_ns": time("idle", "iowait"),
-        "iowait_ns": time("iowait"),
-        "steal_ns": time("steal"),
-        "irq_ns": time("irq") if apart else None,
-        "softirq_ns": time("soft") if apart else None,
-    }
-
-
-def _paging(said: Mapping[str, Any]) -> Rates:
-    swap, paging = said.get("swap-pages", {}), said.get("paging", {})
-    return {
-        "swap_out_bytes": _times(swap.get("pswpout"), PAGE),
-        "swap_in_bytes": _times(swap.get("pswpin"), PAGE),
-        "major_faults": paging.get("majflt"),
-    }
-
-
-def _disks(said: Mapping[str, Any]) -> Rates:
-    disks = [each for each in said.get("disk", []) if not STACKED.fullmatch(each["disk-device"])]
-    if not disks:
-        return {}
-
-    def rate(kilobytes: str, sectors: str) -> float:
-        return math.fsum(each[kilobytes] * 1024 if kilobytes in each else each[sectors] * 512 for each in disks)
-
-    return {
-        "disk_read_bytes": rate("rkB", "rd_sec"),
-        "disk_write_bytes": rate("wkB", "wr_sec"),
-        "disk_busy_ns": math.fsum(each["util-percent"] for each in disks) / 100 * 1e9,
-    }
-
-
-def _network(said: Mapping[str, Any]) -> Rates:
-    network = said.get("network", {})
-    devices, errors = network.get("net-dev"), network.get("net-edev")
-    rates: Rates = {}
-    if devices is not None:
-        real = [each for each in devices if each["iface"] != "lo"]
-        rates = {
-            "net_in_bytes": math.fsum(each["rxkB"] * 1024 for each in real),
-            "net_out_bytes": math.fsum(each["txkB"] * 1024 for each in real),
-            "net_packets": math.fsum(each["rxpck"] + each["txpck"] for each in real),
-            "loopback_bytes": math.fsum(each["rxkB"] * 1024 for each in devices if each["iface"] == "lo"),
-        }
-    if errors is not None:
-        names = ("rxerr", "txerr", "coll", "rxdrop", "txdrop")
-        rates["net_errors"] = math.fsum(each[name] for each in errors if each["iface"] != "lo" for name in names)
-    return rates
-
-
-def _rest(said: Mapping[str, Any]) -> Rates:
-    nfs = said.get("network", {}).get("net-nfs", {})
-    every = [each for each in said.get("interrupts", []) if each["intr"] == "sum"]
-    return {
-        "nfs_calls": nfs.get("call"),
-        "nfs_retransmissions": nfs.get("retrans"),
-        "switches": said.get("process-and-context-switch", {}).get("cswch"),
-        "interrupts": every[0].get("all", every[0].get("value")) if every else None,
-    }
-
-
-def _times(rate: float | None, factor: float) -> float | None:
-    return None if rate is None else rate * factor
+    cpus = cpus if type(cpus) is int and 1 <= cpus <= MOST_CPUS else None
+    return Interval(
+        end_ns - length * 10**9,
+        end_ns,
+        amounts(row, cpus, length, where, left_out),
+        cpus,
+        queue(row, where, left_out),
+    )
 
 
 def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -209,27 +210,76 @@ def _wrong(document: Document) -> str:
     return ""
 
 
-def import_load(path: str | Path, reference: str | int, store: str | None = None) -> tuple[int, int, int]:
+@dataclass(frozen=True, slots=True)
+class ImportedLoad:
+    """The load that the runs of a study got from a record of sysstat: how many `covered` of its `runs` have one now.
+
+    `machine`: whose record it is; `left_out`: a sentence on each kind of thing in the file that was not used.
+    """
+
+    study: int
+    covered: int
+    runs: int
+    machine: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What was done, in words."""
+        return f"{self.covered} of the {self.runs} runs of study {self.study} have a record of load now."
+
+    def to_json(self) -> dict[str, Any]:
+        """Its form as JSON."""
+        return {
+            "study": self.study,
+            "covered": self.covered,
+            "runs": self.runs,
+            "machine": self.machine,
+            "left_out": list(self.left_out),
+        }
+
+
+def import_load(
+    path: str | Path, reference: str | int, store: str | None = None, *, machine: str | None = None
+) -> ImportedLoad:
     """Give the runs of a study the load that sysstat recorded meanwhile (`sadf -j`), by their time stamps.
 
-    Returns the study's number, how many of its runs have a load now, and how many there are. Raises UsageError when the
-    file is no such record or does not cover any run, or when load was recorded with the runs; StoreError.
+    `machine`: whose record it is, of a study that does not tell its machine. Raises UsageError when the file is no such
+    record or does not cover any run, when runs have no time stamps, or when load was recorded with them; StoreError.
     """
     text = read_text(path)
     with Store.open(store) as opened:
         number = opened.resolve(reference)
+        record = sadf.read(text, _machine(opened.study(number).facts, number, machine), str(path))
         if opened.loads(number) or opened.damaged(number):
-            raise UsageError(f"Study {number} has its own record of load, made with its runs: becalm explain {number}")
-        facts = opened.study(number).facts
-        intervals = sadf.read(text, (facts.get("host") or {}).get("hostname"))
+            raise UsageError(
+                f"Study {number} has its own record of load, made with its runs, and keeps it: becalm explain {number}"
+            )
         runs = list(opened.runs(number))
-        found = sadf.loads(intervals, runs)
-        if not found:
-            span = f"{_moment(intervals[0].begin_ns)} to {_moment(intervals[-1].end_ns)}"
-            raise UsageError(f"{path} covers {span} (UTC), and no run of study {number} lies in that.")
-        opened.append_loads(number, found)
-    covered = sum(any(load.first <= run.seq <= load.last for load in found) for run in runs)
-    return number, covered, len(runs)
+        if runs and not any(run.started_ns for run in runs):
+            raise UsageError(
+                f"The runs of study {number} have no time stamps, which not every tool writes (hyperfine does not): "
+                "where they lie in the record is not known."
+            )
+        loads = sadf.loads(record.intervals, runs)
+        if not loads:
+            span = f"{_moment(record.intervals[0].begin_ns)} to {_moment(record.intervals[-1].end_ns)}"
+            raise UsageError(
+                " ".join([f"{path} covers {span} (UTC), and no run of study {number} lies in that.", *record.left_out])
+            )
+        opened.append_loads(number, loads)
+    covered = sum(any(load.first <= run.seq <= load.last for load in loads) for run in runs)
+    return ImportedLoad(number, covered, len(runs), record.host, tuple(record.left_out))
+
+
+def _machine(facts: Mapping[str, Any], number: int, named: str | None) -> str | None:
+    """Return whose record a study needs. Raises UsageError for another machine than that of the study."""
+    host = facts.get("host")
+    own = host.get("hostname") if isinstance(host, Mapping) else None
+    own = own if isinstance(own, str) and own else None
+    if named is not None and own is not None and named.split(".")[0].casefold() != own.split(".")[0].casefold():
+        raise UsageError(f"Study {number} was measured on {own}, not on {named}. Leave --machine out.")
+    return named or own
 
 
 def _moment(ns: int) -> str:

@@ -25,8 +25,8 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
     ("text", "words"),
     [
         ("hello", "is none of: the thesis's log;"),
-        ("{", "is no JSON"),
-        ('{"a":' + "[" * 100_000, "is no JSON"),
+        ("{", "is not JSON"),
+        ('{"a":' + "[" * 100_000, "is not JSON"),
         ('{"records": 3}', "no list of records"),
         ('{"records": [{"time_ns": -1}]}', "is no request"),
         ("Start tracking task with pid 3\n", "no windows"),

@@ -1,0 +1,242 @@
+"""The rates of an interval of sysstat, each within its bounds: what cannot be is unknown, and reported.
+
+Restarts, wrapped counters and processors that come back make sysstat print shares above 100 %, rates of 3.7e18 and rows
+of zeros (its issues 14, 167, 188, 259 and 433).
+
+Two layouts are known (json_stats.c of sysstat): newer ones have rkB and wkB of disks, older ones rd_sec and wr_sec
+alone, in sectors of 512 bytes. `sadf -j -- -u` sums interrupts into "system", `-u ALL` has them apart.
+
+Public: LeftOut, amounts, number, queue.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PAGE = 4096
+"""Bytes of a page, which the file does not say: right for x86, and for most other machines."""
+
+STACKED = re.compile(r"(dm-|md|loop|zram|ram|sr|fd|nbd)\d*")
+"""Devices that count other disks' bytes again, or have none."""
+
+
+SHARE, ROUNDED_SHARE = 100.0, 110.0
+"""A share in %, and the value up to which one above it is a rounded 100 (sysstat issues 188 and 259)."""
+
+WHOLE = (95.0, 105.0)
+"""The sum of all shares of a processor in %; a row of zeros is a processor that was not seen."""
+
+MOST_BYTES = 100e9
+"""Bytes a second that no disk and no network interface moves."""
+
+MOST_EVENTS = 1e10
+"""Events a second, packets and pages that no machine counts."""
+
+SHOWN = 5
+"""The reasons that are shown of a record of which more is left out."""
+
+
+MOST_QUEUE = 1 << 22
+"""More tasks than any kernel has (PID_MAX_LIMIT)."""
+
+Rates = dict[str, float | None]
+
+
+class LeftOut:
+    """What cannot be: the reasons, each with how often and where it was seen first."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, list[str]] = {}
+
+    def add(self, where: str, what: str) -> None:
+        """Count one more of a kind. `what`: the reason with a value in it; one in each kind is shown."""
+        kind = re.sub(r"-?[\d.,]+(e[+-]?\d+)?", "", what)
+        self.reasons.setdefault(kind, []).append(f"{where}: {what}")
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each kind, and one for all kinds that are not shown."""
+        shown = [
+            f"{cases[0]}." if len(cases) == 1 else f"{cases[0]}; {len(cases) - 1:,} more like it."
+            for cases in list(self.reasons.values())[:SHOWN]
+        ]
+        rest = sum(map(len, list(self.reasons.values())[SHOWN:]))
+        return shown + ([f"{rest:,} more values that cannot be are unknown."] if rest else [])
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _table(row: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return an object within objects; empty where there is none."""
+    value: Any = row
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _list(row: Mapping[str, Any], *names: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; empty where there is none."""
+    value = _table(row, *names[:-1]).get(names[-1])
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The numbers of an interval, each within its bounds; what is not is unknown, and reported."""
+
+    where: str
+    left_out: LeftOut
+
+    def rate(self, row: Mapping[str, Any], name: str, factor: float = 1.0, most: float = MOST_EVENTS) -> float | None:
+        """Return a value times a factor; None where there is none, or it cannot be."""
+        if name not in row:
+            return None
+        value = number(row[name])
+        if value is None or not 0 <= value * factor <= most:
+            self.left_out.add(self.where, f"{name} of {shown(row[name])} cannot be, and is unknown")
+            return None
+        return value * factor
+
+    def share(self, row: Mapping[str, Any], name: str) -> float | None:
+        """Return a share of at most 100 %; one that is above by rounding is 100."""
+        value = self.rate(row, name, 1.0, ROUNDED_SHARE)
+        return None if value is None else min(SHARE, value)
+
+    def total(self, values: Iterable[float | None]) -> float | None:
+        """Return a sum; None where a part of it is unknown."""
+        known = list(values)
+        return None if None in known else math.fsum(each for each in known if each is not None)
+
+
+def shown(value: Any) -> str:
+    """Return a value of a file in a few characters."""
+    known = number(value)
+    return f"{value!r:.24}" if known is None else f"{known:,.10g}"
+
+
+def _processors(row: Mapping[str, Any], cpus: int | None, values: _Values) -> Rates:
+    """Time of all processors, ns a second."""
+    rows = _list(row, "cpu-load") or _list(row, "cpu-load-all")
+    whole = next((each for each in rows if each.get("cpu") == "all"), None)
+    if whole is None or not cpus:
+        return {}
+    apart = "usr" in whole
+    busy = ("usr", "nice", "sys", "guest", "gnice") if apart else ("user", "nice", "system")
+    # Versions before 10.1 have no guest times, and some have no steal.
+    names = [each for each in (*busy, "idle", "iowait", "steal", "irq", "soft") if each in whole]
+    shares = {name: values.share(whole, name) for name in names}
+    total = values.total(shares.values())
+    if total is None or "idle" not in shares:
+        return {}
+    if not WHOLE[0] <= total <= WHOLE[1]:
+        values.left_out.add(values.where, f"the shares of the CPUs add up to {shown(total)} % and are unknown")
+        return {}
+
+    def time(*some: str) -> float | None:
+        parts = [shares[name] for name in some if name in shares]
+        return math.fsum(part or 0.0 for part in parts) / 100 * cpus * 1e9 if parts else None
+
+    return {
+        # Without -u ALL interrupts are in the system time, and unknown by themselves.
+        "busy_ns": time(*busy),
+        "idle_ns": time("idle", "iowait"),
+        "iowait_ns": time("iowait"),
+        "steal_ns": time("steal"),
+        "irq_ns": time("irq") if apart else None,
+        "softirq_ns": time("soft") if apart else None,
+    }
+
+
+def _paging(row: Mapping[str, Any], values: _Values) -> Rates:
+    swap, paging = _table(row, "swap-pages"), _table(row, "paging")
+    return {
+        "swap_out_bytes": values.rate(swap, "pswpout", PAGE, MOST_BYTES),
+        "swap_in_bytes": values.rate(swap, "pswpin", PAGE, MOST_BYTES),
+        "major_faults": values.rate(paging, "majflt"),
+    }
+
+
+def _disks(row: Mapping[str, Any], values: _Values) -> Rates:
+    disks = [each for each in _list(row, "disk") if not STACKED.fullmatch(str(each.get("disk-device")))]
+    if not disks:
+        return {}
+    busy = [values.share(each, "util-percent") for each in disks]
+    if any(share is None and "util-percent" in each for share, each in zip(busy, disks, strict=True)):
+        # All counters of a disk wrap together.
+        return {}
+
+    def moved(kilobytes: str, sectors: str) -> float | None:
+        return values.total(
+            values.rate(each, kilobytes, 1024, MOST_BYTES)
+            if kilobytes in each
+            else values.rate(each, sectors, 512, MOST_BYTES)
+            for each in disks
+        )
+
+    total = values.total(busy)
+    return {
+        "disk_read_bytes": moved("rkB", "rd_sec"),
+        "disk_write_bytes": moved("wkB", "wr_sec"),
+        "disk_busy_ns": None if total is None else total / 100 * 1e9,
+    }
+
+
+def _network(row: Mapping[str, Any], values: _Values) -> Rates:
+    network = _table(row, "network")
+    devices, errors = _list(network, "net-dev"), _list(network, "net-edev")
+    rates: Rates = {}
+
+    def total(rows: Iterable[Mapping[str, Any]], names: Sequence[str], factor: float, most: float) -> float | None:
+        return values.total([values.rate(each, name, factor, most) for each in rows for name in names])
+
+    if devices:
+        real = [each for each in devices if each.get("iface") != "lo"]
+        loopback = [each for each in devices if each.get("iface") == "lo"]
+        rates = {
+            "net_in_bytes": total(real, ("rxkB",), 1024, MOST_BYTES),
+            "net_out_bytes": total(real, ("txkB",), 1024, MOST_BYTES),
+            "net_packets": total(real, ("rxpck", "txpck"), 1, MOST_EVENTS),
+            "loopback_bytes": total(loopback, ("rxkB",), 1024, MOST_BYTES),
+        }
+    if errors:
+        real = [each for each in errors if each.get("iface") != "lo"]
+        rates["net_errors"] = total(real, ("rxerr", "txerr", "coll", "rxdrop", "txdrop"), 1, MOST_EVENTS)
+    return rates
+
+
+def _rest(row: Mapping[str, Any], values: _Values) -> Rates:
+    nfs = _table(row, "network", "net-nfs")
+    every = next((each for each in _list(row, "interrupts") if each.get("intr") == "sum"), {})
+    return {
+        "nfs_calls": values.rate(nfs, "call"),
+        "nfs_retransmissions": values.rate(nfs, "retrans"),
+        "switches": values.rate(_table(row, "process-and-context-switch"), "cswch"),
+        "interrupts": values.rate(every, "all" if "all" in every else "value"),
+    }
+
+
+def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, left_out: LeftOut) -> Rates:
+    """Return what adds up over an interval of so many seconds, by the fields of a Load; what cannot be is None."""
+    values = _Values(where, left_out)
+    found: Rates = {}
+    for part in (_processors(row, cpus, values), _paging(row, values), _disks(row, values), _network(row, values)):
+        found |= part
+    found |= _rest(row, values)
+    return {name: None if rate is None else rate * seconds for name, rate in found.items()}
+
+
+def queue(row: Mapping[str, Any], where: str, left_out: LeftOut) -> float | None:
+    """Return the length of the run queue at the end of an interval."""
+    return _Values(where, left_out).rate(_table(row, "queue"), "runq-sz", 1.0, MOST_QUEUE)
