@@ -4,7 +4,7 @@
 //
 // `make bpf` compiles it into the agent, which loads nothing else (crates/becalm-agent/src/bpf.rs). On each switch of
 // tasks, and where one task goes on for a window on each tick of a clock, a record with both counts of this CPU is put
-// into one ring for all CPUs; forks and execs are told between them. Structures of the kernel are found by its own types
+// into one ring for all CPUs; forks, execs and exits are reported between them. Structures of the kernel are found by its own types
 // (BTF, "CO-RE"), so one object serves all kernels from 5.18, where `sched_switch` began to say in which state a task leaves.
 
 #include <linux/bpf.h>
@@ -14,11 +14,8 @@
 // As many as the kernel may have; the agent asks for the CPUs that are there.
 #define MOST_CPUS 8192
 
-// include/linux/sched.h: the state in which a task leaves for the last time.
-#define TASK_DEAD 0x80
-
-enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4 };
-enum { PREEMPTED = 1, DEAD = 2, UNCOUNTED = 4 };
+enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4, EXIT = 5 };
+enum { PREEMPTED = 1, UNCOUNTED = 4 };
 
 // One record: crates/becalm-core/src/source/switches/bpf.rs reads it.
 struct said {
@@ -26,7 +23,7 @@ struct said {
 	__u32 cpu;
 	__u16 kind;
 	__u16 flags;
-	__s32 process; // who leaves, is read, forks or executes
+	__s32 process; // who leaves, is read, forks, executes or exits
 	__s32 task;
 	__s32 other_process; // who comes, or is new
 	__s32 other_task;
@@ -133,8 +130,6 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	said->other_task = next->pid;
 	if (preempt || !prev_state)
 		said->flags |= PREEMPTED;
-	else if (prev_state & TASK_DEAD)
-		said->flags |= DEAD;
 	// The agent looks by itself: nobody is woken for a record.
 	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
 	return 0;
@@ -182,6 +177,20 @@ int BPF_PROG(executed, struct task_struct *task)
 	said->task = task->pid;
 	// Nothing is counted here: the name stands in the place of it.
 	bpf_get_current_comm(&said->enabled_ns, 16);
+	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+// Before the parent hears of it: a recording that ends with a program has its end (kernel/exit.c, do_exit).
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *task)
+{
+	struct said *said = room(EXIT);
+
+	if (!said)
+		return 0;
+	said->process = task->tgid;
+	said->task = task->pid;
 	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -25,8 +25,12 @@ const RING_BYTES_PER_CPU: usize = 512 << 10;
 const MOST_RING_BYTES: usize = 64 << 20;
 
 /// The programs, and the tracepoints whose arguments they take.
-const TRACEPOINTS: [(&str, &str); 3] =
-    [("switched", "sched_switch"), ("forked", "sched_process_fork"), ("executed", "sched_process_exec")];
+const TRACEPOINTS: [(&str, &str); 4] = [
+    ("switched", "sched_switch"),
+    ("forked", "sched_process_fork"),
+    ("executed", "sched_process_exec"),
+    ("exited", "sched_process_exit"),
+];
 
 /// Inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_PIDS: u64 = 0xEFFF_FFFC;
@@ -35,7 +39,7 @@ const FIRST_PIDS: u64 = 0xEFFF_FFFC;
 const UPDATE: libc::c_int = 2;
 const DELETE: libc::c_int = 3;
 
-/// Programs that run at each switch, each fork and exec, and each tick of the clocks of CPUs.
+/// Programs that run at each switch, each fork, exec and exit, and each tick of the clocks of CPUs.
 pub struct Programs {
     /// It keeps the programs where they are until it goes.
     loaded: Ebpf,

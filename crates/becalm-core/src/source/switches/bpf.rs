@@ -2,7 +2,7 @@
 //!
 //! Both are built together, so there is no version; what has another length, or a kind that is not known, is left out.
 //! Each record says how many records of its CPU found no room until then, so it is known between which two they are missing.
-//! A task that leaves for the last time says so itself: its end is known exactly. Times are of CLOCK_MONOTONIC, the only
+//! A task that exits says so before its parent hears of it, as with groups of counters. Times are of CLOCK_MONOTONIC, the only
 //! one that all kernels give a program; they are moved by how far CLOCK_MONOTONIC_RAW is from it when records are taken.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ const SWITCH: u16 = 1;
 const TICK: u16 = 2;
 const FORK: u16 = 3;
 const EXEC: u16 = 4;
+const EXIT: u16 = 5;
 
 const PREEMPTED: u16 = 1;
-const DEAD: u16 = 2;
 const UNCOUNTED: u16 = 4;
 
 /// Reads records one after the other.
@@ -49,9 +49,6 @@ impl Reader {
         self.missing(cpu, word(64), time_ns, each);
         match kind {
             SWITCH | TICK => {
-                if flags & DEAD != 0 {
-                    each(cpu, Said::Exit { time_ns, task: task.1 });
-                }
                 if flags & UNCOUNTED != 0 {
                     each(cpu, Said::Uncounted { time_ns });
                     return;
@@ -67,6 +64,7 @@ impl Reader {
                 let name = std::array::from_fn(|byte| record[32 + byte]);
                 each(cpu, Said::Named { time_ns, task: task.1, name, executes: true });
             }
+            EXIT => each(cpu, Said::Exit { time_ns, task: task.1 }),
             _ => {}
         }
     }
@@ -115,15 +113,14 @@ mod tests {
         let out = |preempted| Said::Out { time_ns: TIME, next: (30, 31), preempted };
         assert_eq!(all(&[record(SWITCH, 0, 0)]), [sample, out(false)]);
         assert_eq!(all(&[record(SWITCH, PREEMPTED, 0)]), [sample, out(true)]);
-        let exit = Said::Exit { time_ns: TIME, task: 21 };
-        assert_eq!(all(&[record(SWITCH, DEAD, 0)]), [exit, sample, out(false)]);
     }
 
     #[test]
-    fn ticks_forks_and_execs_are_told() {
+    fn ticks_forks_execs_and_exits_are_read() {
         let tick = Said::Sample { time_ns: TIME, id: 2, thread: (20, 21), counts: COUNTS };
         assert_eq!(all(&[record(TICK, 0, 0)]), [tick]);
         assert_eq!(all(&[record(FORK, 0, 0)]), [Said::Fork { time_ns: TIME, child: (30, 31), parent: 21 }]);
+        assert_eq!(all(&[record(EXIT, 0, 0)]), [Said::Exit { time_ns: TIME, task: 21 }]);
         let mut bytes = record(EXEC, 0, 0);
         bytes[32..48].copy_from_slice(b"sleep\0\0\0\0\0\0\0\0\0\0\0");
         let name = *b"sleep\0\0\0\0\0\0\0\0\0\0\0";
