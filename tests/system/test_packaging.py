@@ -9,13 +9,18 @@ import pytest
 from tests.places import ROOT
 
 
+BPF = ROOT / "target/bpf/switches.bpf.o"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    """Return the wheel, with an agent that has what the one in the tree has: it is not compiled a second time."""
+    environment = {**os.environ, **({"BECALM_BPF_OBJECT": str(BPF)} if BPF.exists() else {})}
     directory = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(ROOT)]
-    subprocess.run(command, check=True)
-    (found,) = directory.glob("becalm-*.whl")
-    return found
+    subprocess.run(command, check=True, env=environment)
+    (path,) = directory.glob("becalm-*.whl")
+    return path
 
 
 def test_the_wheel_holds_the_agent_as_a_program(wheel, tmp_path):
