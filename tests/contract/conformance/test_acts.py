@@ -18,8 +18,6 @@ from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
-pytestmark = pytest.mark.machine
-
 Row = dict[str, Any]
 
 
