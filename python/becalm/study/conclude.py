@@ -83,7 +83,10 @@ def summarise_stored(document: Document) -> Verdict:
                 memory=_memory(recorded, alone.seqs(0)),
             )
         )  # fmt: skip
-    found = _verdict(looks, document.number, [each for each in summaries if each is not None], _of_all(looks))
+    left_out = tuple(each for each in document.noticed if each.kind == "left_out")
+    found = _verdict(
+        looks, document.number, [each for each in summaries if each is not None], (*_of_all(looks), *left_out)
+    )
     if document.environment == "known":
         return found
     source = ImportOptions.from_json(study.options).source

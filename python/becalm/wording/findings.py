@@ -37,6 +37,7 @@ class _Later:
 counters = _Later("counter_findings")
 design = _Later("design_findings")
 history = _Later("history")
+imported = _Later("left_out")
 load = _Later("load_findings")
 region = _Later("region_findings")
 series = _Later("series_findings")
@@ -97,6 +98,12 @@ TABLE: tuple[Row, ...] = (
     Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
     Row("clock_stepped", "a machine's clock went back between sittings", ("times", "order"), history.clock_stepped),
     Row("uncommitted", "sittings of working trees with changes", ("sittings",), history.uncommitted),
+    Row(
+        "left_out",
+        "entries of an imported file that are no values, by the reason",
+        ("reason", "entries"),
+        imported.left_out,
+    ),
     Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
     Row(
         "failure",

@@ -26,7 +26,8 @@ TIME = "200ms"
 
 _LINE = re.compile(r"^(Benchmark\S*)\s+\d+\s+[0-9.e+]+ ns/op", re.MULTILINE)
 
-_PROCESSORS = re.compile(r"-\d+$")
+PROCESSORS = re.compile(r"-\d+$")
+"""The end that Go adds to a name where GOMAXPROCS is not 1."""
 
 
 def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
@@ -82,8 +83,8 @@ def _names(program: Path, directory: Path, asked: Asked) -> list[str]:
 
 def without_processors(names: list[str], most: int) -> list[str]:
     """Names without the number of processors, from 2 to `most`, which Go adds to all of them where it is not 1."""
-    ends = {int(found[0][1:]) if (found := _PROCESSORS.search(each)) else 0 for each in names}
-    return [_PROCESSORS.sub("", each) for each in names] if len(ends) == 1 and 1 < min(ends) <= most else names
+    ends = {int(found[0][1:]) if (found := PROCESSORS.search(each)) else 0 for each in names}
+    return [PROCESSORS.sub("", each) for each in names] if len(ends) == 1 and 1 < min(ends) <= most else names
 
 
 def _workload(program: Path, directory: Path, name: str, asked: Asked) -> Workload:

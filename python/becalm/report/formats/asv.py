@@ -5,7 +5,8 @@ has measured. `benchmarks.json` above says the units and which version of a benc
 older version are of other code and left out, as asv does. Of a benchmark with parameters each combination is one. asv
 keeps all its repetitions only with --record-samples; without them a sitting has one value for each benchmark.
 
-Numbers of zero and below have no ratio and are left out; what failed is a failed run.
+Numbers of zero and below have no ratio and are left out; what failed is a failed run. Files that cannot be read, rows
+that `benchmarks.json` does not list and files of another machine are left out and reported.
 
 Public: directory, read_directory.
 """
@@ -23,12 +24,14 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.files.text import read_text
+from becalm.nouns.conform import conform
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.run import Outcome
 from becalm.nouns.study import Study
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, programs_of
 from becalm.report.formats.layout import Part, refused
+from becalm.report.formats.left_out import LeftOut
 
 WHOSE = "asv's"
 
@@ -67,21 +70,40 @@ def _machines(path: Path) -> Iterator[Path]:
 
 
 def read_directory(path: Path) -> list[Document]:
-    """A sitting for each file of results. Raises UsageError, naming the file, when one cannot be read."""
+    """A sitting for each file of results; what cannot be read is left out, and told with the first of them.
+
+    Raises UsageError, naming all files, when none or `benchmarks.json`, which tells what the others mean, can be read.
+    """
     machines = list(_machines(path))
     results = path.parent if machines == [path] else path
-    known = _benchmarks(results / "benchmarks.json")
+    left_out = LeftOut()
+    known = _benchmarks(results / "benchmarks.json", left_out)
     project = _project(results)
-    found = []
-    for each in machines:
-        machine = _object(each / "machine.json")
-        for file in sorted(each.glob("*.json")):
+    sittings = []
+    for directory in machines:
+        machine = _machine(directory, left_out)
+        for file in sorted(directory.glob("*.json")):
             if file.name not in ("machine.json", "benchmarks.json"):
-                found.append(_checked(file, known, machine, project))
-    if not found:
+                with left_out.entry(f"{directory.name}/{file.name}"):
+                    sittings.append(_sitting(file, _object(file), known or {}, machine, project))
+    if known is None:
+        raise UsageError(
+            f"{results / 'benchmarks.json'} tells units and present versions of all benchmarks, and cannot be read. "
+            f"Nothing was imported. Have asv write it again (asv run). Unreadable: {left_out.reasons()}."
+        )
+    if not sittings and left_out:
+        raise UsageError(f"{path} {refused(left_out.refusal('it holds no file of results that can be read'), WHOSE)}.")
+    if not sittings:
         raise UsageError(f"{path} has machines of asv, but no results. `asv run` makes some.")
-    several = len({environment for _, environment in found}) > 1
-    return [_in(document, environment if several else "") for document, environment in found]
+    first = sittings[0]
+    return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sittings[1:]]
+
+
+def _machine(directory: Path, left_out: LeftOut) -> Mapping[str, Any]:
+    """What machine.json says; of one that cannot be read, the name of its directory."""
+    with left_out.entry(f"{directory.name}/machine.json"):
+        return _object(directory / "machine.json")
+    return {"machine": directory.name}
 
 
 def recognises(value: Any) -> bool:
@@ -94,48 +116,31 @@ def read(value: Any) -> list[Document]:
     raise ValueError("it is one commit of asv's results; import their directory, which holds machines and units, too")
 
 
-def _in(document: Document, environment: str) -> Document:
-    """Sittings of different environments are of different machines, as it were: they are not compared."""
-    if not environment:
-        return document
-    options = dict(document.study.options)
-    options["machine"] = f"{options['machine']}, {environment}"
-    return replace(document, study=replace(document.study, options=options))
-
-
-def _checked(file: Path, known: Mapping[str, _Known], machine: Mapping[str, Any], project: str) -> tuple[Document, str]:
-    try:
-        return _sitting(_object(file), known, machine, project)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise UsageError(
-            f"{file} {refused(error, WHOSE)}. Nothing was imported; remove the file, or have asv measure that commit "
-            "again."
-        ) from None
-
-
 def _object(file: Path) -> dict[str, Any]:
+    """The object in a file. Raises ValueError."""
     try:
-        value = json.loads(read_text(file))
+        value = json.loads(read_text(file, "it"))
+    except UsageError as error:
+        raise ValueError(str(error).removesuffix(".")) from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{file} is not whole JSON ({error}): it may be half written. Nothing was imported; remove it, or have asv "
-            "measure that commit again."
-        ) from None
+        raise ValueError(f"it is not whole JSON ({error}): it may be half written") from None
     if not isinstance(value, dict):
-        raise UsageError(f"{file} is JSON, but no object as asv writes them. Nothing was imported.")
+        raise ValueError("it is JSON, but no object as asv writes them")
     return value
 
 
-def _benchmarks(file: Path) -> dict[str, _Known]:
-    """Units and versions by name; empty where there is no such file."""
+def _benchmarks(file: Path, left_out: LeftOut) -> dict[str, _Known] | None:
+    """Units and versions by name; empty where there is no such file, None where it cannot be read."""
     if not file.is_file():
         return {}
-    known = {}
-    for name, value in _object(file).items():
-        if isinstance(value, dict):
-            version = value.get("version")
-            known[name] = _Known(str(value.get("unit") or ""), version if isinstance(version, str) else None)
-    return known
+    with left_out.entry(file.name):
+        known = {}
+        for name, value in _object(file).items():
+            if isinstance(value, dict):
+                version = value.get("version")
+                known[name] = _Known(str(value.get("unit") or ""), version if isinstance(version, str) else None)
+        return known
+    return None
 
 
 def _project(results: Path) -> str:
@@ -153,34 +158,62 @@ def _project(results: Path) -> str:
 
 
 def _sitting(
-    value: Mapping[str, Any], known: Mapping[str, _Known], machine: Mapping[str, Any], project: str
-) -> tuple[Document, str]:
-    """A file as a sitting, and its environment."""
+    file: Path, value: Mapping[str, Any], known: Mapping[str, _Known], machine: Mapping[str, Any], project: str
+) -> Document:
+    """A file as a sitting of its commit. Raises ValueError for a file that is none."""
     version = value.get("version", 1)
     if version not in VERSIONS:
         raise ValueError(f"it has version {version!r:.20} of the format, and {VERSIONS[0]} and {VERSIONS[1]} are known")
+    if "commit_hash" not in value:
+        raise ValueError("it is no file of results: it has no commit_hash")
     commit = value["commit_hash"]
     if not isinstance(commit, str) or not re.fullmatch(r"[0-9a-f]{7,64}", commit):
         raise ValueError(f"{commit!r:.80} is not a commit")
     params = value.get("params")
     about = {**machine, **(params if isinstance(params, dict) else {})}
-    environment = str(value.get("env_name") or value.get("python") or "")[:200]
-    rows = [_Row.of(name, given, value) for name, given in Part(value)["results"].members().items()]
-    benchmarks = [made for row in rows for made in _of_row(row, known.get(row.name), bool(known))]
-    workloads, runs = programs_of(benchmarks)
-    begun = [row.started_ms for row in rows if row.started_ms is not None]
+    owner, own = about.get("machine"), machine.get("machine")
+    if own and owner != own:
+        raise ValueError(f"it is of machine {owner!r:.80}, and its directory is of {own!r:.80}")
+    left_out = LeftOut()
+    benchmarks: list[Benchmark] = []
+    for name, row in Part(value)["results"].members().items():
+        with left_out.entry(str(name)):
+            benchmarks += _of_row(_Row.of(name, row, value), known, left_out)
+    workloads, runs = programs_of(benchmarks, left_out)
     date = _milliseconds(value.get("date"))
     options = RecordOptions(
         project=project,
         commit=commit,
         commit_ns=None if date is None else date * 10**6,
-        machine=str(about.get("machine") or "unknown")[:200],
+        machine=", ".join(filter(None, (str(owner or "unknown")[:200], _environment(file, value)))),
         source="asv",
     )
     study = Study("record", workloads, options=options.to_json(), host="unknown", title="imported from asv")
+    begun = [started for started in _started(value) if started is not None]
     created_ms = min(begun) if begun else date
     created_ns = None if created_ms is None else created_ms * 10**6
-    return Document(study, runs, facts=_facts(about), created_ns=created_ns, environment="unknown"), environment
+    document = Document(
+        study, runs, facts=_facts(about), created_ns=created_ns, environment="unknown", noticed=left_out.findings()
+    )
+    conform(Document, document, "the sitting")
+    return document
+
+
+def _environment(file: Path, value: Mapping[str, Any]) -> str:
+    """The environment of a file: its own word, else the end of its name, which is all that format 1 tells."""
+    named = value.get("env_name") or file.stem.partition("-")[2] or value.get("python") or ""
+    return str(named)[:200]
+
+
+def _started(value: Mapping[str, Any]) -> Iterator[int | None]:
+    """When benchmarks of a file began, in ms since the epoch, as far as it tells."""
+    columns = value.get("result_columns")
+    place = columns.index("started_at") if isinstance(columns, list) and "started_at" in columns else None
+    for row in value["results"].values():
+        if place is not None and isinstance(row, list) and len(row) > place:
+            yield _milliseconds(row[place])
+    own = value.get("started_at")
+    yield from map(_milliseconds, own.values() if isinstance(own, dict) else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +225,15 @@ class _Row:
     params: Sequence[Sequence[Any]]
     samples: Sequence[Any]
     version: str | None
-    started_ms: int | None
 
     @classmethod
-    def of(cls, name: str, given: Any, file: Mapping[str, Any]) -> _Row:
+    def of(cls, name: str, entry: Any, file: Mapping[str, Any]) -> _Row:
         """Of a row of version 2, which `result_columns` name, or of an object or number of version 1."""
-        if isinstance(given, list) and "result_columns" in file:
-            row = dict(zip(file["result_columns"], given, strict=False))
+        if isinstance(entry, list) and "result_columns" in file:
+            row = dict(zip(file["result_columns"], entry, strict=False))
         else:
-            row = dict(given) if isinstance(given, dict) else {"result": given}
+            row = dict(entry) if isinstance(entry, dict) else {"result": entry}
             row["version"] = (file.get("benchmark_version") or {}).get(name)
-            row["started_at"] = (file.get("started_at") or {}).get(name)
         params = [each.list() for each in Part(row, f"results.{name}").get("params") or ()]
         count = math.prod(map(len, params))
         if count > MOST:
@@ -213,38 +244,54 @@ class _Row:
         if not params and samples and not isinstance(samples[0], list):
             samples = [samples]
         version = row.get("version")
-        started = _milliseconds(row.get("started_at"))
-        return cls(str(name), results, params, samples, version if isinstance(version, str) else None, started)
+        return cls(str(name), results, params, samples, version if isinstance(version, str) else None)
 
 
-def _of_row(row: _Row, known: _Known | None, listed: bool) -> Iterator[Benchmark]:
+def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> list[Benchmark]:
     """The benchmarks of a row: none where another version of it, or none at all, is the present one."""
-    if (listed and known is None) or (known and row.version and known.version not in (None, row.version)):
-        return
+    known = all_known.get(row.name)
+    if all_known and known is None:
+        left_out.add(row.name, "benchmarks.json does not list it")
+        return []
+    if known and row.version and known.version not in (None, row.version):
+        left_out.add(row.name, "its results are of another version of the benchmark than benchmarks.json has")
+        return []
     unit = known.unit if known and known.unit else _UNITS.get(_kind(row.name), "")
     scale = _TO_NS.get(unit)
-    combinations = itertools.product(*row.params)
+    shown, metric = ("ns", "time") if scale else (unit, "value")
+    combinations = list(itertools.product(*row.params))
+    benchmarks = []
     for place, (values, result) in enumerate(zip(combinations, row.results, strict=False)):
         name = f"{row.name}({', '.join(map(str, values))})" if values else row.name
-        if result is None:
-            yield Benchmark(name, [Repetition(0.0, outcome=Outcome.FAILED)], "ns" if scale else unit)
-            continue
-        own = row.samples[place] if place < len(row.samples) else None
-        numbers = own if isinstance(own, list) and own else [result]
-        found = [Repetition(number * (scale or 1.0)) for number in map(_number, numbers) if number is not None]
-        if found:
-            yield Benchmark(name, found, "ns" if scale else unit, metric="time" if scale else "value")
+        with left_out.entry(name):
+            if result is None:
+                failed = [Repetition(0.0, outcome=Outcome.FAILED)]
+                benchmarks.append(Benchmark(name, failed, shown, metric))
+                continue
+            own = row.samples[place] if place < len(row.samples) else None
+            numbers = own if isinstance(own, list) and own else [result]
+            if skipped := sum(_skipped(each) for each in numbers):
+                left_out.add(name, "asv skipped it (NaN)", skipped)
+            repetitions = [Repetition(_number(each) * (scale or 1.0)) for each in numbers if not _skipped(each)]
+            benchmarks.append(Benchmark(name, repetitions, shown, metric))
+    if len(row.results) != len(combinations):
+        left_out.add(row.name, f"it has {len(row.results)} results for {len(combinations)} combinations of parameters")
+    return benchmarks
 
 
 def _kind(name: str) -> str:
     return name.rpartition(".")[2].partition("_")[0].lower()
 
 
-def _number(value: Any) -> float | None:
-    """A number that has ratios; None for what asv skipped (NaN), and for zero and below."""
+def _skipped(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _number(value: Any) -> float:
+    """A result. Raises ValueError for what is no number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{value!r:.80} is no result")
-    return float(value) if math.isfinite(value) and value > 0 else None
+    return float(value)
 
 
 def _milliseconds(value: Any) -> int | None:

@@ -8,17 +8,20 @@ study_of, programs_of.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from becalm.nouns.metric import Better, Metric
+from becalm.nouns.conform import conform
+from becalm.nouns.metric import LEAST, MOST, Better, Metric
 from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.hyperfine import imported
+from becalm.report.formats.left_out import NO_NUMBER, NO_RATIO, LeftOut
 
 NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 """Units of time in nanoseconds."""
@@ -26,57 +29,94 @@ NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 ITERATION = "time"
 """What the metric is called that is the time of one iteration."""
 
+Parameters = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One value of a benchmark, and how long it took in seconds, 0 where that is not told; none where it failed."""
+    """One value of a benchmark; none where it failed. `warmup`: it is stored and not counted."""
 
     value: float
-    seconds: float = 0.0
     outcome: Outcome = Outcome.OK
+    warmup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark's values in the order of the file. In `unit`, times always in ns."""
+    """A benchmark's values in the order of the file. In `unit`, times always in ns.
+
+    `parameters`: what else it is told apart by from others of the same name, as name and value.
+    """
 
     name: str
     repetitions: Sequence[Repetition]
     unit: str = "ns"
     metric: str = ITERATION
     better: Better = Better.LOWER
+    parameters: Parameters = ()
 
 
 def in_ns(value: float, unit: str) -> float:
-    """A time in nanoseconds. Raises ValueError for another unit."""
+    """Return a time in nanoseconds. Raises ValueError for another unit."""
     if unit not in NS:
-        raise ValueError(f"times in {unit!r}; known: {', '.join(NS)}")
+        raise ValueError(f"a time in {unit!r:.40}; known are {', '.join(NS)}")
     return float(value) * NS[unit]
 
 
-def study_of(benchmarks: Sequence[Benchmark], source: str, started_ns: int = 0) -> list[Document]:
-    """Benchmarks as one study. Raises ValueError for a file without any, and for a value that cannot be."""
-    if not any(each.repetitions for each in benchmarks):
-        raise ValueError("it holds no benchmark with values")
-    workloads, runs = programs_of(benchmarks, started_ns)
+def study_of(benchmarks: Sequence[Benchmark], source: str, left_out: LeftOut, started_ns: int = 0) -> list[Document]:
+    """Return benchmarks as one study. Raises ValueError, with all reasons, where none of them has a value."""
+    workloads, runs = programs_of(benchmarks, left_out, started_ns)
+    if not runs:
+        raise left_out.refusal("it holds no benchmark with values")
     options = ImportOptions(source=source, values="per iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title=f"imported from {source}")
-    return [Document(study, runs, environment="unknown")]
+    return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
 
 
-def programs_of(benchmarks: Sequence[Benchmark], started_ns: int = 0) -> tuple[tuple[Workload, ...], list[Run]]:
-    """Benchmarks as programs, and their values as runs. Raises ValueError for a value that cannot be."""
-    workloads, runs = [], list[Run]()
-    for index, each in enumerate(benchmarks):
-        metric = Metric(f"json:{each.metric}", each.metric, each.unit, each.better)
-        workloads.append(Workload(argv=(each.name,), name=each.name, metrics=(metric,)))
-        for number, found in enumerate(each.repetitions):
-            good = found.outcome is Outcome.OK
-            if good and not found.value > 0:
-                raise ValueError(f"{found.value!r} of {each.name!r} is not above zero")
-            run = imported(len(runs), index, number, float(found.seconds), started_ns=started_ns)
-            runs.append(run._replace(outcome=str(found.outcome), metrics=(float(found.value),) if good else None))
+def programs_of(
+    benchmarks: Sequence[Benchmark], left_out: LeftOut, started_ns: int = 0
+) -> tuple[tuple[Workload, ...], list[Run]]:
+    """Return benchmarks as programs, and their values as runs; what is no value of a metric is left out."""
+    workloads, runs = list[Workload](), list[Run]()
+    for benchmark in benchmarks:
+        name = benchmark.name
+        good = [each for each in benchmark.repetitions if _usable(name, each, left_out)]
+        if all(each.warmup for each in good):
+            continue
+        metric = Metric(f"json:{benchmark.metric}", benchmark.metric, benchmark.unit, benchmark.better)
+        program = Workload((name,), name, metrics=(metric,), parameters=benchmark.parameters)
+        try:
+            conform(Workload, program, "the program")
+        except ValueError as error:
+            left_out.add(name, str(error))
+            continue
+        number = 0
+        for repetition in good:
+            place = -1 if repetition.warmup else number
+            run = imported(len(runs), len(workloads), place, 0.0, started_ns=started_ns)
+            printed = (float(repetition.value),) if repetition.outcome is Outcome.OK else None
+            runs.append(run._replace(outcome=str(repetition.outcome), metrics=printed))
+            number += not repetition.warmup
+        workloads.append(program)
     return tuple(workloads), runs
+
+
+def _usable(name: str, repetition: Repetition, left_out: LeftOut) -> bool:
+    """Return whether a repetition is a failed run or has a value that metrics may have."""
+    if repetition.outcome is not Outcome.OK:
+        return True
+    if (reason := unusable(repetition.value)) is not None:
+        left_out.add(name, reason)
+    return reason is None
+
+
+def unusable(value: float) -> str | None:
+    """Return why a number cannot be compared; None where it can."""
+    if not math.isfinite(value):
+        return NO_NUMBER
+    if value <= 0:
+        return NO_RATIO
+    return None if LEAST <= value <= MOST else f"not between {LEAST:g} and {MOST:g}"
 
 
 def date_ns(text: Any) -> int:

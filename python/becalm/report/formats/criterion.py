@@ -17,12 +17,16 @@ from becalm.errors import UsageError
 from becalm.files.text import read_text
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
-from becalm.report.formats.layout import Part, refused
+from becalm.report.formats.layout import Part, Unlike, refused
+from becalm.report.formats.left_out import LeftOut
 
 WHOSE = "Criterion's"
 
 LAST = "new"
 """Criterion's name of the last run."""
+
+STALE = "remove the directory, or run the benchmark again"
+"""What to do about a directory that an older Criterion or a benchmark that is gone has left."""
 
 BARREN = 10_000
 """So many directories in a row without any result are not Criterion's; a benchmark has about five."""
@@ -35,7 +39,11 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
     """One sample as a study."""
-    return study_of([Benchmark(name, _repetitions(Part(value)))], "Criterion")
+    left_out = LeftOut()
+    benchmarks = []
+    with left_out.entry(name):
+        benchmarks.append(Benchmark(name, _repetitions(name, Part(value), left_out)))
+    return study_of(benchmarks, "Criterion", left_out)
 
 
 def directory(text: str) -> tuple[Path, str] | None:
@@ -48,22 +56,20 @@ def directory(text: str) -> tuple[Path, str] | None:
 
 def read_directory(path: Path, baseline: str) -> list[Document]:
     """All benchmarks of a baseline below a directory as one study. Raises UsageError."""
+    left_out = LeftOut()
     # A directory `report` holds pages; of a group it is beside its benchmarks.
-    samples = list(_samples(path))
+    samples = list(_samples(path, left_out))
     files = sorted(each for each in samples if each.parent.name == baseline)
     if not files:
-        raise UsageError(_without(path, baseline, sorted({each.parent.name for each in samples})))
-    found = []
-    for each in files:
-        try:
-            values = _repetitions(Part(json.loads(read_text(each))))
-            found.append(Benchmark(_name(each), values))
-        except OSError as error:
-            raise UsageError(f"{error.filename or each} cannot be read: {error.strerror or error}.") from None
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{each} {refused(error, WHOSE)}.") from None
+        unreadable = f" Left out: {left_out.reasons()}." if left_out else ""
+        raise UsageError(_without(path, baseline, sorted({each.parent.name for each in samples})) + unreadable)
+    benchmarks = []
+    for file in files:
+        name = str(file.parent.parent.relative_to(path))
+        with left_out.entry(name):
+            benchmarks.append(_benchmark(name, file, left_out))
     try:
-        return study_of(found, "Criterion")
+        return study_of(benchmarks, "Criterion", left_out)
     except ValueError as error:
         raise UsageError(f"{path} {refused(error, WHOSE)}.") from None
 
@@ -81,16 +87,15 @@ def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
     )
 
 
-def _samples(path: Path) -> Iterator[Path]:
-    """All `sample.json` below a directory. Raises UsageError where one cannot be looked into, or it is no such tree."""
+def _samples(path: Path, left_out: LeftOut) -> Iterator[Path]:
+    """All `sample.json` below a directory. Raises UsageError where it is no such tree, or may not be read itself."""
 
     def failed(error: OSError) -> None:
-        # What is gone by now held nothing that stays; what may not be read could hold results, which would be left out.
+        # What is gone by now held nothing that stays; what may not be read could hold results.
+        if Path(error.filename or path) == path:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}.")
         if not isinstance(error, FileNotFoundError):
-            raise UsageError(
-                f"{error.filename} cannot be read ({error.strerror}): results of Criterion below {path} would be left "
-                "out. Name the directory target/criterion itself."
-            )
+            left_out.add(str(error.filename), f"the directory cannot be read: {error.strerror or error}")
 
     barren = 0
     for where, below, files in os.walk(path, onerror=failed):
@@ -106,15 +111,38 @@ def _samples(path: Path) -> Iterator[Path]:
             )
 
 
-def _name(sample: Path) -> str:
-    described = Part(json.loads(read_text(sample.parent / "benchmark.json")), "benchmark.json")
-    return (described.get("full_id") or described["title"]).text()
+def _benchmark(name: str, sample: Path, left_out: LeftOut) -> Benchmark:
+    """The benchmark of a `sample.json`, under its full name. Raises ValueError with what to do."""
+    values = _json(sample)
+    if isinstance(values, list):
+        raise ValueError(f"sample.json has the form of before Criterion 0.3.3; {STALE}")
+    described = sample.parent / "benchmark.json"
+    if not described.exists():
+        raise ValueError(f"there is no benchmark.json with its full name; {STALE}")
+    about = Part(_json(described), "benchmark.json")
+    title = (about.get("full_id") or about["title"]).text()
+    return Benchmark(title, _repetitions(title, Part(values), left_out))
 
 
-def _repetitions(value: Part) -> list[Repetition]:
-    iters, times = ([each.number() for each in value[name]] for name in ("iters", "times"))
-    if len(iters) != len(times):
-        raise ValueError(f"it has {len(iters)} iters and {len(times)} times")
-    if not all(iterations > 0 for iterations in iters):
-        raise ValueError("a sample of no iterations")
-    return [Repetition(ns / iterations, ns / 1e9) for iterations, ns in zip(iters, times, strict=True)]
+def _json(file: Path) -> Any:
+    """The value of a file. Raises ValueError where it cannot be read, or is none."""
+    try:
+        return json.loads(read_text(file, file.name))
+    except UsageError as error:
+        raise ValueError(str(error).removesuffix(".")) from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{file.name} is not whole JSON: it may be half written; {STALE}") from None
+
+
+def _repetitions(name: str, value: Part, left_out: LeftOut) -> list[Repetition]:
+    """Nanoseconds of one iteration in each sample. Raises ValueError for lists of different lengths."""
+    iters, times = value["iters"], value["times"]
+    if len(iters.list()) != len(times.list()):
+        raise Unlike(f"it has {len(iters.list())} iters and {len(times.list())} times")
+    repetitions = []
+    for iterations, ns in zip(iters, times, strict=True):
+        with left_out.entry(name):
+            if not iterations.number() > 0:
+                raise ValueError("a sample of no iterations")
+            repetitions.append(Repetition(ns.number() / iterations.number()))
+    return repetitions

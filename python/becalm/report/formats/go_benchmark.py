@@ -1,75 +1,126 @@
 """Go's benchmark format, as `go test -bench` prints and benchstat reads it: text, a line for each repetition.
 
 `BenchmarkName-8  1000  1234 ns/op  16 B/op  2 allocs/op`: name, iterations, then values with their units; `key: value`
-lines stand before (golang.org/design/14313-benchmark-format). What has no such form is left out: output of the tests,
-their end. ns/op is the benchmark; each other unit is one of its own, `Name, B/op`, of which values of zero have no
-ratio and are left out. More is better where a unit ends in `/s`. Names carry their package where there are several.
+lines stand before (golang.org/design/14313-benchmark-format). Output of the tests and their end are no entries. ns/op
+is the benchmark; each other unit is one of its own, `Name, B/op`. More is better where a unit ends in `/s`, or as a
+line `Unit hits/op better=higher` says. What is no number above zero is left out, and the other values of its line stay.
+
+A benchmark's package and the processors that Go puts behind its name are parameters of it.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from becalm.nouns.metric import Better
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
-from becalm.workloads.go import without_processors
+from becalm.report.formats.benchmarks import ITERATION, Benchmark, Repetition, study_of
+from becalm.report.formats.left_out import NO_RATIO, LeftOut
+from becalm.workloads.go import PROCESSORS, without_processors
 
-_LINE = re.compile(r"^(Benchmark\S*)[ \t]+(\d+)((?:[ \t]+[-+0-9.eE]+[ \t]+[^\s\d]\S*)+)[ \t]*\r?$", re.MULTILINE)
+_NAME = r"Benchmark(?![a-z])\S*"
+
+_ENTRY = re.compile(rf"^({_NAME})[ \t]+(\S[^\n]*)", re.MULTILINE)
+
+_VALUE = r"[-+]?(?:[\d.,]+(?:[eE][-+]?\d+)?|Inf|NaN)"
+
+_RESULT = re.compile(rf"^{_NAME}[ \t]+\d+[ \t]+{_VALUE}[ \t]+(?![\d.]+\s)\S*[^\s\d.]", re.MULTILINE)
+
+_ENDED = re.compile(rf"^[ \t]*--- (FAIL|SKIP): ({_NAME})", re.MULTILINE)
+
 _PACKAGE = re.compile(r"^pkg: *(\S+)", re.MULTILINE)
+
+_UNIT = re.compile(r"^Unit[ \t]+(\S+)[ \t]+(?:\S+=\S+[ \t]+)*better=(higher|lower)", re.MULTILINE)
 
 MOST_PROCESSORS = 4096
 """A number up to this one at the end of all names is that of processors."""
 
 TIME = "ns/op"
 
+USUAL = (TIME, "MB/s", "B/op", "allocs/op")
+"""Units that Go writes itself."""
 
-def recognises(value: Any) -> bool:
+GOMAXPROCS = "GOMAXPROCS"
+"""The parameter of a benchmark that says on how many processors it ran."""
+
+_Values = dict[tuple[str, str, str], list[Repetition]]
+"""Values by package, name and unit."""
+
+
+def recognises(value: object) -> bool:
     """Whether a text is of this format."""
-    return isinstance(value, str) and _LINE.search(value) is not None
+    return isinstance(value, str) and _RESULT.search(value) is not None
 
 
 def read(value: str) -> list[Document]:
-    """The benchmarks as one study. Raises ValueError for a value that is no number, and where none is left or its last
-    line is cut."""
-    if value.rpartition("\n")[2].startswith("Benchmark"):
-        raise ValueError("its last line does not end: it is half written")
-    packages = _PACKAGE.findall(value)
-    found: dict[tuple[str, str], list[Repetition]] = {}
+    """The benchmarks as one study. Raises ValueError where none has a value."""
+    left_out = LeftOut()
+    values: _Values = {}
+    last = value.rpartition("\n")[2]
     for package, text in _parts(value):
-        for name, iterations, rest in _LINE.findall(text):
-            words = rest.split()
-            title = f"{package}.{name}" if len(set(packages)) > 1 else name
-            for number, unit in zip(words[::2], words[1::2], strict=True):
-                try:
-                    amount = float(number)
-                except ValueError:
-                    amount = math.nan
-                if not math.isfinite(amount):
-                    raise ValueError(f"{number} {unit} of {name} is no number")
-                if amount > 0:
-                    repetition = Repetition(amount, amount * int(iterations) / 1e9 if unit == TIME else 0.0)
-                    found.setdefault((title, unit), []).append(repetition)
-    return study_of(_benchmarks(found), "go test -bench")
+        for match in _ENTRY.finditer(text):
+            cut = match.end() == len(text) and match[0] == last
+            _line(package, match[1], match[2], values, left_out, cut=cut)
+        for how, name in _ENDED.findall(text):
+            left_out.add(name, "it failed" if how == "FAIL" else "it was skipped")
+    better = {unit: Better(word) for unit, word in _UNIT.findall(value)}
+    return study_of(_benchmarks(values, better), "go test -bench", left_out)
 
 
-def _parts(text: str) -> list[tuple[str, str]]:
-    """The text of each package with its name; what stands before the first has none."""
+def _line(package: str, name: str, rest: str, values: _Values, left_out: LeftOut, *, cut: bool) -> None:
+    """Take what one line says: the number of iterations, then pairs of value and unit."""
+    iterations, *words = rest.split()
+    if not iterations.isdecimal():
+        left_out.add(name, "its line holds other text than the number of iterations")
+        return
+    if not words:
+        left_out.add(name, "its line ends before a value")
+    for number, unit in zip(words[::2], words[1::2], strict=False):
+        entry = name if unit == TIME else f"{name}, {unit}"
+        if cut and unit == words[-1] and unit not in USUAL:
+            left_out.add(entry, "its line does not end: it may be half written")
+            continue
+        amount = _number(number)
+        if amount is None or not math.isfinite(amount):
+            left_out.add(entry, f"{number:.40} is no finite number")
+        elif amount <= 0:
+            left_out.add(entry, NO_RATIO)
+        else:
+            values.setdefault((package, name, unit), []).append(Repetition(amount))
+    if len(words) % 2:
+        left_out.add(name, f"{words[-1]:.40} at the end of its line has no unit" + (": it is half written" * cut))
+
+
+def _number(text: str) -> float | None:
+    """Return a number; None for what is none, such as one with separators of thousands."""
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of each package with its name; what stands before the first has none."""
     pieces = _PACKAGE.split(text)
-    return [("", pieces[0]), *zip(pieces[1::2], pieces[2::2], strict=True)]
+    yield "", pieces[0]
+    yield from zip(pieces[1::2], pieces[2::2], strict=True)
 
 
-def _benchmarks(found: Mapping[tuple[str, str], Sequence[Repetition]]) -> list[Benchmark]:
-    names = list(dict.fromkeys(name for name, _ in found))
+def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[Benchmark]:
+    """Return a benchmark for each unit of a name, its package and processors as parameters."""
+    names = list(dict.fromkeys(name for _, name, _ in values))
     short = dict(zip(names, without_processors(names, MOST_PROCESSORS), strict=True))
-    return [
-        Benchmark(short[name], values)
-        if unit == TIME
-        else Benchmark(
-            f"{short[name]}, {unit}", values, unit, unit, Better.HIGHER if unit.endswith("/s") else Better.LOWER
-        )
-        for (name, unit), values in found.items()
-    ]
+    benchmarks = []
+    for (package, name, unit), repetitions in values.items():
+        parameters = [("package", package)] if package else []
+        if short[name] != name and (match := PROCESSORS.search(name)):
+            parameters.append((GOMAXPROCS, match[0][1:]))
+        # Of ns/op the name says enough, and Go prints it first.
+        called = short[name] if unit == TIME else f"{short[name]}, {unit}"
+        shown, metric = ("ns", ITERATION) if unit == TIME else (unit, unit)
+        usual = Better.HIGHER if unit.endswith("/s") else Better.LOWER
+        way = better.get(unit, usual)
+        benchmarks.append(Benchmark(called, repetitions, shown, metric, way, tuple(sorted(parameters))))
+    return benchmarks

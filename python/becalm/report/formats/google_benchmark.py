@@ -6,11 +6,18 @@ becalm makes its own of the repetitions. A benchmark that reported an error or w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, in_ns, study_of
 from becalm.report.formats.layout import Part
+from becalm.report.formats.left_out import LeftOut
+
+SUMMARY = "a summary of repetitions; becalm makes its own"
+
+_SUMMARIES = ("_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS")
+"""Ends of the names of summaries in files before version 1.5 of the library, which have no `run_type`."""
 
 
 def recognises(value: Any) -> bool:
@@ -22,20 +29,48 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any]) -> list[Document]:
     """The benchmarks as one study. Raises ValueError where only its own summaries were written."""
-    found: dict[str, list[Repetition]] = {}
+    repetitions: dict[str, list[Repetition]] = {}
+    left_out = LeftOut()
+    entries = list(Part(value)["benchmarks"])
+    names = {_name(entry) for entry in entries}
     summaries = 0
-    for entry in Part(value)["benchmarks"]:
-        known = entry.members()
-        if known.get("run_type", "iteration") != "iteration":
-            summaries += 1
-            continue
-        if known.get("error_occurred") or known.get("skipped"):
-            continue
-        ns = in_ns(entry["real_time"].number(), str(known.get("time_unit", "ns")))
-        seconds = ns * entry["iterations"].number() / 1e9
-        name = (entry.get("run_name") or entry["name"]).text()
-        found.setdefault(name, []).append(Repetition(ns, seconds))
-    if not found and summaries:
+    for entry in entries:
+        with left_out.entry(_name(entry)):
+            known = entry.members()
+            name = (entry.get("run_name") or entry["name"]).text()
+            if _summary(known, names):
+                summaries += 1
+                left_out.add(_name(entry), SUMMARY)
+            elif reason := _failure(known):
+                left_out.add(name, reason)
+            else:
+                ns = in_ns(entry["real_time"].number(), str(known.get("time_unit", "ns")))
+                repetitions.setdefault(name, []).append(Repetition(ns))
+    if not repetitions and summaries:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
-    benchmarks = [Benchmark(name, values) for name, values in found.items()]
-    return study_of(benchmarks, "Google Benchmark", date_ns(value["context"].get("date")))
+    benchmarks = [Benchmark(name, values) for name, values in repetitions.items()]
+    return study_of(benchmarks, "Google Benchmark", left_out, date_ns(value["context"].get("date")))
+
+
+def _name(entry: Part) -> str:
+    """What an entry is called in a report: its name, else its place."""
+    name = entry.value.get("name") if isinstance(entry.value, dict) else None
+    return name if isinstance(name, str) and name.strip() else entry.place
+
+
+def _summary(known: Mapping[str, Any], names: set[str]) -> bool:
+    """Return whether an entry is one of the library's own summaries, by its kind or, without one, by its name."""
+    if "run_type" in known:
+        return bool(known["run_type"] != "iteration")
+    name = str(known.get("name", ""))
+    ends = [end for end in _SUMMARIES if name.endswith(end)]
+    return bool(ends) and ("real_time" not in known or name.removesuffix(ends[0]) in names)
+
+
+def _failure(known: Mapping[str, Any]) -> str:
+    """Return why an entry has no value; empty where it should have one."""
+    for state, word in (("error_occurred", "it failed"), ("skipped", "it was skipped")):
+        if known.get(state):
+            message = known.get("error_message") or known.get("skip_message")
+            return f"{word}: {message:.200}" if isinstance(message, str) and message else word
+    return ""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from becalm.nouns.conform import conform
 from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
-from becalm.report.formats.layout import Part, Unlike
+from becalm.report.formats.layout import Part, Unlike, scalars
+from becalm.report.formats.left_out import LeftOut
 
 
 def write(document: Document) -> str:
@@ -50,35 +52,64 @@ def _mean(values: list[int | None]) -> float:
 def recognises(value: Any) -> bool:
     """Whether a JSON value is of this format."""
     results = value.get("results") if isinstance(value, dict) else None
-    return isinstance(results, list) and all(isinstance(each, dict) and "command" in each for each in results)
+    if not isinstance(results, list):
+        return False
+    return not results or any(isinstance(each, dict) and "command" in each for each in results)
 
 
 def read(value: dict[str, Any]) -> list[Document]:
     """The results as one study. What hyperfine does not tell is unknown; runs without times are one mean each."""
-    workloads = []
+    left_out = LeftOut()
+    workloads: list[Workload] = []
     runs: list[Run] = []
-    for index, result in enumerate(Part(value)["results"]):
-        command = result["command"].text()
-        given = result.get("parameters")
-        parameters = tuple(sorted((str(k), str(v)) for k, v in ({} if given is None else given.members()).items()))
-        workloads.append(Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters))
-        times = [each.number() for each in result.get("times") or ()] or [result["mean"].number()]
-        codes = _beside(result, "exit_codes", len(times)) or [0] * len(times)
-        memory = _beside(result, "memory_usage_byte", len(times)) or [None] * len(times)
-        for number, (seconds, code, size) in enumerate(zip(times, codes, memory, strict=True)):
-            runs.append(imported(len(runs), index, number, seconds, status=code, memory=size))
+    results = list(Part(value)["results"])
+    for result in results:
+        name = result.place
+        with left_out.entry(name):
+            name = result["command"].text()
+        with left_out.entry(name):
+            command = result["command"].text()
+            parameters = scalars(result.members().get("parameters"))
+            program = Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters)
+            conform(Workload, program, "the program")
+            taken = _runs(result, command, left_out)
+            runs += [run._replace(seq=len(runs) + place, workload=len(workloads)) for place, run in enumerate(taken)]
+            workloads.append(program)
+    if results and not workloads:
+        raise left_out.refusal("it holds no result with times")
     options = ImportOptions(source="hyperfine").to_json()
     study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from hyperfine")
-    return [Document(study, runs, environment="unknown")]
+    return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
+
+
+def _runs(result: Part, name: str, left_out: LeftOut) -> list[Run]:
+    """Return the runs of one result. Raises Unlike where it has none, or what stands beside the times does not fit."""
+    times = list(result.get("times") or ()) or [result["mean"]]
+    codes = _beside(result, "exit_codes", len(times))
+    memory = _beside(result, "memory_usage_byte", len(times))
+    runs: list[Run] = []
+    reasons: list[Exception] = []
+    for seconds, code, size in zip(times, codes, memory, strict=True):
+        try:
+            run = imported(0, 0, len(runs), seconds.number(), status=code, memory=size)
+            conform(Run, run, "the run")
+            runs.append(run)
+        except ValueError as error:
+            reasons.append(error)
+    if not runs:
+        raise reasons[0]
+    for reason in reasons:
+        left_out.add(name, str(reason))
+    return runs
 
 
 def _beside(result: Part, name: str, times: int) -> list[int | None]:
-    """A whole number of each run, None where it is not known; empty where there are none. Raises Unlike."""
-    given = result.get(name)
-    found = [] if given is None else [None if each.value is None else each.whole() for each in given]
-    if found and len(found) != times:
-        raise Unlike(f"results have {times} times and {len(found)} {name}")
-    return found
+    """A whole number of each run, None where it is not known. Raises Unlike."""
+    beside = result.get(name)
+    numbers = [] if beside is None else [None if each.value is None else each.whole() for each in beside]
+    if numbers and len(numbers) != times:
+        raise Unlike(f"results have {times} times and {len(numbers)} {name}")
+    return numbers or [None] * times
 
 
 def imported(
@@ -93,7 +124,7 @@ def imported(
 ) -> Run:
     """A run of another tool: what it does not tell is None, never zero."""
     if not 0 <= seconds < 1e9:
-        raise ValueError(f"{seconds!r} seconds is not a run time")
+        raise ValueError(f"{seconds!r} seconds is no time of a run")
     return Run(
         seq, workload, 0, number, 0, started_ns, round(seconds * 1e9), None, None, None, memory, None, None, None,
         None, str(Outcome.OK), status, 0,

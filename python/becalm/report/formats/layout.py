@@ -89,6 +89,18 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
+def scalars(value: Any) -> tuple[tuple[str, str], ...]:
+    """Return parameters of an object as text by name, in order; empty for anything else."""
+    if not isinstance(value, dict):
+        return ()
+    texts = {name: each if isinstance(each, str) else _text(each) for name, each in value.items()}
+    return tuple(sorted(texts.items()))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def refused(error: Exception, whose: str) -> str:
     """What is wrong with a file, behind its name: whose format it has, and where it leaves that. No full stop."""
     if isinstance(error, Unlike):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,18 @@ from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
-from becalm.report.formats.benchmarks import ITERATION, Benchmark, Repetition, date_ns, study_of
+from becalm.report.formats.benchmarks import (
+    ITERATION,
+    Benchmark,
+    Parameters,
+    Repetition,
+    date_ns,
+    study_of,
+    unusable,
+)
 from becalm.report.formats.hyperfine import imported
 from becalm.report.formats.layout import Part, Unlike, shown
+from becalm.report.formats.left_out import LeftOut
 
 
 def write(document: Document) -> str:
@@ -52,26 +62,39 @@ def recognises(value: Any) -> bool:
 def read(value: dict[str, Any]) -> list[Document]:
     """The suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1.
 
-    Values of less than ROUNDED_BELOW, which whole nanoseconds would round away, and bytes become a metric.
+    Values of several loops together, of less than ROUNDED_BELOW, which whole nanoseconds would round away, and bytes
+    become a metric: they are no wall times.
     """
     if value["version"] != VERSION_READ:
         raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
     file = Part(value)
     common = _metadata(file)
-    found = [_benchmark(index, each, common) for index, each in enumerate(file["benchmarks"])]
-    units = {each.unit for each in found}
-    if units - set(_METRICS):
-        raise ValueError(f"values in {', '.join(sorted(units - set(_METRICS)))}; known: {', '.join(_METRICS)}")
-    if units - {"second"} or any(0 < each < ROUNDED_BELOW for known in found for _, each in known.values):
-        return _fine(found)
+    left_out = LeftOut()
+    entries = list(file["benchmarks"])
+    benchmarks: list[_Benchmark] = []
+    for index, entry in enumerate(entries):
+        name = _name(entry, common) or entry.place
+        with left_out.entry(name):
+            benchmark = _benchmark(index, entry, common, left_out)
+            if benchmark.unit not in _METRICS:
+                raise ValueError(f"its values are in {benchmark.unit!r:.40}; known are {', '.join(_METRICS)}")
+            if benchmark.values:
+                benchmarks.append(benchmark)
+            else:
+                left_out.add(name, "it has no values, only runs that calibrate")
+    if entries and not benchmarks:
+        raise left_out.refusal("it holds no benchmark with values")
+    if any(each.unit != "second" or each.loops or _fine(each) for each in benchmarks):
+        return _metrics(benchmarks, left_out)
     runs: list[Run] = []
-    for place, each in enumerate(found):
-        for number, seconds in each.values:
-            runs.append(imported(len(runs), place, number, seconds, started_ns=each.started_ns))
-    workloads = tuple(Workload(argv=(each.name,), name=each.name) for each in found)
+    for place, benchmark in enumerate(benchmarks):
+        for number, seconds in benchmark.values:
+            with left_out.entry(benchmark.name):
+                runs.append(imported(len(runs), place, number, seconds, started_ns=benchmark.started_ns))
+    workloads = tuple(Workload(argv=(each.name,), name=each.name, parameters=each.tags) for each in benchmarks)
     options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
-    return [Document(study, runs, environment="unknown")]
+    return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
 
 
 VERSION_READ = "1.0"
@@ -85,47 +108,83 @@ _METRICS = {"second": ("ns", ITERATION, 1e9), "byte": ("B", "memory", 1.0), "int
 
 @dataclass(frozen=True, slots=True)
 class _Benchmark:
-    """`values`: the number of each, -1 of a warm-up, and the value in `unit`."""
+    """`values`: the number of each, -1 of a warm-up, and the value in `unit`. `loops`: a value is of several loops."""
 
     name: str
     unit: str
     values: tuple[tuple[int, float], ...]
     started_ns: int
+    loops: bool
+    tags: Parameters
 
 
 def _metadata(of: Part) -> dict[str, Any]:
     """What is known of a suite, a benchmark or a run."""
-    found = of.get("metadata")
-    return {} if found is None else found.members()
+    metadata = of.get("metadata")
+    return {} if metadata is None else metadata.members()
 
 
-def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any]) -> _Benchmark:
+def _name(benchmark: Part, common: Mapping[str, Any]) -> str:
+    """Return what a benchmark is called, as far as it can be read; empty where nothing tells."""
+    places = [common]
+    with contextlib.suppress(Unlike):
+        places.insert(0, _metadata(benchmark))
+        places = [*map(_metadata, benchmark["runs"]), *places]
+    texts = (place.get(key) for place in places for key in ("name", "command"))
+    return next((text for text in texts if isinstance(text, str) and text), "")
+
+
+def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out: LeftOut) -> _Benchmark:
     inherited = {**common, **_metadata(benchmark)}
-    name, units, values, started_ns, number = "", set(), [], 0, 0
+    name = _name(benchmark, common) or f"benchmark {index + 1}"
+    units, values, started_ns, number, loops = set(), [], 0, 0, False
     for run in benchmark["runs"]:
         known = {**inherited, **_metadata(run)}
-        name = name or str(known.get("name") or known.get("command") or "")
-        units.add(str(known.get("unit", "second")))
         if "values" not in run.members():
             continue
+        units.add(str(known.get("unit", "second")))
+        loops = loops or any(known.get(key, 1) != 1 for key in ("loops", "inner_loops"))
         started_ns = started_ns or date_ns(known.get("date"))
         for pair in run.get("warmups") or ():
-            # Loops and seconds.
-            if len(pair.list()) != 2:
-                raise Unlike(f"{pair.place} is {shown(pair.value)}, where two numbers are expected")
-            values.append((-1, list(pair)[1].number()))
+            with left_out.entry(name):
+                values.append((-1, _warmup(pair)))
         for each in run["values"]:
-            values.append((number, each.number()))
-            number += 1
+            with left_out.entry(name):
+                values.append((number, _positive(each)))
+                number += 1
     if len(units) > 1:
-        raise ValueError(f"{name!r} has values in {' and '.join(sorted(units))}")
-    return _Benchmark(name or f"benchmark {index + 1}", "".join(units) or "second", tuple(values), started_ns)
+        raise ValueError(f"it has values in {' and '.join(sorted(units))}")
+    tags = inherited.get("tags")
+    texts = tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+    parameters = (("tags", ", ".join(texts)),) if texts else ()
+    counted = tuple(values) if number else ()
+    return _Benchmark(name, "".join(units) or "second", counted, started_ns, loops, parameters)
 
 
-def _fine(found: Sequence[_Benchmark]) -> list[Document]:
-    benchmarks = []
-    for each in found:
-        unit, metric, scale = _METRICS[each.unit]
-        values = [Repetition(scale * value) for number, value in each.values if number >= 0]
-        benchmarks.append(Benchmark(each.name, values, unit, metric))
-    return study_of(benchmarks, "pyperf", found[0].started_ns if found else 0)
+def _warmup(pair: Part) -> float:
+    """Return the value of a warm-up: loops and seconds. Raises Unlike."""
+    if len(pair.list()) != 2:
+        raise Unlike(f"{pair.place} is {shown(pair.value)}, where two numbers are expected")
+    return _positive(list(pair)[1])
+
+
+def _positive(value: Part) -> float:
+    """Return a value that can be compared. Raises ValueError for another one."""
+    number = value.number()
+    if (reason := unusable(number)) is not None:
+        raise ValueError(reason)
+    return number
+
+
+def _fine(benchmark: _Benchmark) -> bool:
+    return any(value < ROUNDED_BELOW for _, value in benchmark.values)
+
+
+def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOut) -> list[Document]:
+    """Return a study whose programs have the values as metrics."""
+    programs = []
+    for benchmark in benchmarks:
+        unit, metric, scale = _METRICS[benchmark.unit]
+        values = [Repetition(scale * value, warmup=number < 0) for number, value in benchmark.values]
+        programs.append(Benchmark(benchmark.name, values, unit, metric, parameters=benchmark.tags))
+    return study_of(programs, "pyperf", left_out, benchmarks[0].started_ns if benchmarks else 0)

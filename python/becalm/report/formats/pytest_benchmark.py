@@ -6,7 +6,8 @@ from typing import Any
 
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, study_of
-from becalm.report.formats.layout import Part
+from becalm.report.formats.layout import Part, scalars
+from becalm.report.formats.left_out import LeftOut
 
 
 def recognises(value: Any) -> bool:
@@ -16,14 +17,27 @@ def recognises(value: Any) -> bool:
 
 def read(value: dict[str, Any]) -> list[Document]:
     """The benchmarks as one study. Raises ValueError where a file holds no rounds, as `--benchmark-save` leaves it."""
-    found = []
+    left_out = LeftOut()
+    benchmarks = []
     for entry in Part(value)["benchmarks"]:
-        stats = entry["stats"]
-        if "data" not in stats.members():
-            raise ValueError("it holds no rounds; write it by --benchmark-json, or add --benchmark-save-data")
-        known = stats.get("iterations")
-        iterations = 1 if known is None else known.whole()
-        times = [each.number() for each in stats["data"]]
-        values = [Repetition(1e9 * seconds, seconds * iterations) for seconds in times]
-        found.append(Benchmark((entry.get("fullname") or entry["name"]).text(), values))
-    return study_of(found, "pytest-benchmark", date_ns(value.get("datetime")))
+        name = entry.place
+        with left_out.entry(name):
+            name = (entry.get("fullname") or entry["name"]).text()
+            with left_out.entry(name):
+                benchmarks.append(_benchmark(name, entry, left_out))
+    return study_of(benchmarks, "pytest-benchmark", left_out, date_ns(value.get("datetime")))
+
+
+def _benchmark(name: str, entry: Part, left_out: LeftOut) -> Benchmark:
+    """Return one benchmark with its rounds. Raises ValueError where there are none."""
+    stats = entry["stats"]
+    if "data" not in stats.members():
+        raise ValueError("it holds no rounds; write it by --benchmark-json, or add --benchmark-save-data")
+    repetitions = []
+    for seconds in stats["data"]:
+        with left_out.entry(name):
+            repetitions.append(Repetition(1e9 * seconds.number()))
+    rounds = stats.members().get("rounds")
+    if type(rounds) is int and rounds > (written := len(stats["data"].list())):
+        left_out.add(name, "the file counts more rounds than it holds", rounds - written)
+    return Benchmark(name, repetitions, parameters=scalars(entry.members().get("params")))
