@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from becalm.analysis.benchmark_identity import aligned
 from becalm.analysis.comparison import difference, gate
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison
-from becalm.nouns.verdict import Gate
+from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.sittings import over_references, over_sittings
 from becalm.stats.unpaired import unpaired
 from becalm.units import listed
+from becalm.wording.findings import finding
 
 RESEMBLES = 0.75
 """Names that share so much (difflib's ratio) may be of one benchmark."""
@@ -40,6 +42,7 @@ def compare_sittings(
     undecided: str,
 ) -> StoredComparison:
     """Each benchmark that both sides have; the sittings of a side count as repeated ones of the same programs."""
+    (old, new), noticed = aligned(old, new)
     names = [
         list(dict.fromkeys(name for each in side for name in (*each.series, *each.unusable))) for side in (old, new)
     ]
@@ -83,8 +86,16 @@ def compare_sittings(
         references=tuple(unchanged) if still else (),
         fail_above=fail_above,
         undecided=undecided,
+        findings=(*_left_out((*old, *new)), *noticed),
     )
     return replace(made, gate=_gate(made))
+
+
+def _left_out(sittings: Sequence[Sitting]) -> Iterator[Finding]:
+    """Yield what files hold and no sitting has, with the name of each file."""
+    for sitting in sittings:
+        for each in sitting.left_out:
+            yield finding(each.kind, {**each.numbers, "of": sitting.title})
 
 
 def _logs(sitting: Sitting, name: str) -> Floats:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,9 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from becalm.verbs.records import Imported
 
 MANY = 3
 """Studies of a file that are named one by one."""
@@ -175,35 +179,57 @@ def command_import(
         raise UsageError("--machine is for records of sysstat: give --study, too.")
     if project is not None and (study, t_diff, beside) != (None, None, None):
         raise UsageError("--project is for asv's results. Leave it out, or the other options.")
+    from becalm.verbs.records import Imported, import_file
+
     if t_diff is not None or beside is not None:
         if study is not None:
             raise UsageError(
                 "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
             )
-        numbers = {file: [becalm.import_regions(file, store, t_diff=t_diff, beside=beside)] for file in files}
-        _told(numbers, as_json, store)
+        regions = {
+            file: Imported((becalm.import_regions(file, store, t_diff=t_diff, beside=beside),)) for file in files
+        }
+        _told(regions, as_json, store)
         return
     if study is not None:
         _import_load(files, study, machine, store, as_json)
         return
-    _told({file: list(becalm.import_(file, store, project=project)) for file in files}, as_json, store)
+    _told({file: import_file(file, store, project=project) for file in files}, as_json, store)
 
 
-def _told(numbers: dict[str, list[int]], as_json: bool, store: str | None) -> None:
+def _told(imported: dict[str, Imported], as_json: bool, store: str | None) -> None:
     if as_json:
-        output.print_json("import", {"studies": numbers})
+        known = {file: list(each.known) for file, each in imported.items() if each.known}
+        left_out = {file: [one.kept() for one in each.left_out] for file, each in imported.items() if each.left_out}
+        studies = {file: list(each.studies) for file, each in imported.items()}
+        output.print_json("import", {"studies": studies, "known": known, "left_out": left_out})
         return
     # Of many no line each is told.
-    each_told = any(len(made) <= MANY for made in numbers.values())
-    newest = becalm.list_studies(store, limit=sum(map(len, numbers.values()))).studies if each_told else ()
+    each_told = any(len(made.studies) <= MANY for made in imported.values())
+    newest = becalm.list_studies(store, limit=sum(len(made.studies) for made in imported.values())).studies
     # Of regions each is one, and no run.
-    runs = {each.number: f", {_runs(each.runs)}" for each in newest if each.study.kind != "regions"}
-    for file, made in numbers.items():
-        if len(made) > MANY:
-            echo(f"{file} is studies {made[0]} to {made[-1]} now. See sittings of commits with: becalm history")
-            continue
-        for number in made:
-            echo(f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}")
+    runs = {each.number: f", {_runs(each.runs)}" for each in newest if each_told and each.study.kind != "regions"}
+    for file, made in imported.items():
+        for line in _of_file(file, made, runs):
+            echo(line)
+
+
+def _of_file(file: str, made: Imported, runs: Mapping[int, str]) -> Iterator[str]:
+    """Yield what became of a file, then what was left out of it."""
+    from becalm.wording.findings import sentence
+
+    new = [number for number in made.studies if number not in made.known]
+    if len(new) > MANY:
+        yield f"{file} is studies {new[0]} to {new[-1]} now. See sittings of commits with: becalm history"
+    else:
+        for number in new:
+            yield f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}"
+    if len(made.known) > MANY:
+        yield f"{len(made.known)} of the {len(made.studies)} studies in {file} were stored before; they did not change."
+    else:
+        for number in made.known:
+            yield f"{file} holds the same runs as study {number}, which did not change: becalm show {number}"
+    yield from (sentence(each.kind, {**each.numbers, "of": file}) for each in made.left_out)
 
 
 def _runs(count: int) -> str:

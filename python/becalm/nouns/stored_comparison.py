@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import finite
@@ -30,18 +30,38 @@ class SittingSeries:
     values: Floats
 
 
+class Identity(NamedTuple):
+    """What a benchmark is told apart by: its name, its parameters, and what is measured of it where that is not one.
+
+    `parameters`: tags, package and processors, too. Never its place in a file, and never a name that was cut.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    metric: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Sitting:
     """What was measured in a row: a study or a file. `title`: what to call it; `series` by name of the benchmark.
 
     `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
-    (`becalm record --reference`): where they differ it is the sitting.
+    (`becalm record --reference`): where they differ it is the sitting. `identities`: of benchmarks whose name is not
+    all that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read,
+    whatever it is called.
     """
 
     title: str
     series: Mapping[str, SittingSeries]
     unusable: Mapping[str, str] = field(default_factory=dict)
     references: tuple[str, ...] = ()
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    left_out: tuple[Finding, ...] = ()
+    origin: str = ""
+
+    def identity(self, name: str) -> Identity:
+        """Return what the benchmark of this name is told apart by."""
+        return self.identities.get(name) or Identity(name)
 
 
 @dataclass(frozen=True, slots=True)

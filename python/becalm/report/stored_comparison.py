@@ -13,7 +13,7 @@ from becalm.nouns.verdict import Answer
 from becalm.report.design.terminal import grid
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
-from becalm.report.terminal import apart
+from becalm.report.terminal import apart, findings
 from becalm.wording.measurement import percent
 from becalm.wording.stored_comparison import ends, mean_of, value
 
@@ -28,7 +28,8 @@ def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 
     """Everything a person sees."""
     first, *rest = found.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    return apart([head, *(grid(each, plain, NAME) for each in tables(found))])
+    noticed = [findings(found.findings, plain)] if found.findings else []
+    return apart([head, *(grid(each, plain, NAME) for each in tables(found)), *noticed])
 
 
 def tables(found: StoredComparison) -> Iterator[Table]:
@@ -70,7 +71,7 @@ def as_html(found: StoredComparison) -> str:
         mood="",
         lines=lines[1:],
         parts=parts,
-        findings=(),
+        findings=found.findings,
         facts="",
     )
 

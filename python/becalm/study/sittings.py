@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,43 +13,60 @@ import numpy as np
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.nouns.run import Run
-from becalm.nouns.stored_comparison import Sitting, SittingSeries
+from becalm.nouns.stored_comparison import Identity, Sitting, SittingSeries
+from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.report.formats import criterion, read
-from becalm.report.formats.benchmarks import NS
+from becalm.report.formats.benchmarks import NS, unusable
+from becalm.report.formats.left_out import KIND, LeftOut
 from becalm.store import Store
 from becalm.study.stored import Warned, stored
+from becalm.wording.program_names import names_of
 
 
 def sitting(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> Sitting:
     """What a source holds. Raises UsageError where it is neither study nor file, or has no program; StoreError."""
-    document, title = _document(str(source), store, warned)
+    document, title, origin = _document(str(source), store, warned)
     series: dict[str, SittingSeries] = {}
-    unusable: dict[str, str] = {}
-    for workload, (_, runs) in zip(document.study.workloads, by_program(document), strict=True):
-        for name, made in _benchmarks(workload, runs):
-            name = _other_name(name, (*series, *unusable))
-            if isinstance(made, str):
-                unusable[name] = made
+    reasons: dict[str, str] = {}
+    names: dict[Identity, str] = {}
+    left_out = LeftOut()
+    programs = list(zip(document.study.workloads, by_program(document), strict=True))
+    for (workload, (_, runs)), called in zip(programs, names_of(document.study.workloads), strict=True):
+        for name, identity, values in _benchmarks(workload, runs, called, left_out):
+            if identity in names:
+                series.pop(names[identity], None)
+                reasons[names[identity]] = f"{title} has several of this name, and nothing tells them apart"
+                continue
+            names[identity] = name
+            if isinstance(values, str):
+                reasons[name] = values
             else:
-                series[name] = made
-    if not series and not unusable:
+                series[name] = values
+    if not names:
         raise UsageError(f"{title} holds no program that could be compared.")
+    identities = {name: identity for identity, name in names.items()}
     references = document.study.options.get("references") or ()
-    return Sitting(title, series, unusable, tuple(name for name in series if name in references))
+    never = tuple(name for name in series if identities[name].name in references)
+    return Sitting(title, series, reasons, never, identities, _left_out(document, left_out), origin)
 
 
-def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str]:
-    """A file where there is one of that name, else a study."""
+def _left_out(document: Document, of_runs: LeftOut) -> tuple[Finding, ...]:
+    """Entries of the document's file that are no values, and runs that have no ratio."""
+    return (*(each for each in document.noticed if each.kind == KIND), *of_runs.findings())
+
+
+def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str, str]:
+    """A file where there is one of that name, else a study; its title, and where it is whatever it is called."""
     if Path(source).exists() or criterion.directory(source) is not None:
         documents = read(Path(source))
         if len(documents) != 1:
             raise UsageError(f"{source} holds {len(documents)} studies; one is needed here.")
-        return documents[0], source
+        return documents[0], source, str(Path(source).resolve())
     if source.isdigit() or source == "last":
-        found = stored(source, store, warned=warned)
-        return found, f"study {found.number}"
+        document = stored(source, store, warned=warned)
+        return document, f"study {document.number}", f"study {document.number}"
     with Store.open(store) as opened:
         titled = [each for each in opened.studies(None, facts=False) if each.study.title == source]
     if not titled:
@@ -58,36 +74,38 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
             f"{source!r} is neither a file nor a study: give a number of `becalm list`, last, the title of a study, "
             "or a file of becalm, pyperf, hyperfine, Google Benchmark, pytest-benchmark, Go or Criterion."
         )
-    return stored(titled[0].number, store, warned=warned), f"{source} (study {titled[0].number})"
+    number = titled[0].number
+    return stored(number, store, warned=warned), f"{source} (study {number})", f"study {number}"
 
 
-def _benchmarks(workload: Workload, runs: Sequence[Run]) -> list[tuple[str, SittingSeries | str]]:
-    """Each number that is measured of a program; why not where it cannot be compared."""
+def _benchmarks(
+    workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOut
+) -> Iterator[tuple[str, Identity, SittingSeries | str]]:
+    """Each number that is measured of a program, with its name; why not where it cannot be compared."""
     if not workload.metrics:
         times = [float(run.wall_ns) for run in runs]
-        return [(workload.name, _checked(times, "ns", Better.LOWER, "time"))]
-    found: list[tuple[str, SittingSeries | str]] = []
+        yield called, Identity(workload.name, workload.parameters), _checked(times, "ns", "time", called, left_out)
     for place, metric in enumerate(workload.metrics):
         values = [run.metrics[place] for run in runs if run.metrics is not None and place < len(run.metrics)]
         scale = NS.get(metric.unit)
         unit = metric.unit if scale is None else "ns"
-        name = workload.name if place == 0 else f"{workload.name}, {metric.name}"
-        found.append((name, _checked([each * (scale or 1.0) for each in values], unit, metric.better, metric.name)))
-    return found
+        # Readers call a benchmark of another unit "Name, unit": the unit is what it is told apart by.
+        base = workload.name.removesuffix(f", {metric.name}") if place == 0 else workload.name
+        own = metric.name if place or base != workload.name else ""
+        scaled = [each * (scale or 1.0) for each in values]
+        name = f"{called}, {metric.name}" if place else called
+        checked = _checked(scaled, unit, metric.name, name, left_out, metric.better)
+        yield name, Identity(base, workload.parameters, own), checked
 
 
-def _checked(values: Sequence[float], unit: str, better: Better, metric: str) -> SittingSeries | str:
+def _checked(
+    values: Sequence[float], unit: str, metric: str, called: str, left_out: LeftOut, better: Better = Better.LOWER
+) -> SittingSeries | str:
+    """The values that have ratios; why there are none."""
     if not values:
         return "it has no good run"
-    if not all(math.isfinite(each) and each > 0 for each in values):
-        return "it has values of zero or below, which have no ratio"
-    return SittingSeries(unit, better, metric, np.array(values))
-
-
-def _other_name(name: str, known: Sequence[str]) -> str:
-    """A name that is not taken: two programs of a study may be called the same."""
-    made, number = name, 1
-    while made in known:
-        number += 1
-        made = f"{name} [{number}]"
-    return made
+    good = [each for each in values if unusable(each) is None]
+    for each in values:
+        if good and (reason := unusable(each)) is not None:
+            left_out.add(called, reason)
+    return SittingSeries(unit, better, metric, np.array(good)) if good else str(unusable(values[0]))

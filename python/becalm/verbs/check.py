@@ -209,5 +209,6 @@ def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, giv
         made.undecided,
         together(checks),
         basis=words.basis(found),
+        findings=found.findings,
         missing=(*(f"{name} (gone)" for name in found.gone), *(f"{name} (new)" for name in found.added)),
     )

@@ -10,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.stored_comparison import StoredComparison
+from becalm.nouns.stored_comparison import Sitting, StoredComparison
 from becalm.study.sittings import sitting
 from becalm.study.stored import Warned
 from becalm.wording import stored_comparison as words
@@ -52,6 +52,7 @@ def compare_stored(
     if twice := [each for each in named if named.count(each) > 1]:
         raise UsageError(f"{twice[0]} is named twice: a sitting compared with itself says nothing. Name another one.")
     sides = [[sitting(each, options.store, warned=warned) for each in side] for side in sources]
+    _refuse_copies(sides)
     found = compare_sittings(
         sides[0],
         sides[1],
@@ -61,3 +62,21 @@ def compare_stored(
         undecided=options.undecided,
     )
     return words.worded(found)
+
+
+def _refuse_copies(sides: Sequence[Sequence[Sitting]]) -> None:
+    """Raise UsageError for a sitting that is compared with itself, or that counts twice on one side."""
+    origins: dict[str, str] = {}
+    for each in (each for side in sides for each in side):
+        if each.origin in origins:
+            first = origins[each.origin]
+            raise UsageError(f"{first} and {each.title} are the same sitting: compared with itself it says nothing.")
+        origins[each.origin] = each.title
+    for side in sides:
+        content: dict[tuple[tuple[str, bytes], ...], str] = {}
+        for each in side:
+            values = tuple(sorted((name, series.values.tobytes()) for name, series in each.series.items()))
+            if values and (first := content.setdefault(values, each.title)) != each.title:
+                raise UsageError(
+                    f"{first} and {each.title} hold the same values: one sitting must not count as two. Leave one out."
+                )

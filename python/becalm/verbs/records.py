@@ -16,12 +16,14 @@ from becalm.nouns.conform import conform
 from becalm.nouns.multi_host import MultiHostVerdict
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.survey import SurveyResult
-from becalm.nouns.verdict import Verdict
+from becalm.nouns.verdict import Finding, Verdict
 from becalm.report.document import Document
 from becalm.report.drawn import FORMS, Conclusion, tried
 from becalm.report.formats import FORMATS, Row, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
+from becalm.report.formats.left_out import of_documents
 from becalm.store import Store
+from becalm.study.known_content import KnownContent
 from becalm.study.stored import Warned, document_of, stored
 from becalm.verbs import Kind, function, kind_of
 
@@ -143,42 +145,74 @@ def written(document: Document, row: Row) -> str:
     return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a file. `studies`: their numbers, in its order; `known`: those of them that were stored before.
+
+    `left_out`: entries of the file that are no values, by the reason.
+    """
+
+    studies: tuple[int, ...]
+    known: tuple[int, ...] = ()
+    left_out: tuple[Finding, ...] = ()
+
+
 def import_(path: str | Path, store: str | None = None, *, project: str | None = None) -> tuple[int, ...]:
     """Put the studies of a file (docs/reference/formats.md, timed regions) into the store, all or none.
 
-    `project`: what to call the history of asv's results [default: as asv.conf.json does]. Returns their numbers.
+    `project`: what to call the history of asv's results [default: as asv.conf.json does]. Returns their numbers; a
+    study that the store has already keeps its number, and nothing changes.
 
     Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.
     """
-    from becalm.nouns.region_codec import records_of
+    return import_file(path, store, project=project).studies
+
+
+def import_file(path: str | Path, store: str | None = None, *, project: str | None = None) -> Imported:
+    """Import a file as `import_` does, and return what was left out of it and what is not new."""
     from becalm.verbs import regions  # The list of studies is read without them.
 
     if not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path)):
-        return (regions.import_regions(path, store),)
+        return Imported((regions.import_regions(path, store),))
     documents = [_of_project(each, project, path) for each in read(Path(path))]
-    numbers = []
+    numbers: list[int] = []
+    known: list[int] = []
     with Store.open(store) as opened, opened.together():
+        content = KnownContent(opened)
         for document in documents:
-            number = opened.begin(
-                document.study,
-                document.facts,
-                environment=document.environment,
-                created_ns=document.created_ns,
-                **({"becalm": document.becalm} if document.becalm else {}),
-            )
-            opened.append(number, document.runs, document.texts)
-            opened.append_loads(number, document.loads, document.series)
-            opened.append_regions(number, ((records_of(each), each) for each in document.regions))
-            for each in document.noticed:
-                opened.notice(number, each)
-            if document.verdict is not None:
-                opened.conclude(number, document.verdict)
+            number = content.number(document)
+            if number is not None:
+                known.append(number)
+            else:
+                number = _added(opened, document)
+                content.add(number, document)
+                if wrong := _wrong(document_of(opened, number)):
+                    which = f"study {len(numbers) + 1} of {len(documents)}, " if len(documents) > 1 else ""
+                    title = document.study.title or document.study.kind
+                    raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
             numbers.append(number)
-            if wrong := _wrong(document_of(opened, number)):
-                which = f"study {len(numbers)} of {len(documents)}, " if len(documents) > 1 else ""
-                title = document.study.title or document.study.kind
-                raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
-    return tuple(numbers)
+    return Imported(tuple(numbers), tuple(known), of_documents(each.noticed for each in documents))
+
+
+def _added(opened: Store, document: Document) -> int:
+    """Store a document as a study; returns its number."""
+    from becalm.nouns.region_codec import records_of  # Most files have no regions.
+
+    number = opened.begin(
+        document.study,
+        document.facts,
+        environment=document.environment,
+        created_ns=document.created_ns,
+        **({"becalm": document.becalm} if document.becalm else {}),
+    )
+    opened.append(number, document.runs, document.texts)
+    opened.append_loads(number, document.loads, document.series)
+    opened.append_regions(number, ((records_of(each), each) for each in document.regions))
+    for noticed in document.noticed:
+        opened.notice(number, noticed)
+    if document.verdict is not None:
+        opened.conclude(number, document.verdict)
+    return number
 
 
 def _of_project(document: Document, project: str | None, path: str | Path) -> Document:

@@ -68,6 +68,7 @@ def whole(found: CheckResult) -> str:
     lines += [f"{each.name}: {each.failure}" for each in [one for one in found.checks if one.failure][:SAID]]
     if found.missing:
         lines.append(f"On one side only: {listed(found.missing)}.")
+    lines += [each.sentence for each in found.findings]
     if found.basis:
         lines.append(found.basis)
     if open_ and not above and not found.failed:

@@ -101,8 +101,14 @@ TABLE: tuple[Row, ...] = (
     Row(
         "left_out",
         "entries of an imported file that are no values, by the reason",
-        ("reason", "entries"),
+        ("reason", "entries", "of"),
         imported.left_out,
+    ),
+    Row(
+        "processors",
+        "benchmarks of Go that ran on different numbers of processors",
+        ("old", "new", "benchmarks"),
+        imported.processors,
     ),
     Row("left_behind", "descendants outlived their program", ("runs",), study.left_behind),
     Row(

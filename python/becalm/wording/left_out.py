@@ -16,7 +16,18 @@ LONGEST = 60
 
 def left_out(program: str, n: Mapping[str, Any]) -> str:
     """Entries that were left out for one reason."""
-    return f"Left out of the file: {entries(n['entries'])}: {one_line(n['reason'])}."
+    return f"Left out of {one_line(str(n.get('of') or 'the file'))}: {entries(n['entries'])}: {one_line(n['reason'])}."
+
+
+def processors(program: str, n: Mapping[str, Any]) -> str:
+    """Benchmarks that ran on another number of processors, as far as their names tell."""
+    one, other = (f"{number} processors" if number else "a number that is not told" for number in (n["old"], n["new"]))
+    names = entries([(name, 1) for name in n["benchmarks"]])
+    return (
+        f"Of {names} the numbers at the end of the names, which Go writes there, were taken for processors: the old "
+        f"ones ran on {one}, the new ones on {other}, which is another experiment. If the numbers belong to the names, "
+        "these are different benchmarks."
+    )
 
 
 def entries(pairs: Sequence[Sequence[Any]]) -> str:

@@ -180,6 +180,8 @@ def _sitting(
         with left_out.entry(str(name)):
             benchmarks += _of_row(_Row.of(name, row, value), known, left_out)
     workloads, runs = programs_of(benchmarks, left_out)
+    if left_out and not runs:
+        raise left_out.refusal("it holds no benchmark with values")
     date = _milliseconds(value.get("date"))
     options = RecordOptions(
         project=project,

@@ -11,7 +11,7 @@ from typing import Any
 
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, in_ns, study_of
-from becalm.report.formats.layout import Part
+from becalm.report.formats.layout import Part, named
 from becalm.report.formats.left_out import LeftOut
 
 SUMMARY = "a summary of repetitions; becalm makes its own"
@@ -32,15 +32,15 @@ def read(value: dict[str, Any]) -> list[Document]:
     repetitions: dict[str, list[Repetition]] = {}
     left_out = LeftOut()
     entries = list(Part(value)["benchmarks"])
-    names = {_name(entry) for entry in entries}
+    names = {named(entry, "name") for entry in entries}
     summaries = 0
     for entry in entries:
-        with left_out.entry(_name(entry)):
+        with left_out.entry(named(entry, "name")):
             known = entry.members()
             name = (entry.get("run_name") or entry["name"]).text()
             if _summary(known, names):
                 summaries += 1
-                left_out.add(_name(entry), SUMMARY)
+                left_out.add(f"{named(entry, 'name')} ({known.get('aggregate_name') or 'aggregate'})", SUMMARY)
             elif reason := _failure(known):
                 left_out.add(name, reason)
             else:
@@ -50,12 +50,6 @@ def read(value: dict[str, Any]) -> list[Document]:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
     benchmarks = [Benchmark(name, values) for name, values in repetitions.items()]
     return study_of(benchmarks, "Google Benchmark", left_out, date_ns(value["context"].get("date")))
-
-
-def _name(entry: Part) -> str:
-    """What an entry is called in a report: its name, else its place."""
-    name = entry.value.get("name") if isinstance(entry.value, dict) else None
-    return name if isinstance(name, str) and name.strip() else entry.place
 
 
 def _summary(known: Mapping[str, Any], names: set[str]) -> bool:

@@ -13,7 +13,7 @@ from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
-from becalm.report.formats.layout import Part, Unlike, scalars
+from becalm.report.formats.layout import Part, Unlike, named, scalars
 from becalm.report.formats.left_out import LeftOut
 
 
@@ -64,10 +64,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     runs: list[Run] = []
     results = list(Part(value)["results"])
     for result in results:
-        name = result.place
-        with left_out.entry(name):
-            name = result["command"].text()
-        with left_out.entry(name):
+        with left_out.entry(named(result, "command")):
             command = result["command"].text()
             parameters = scalars(result.members().get("parameters"))
             program = Workload(argv=("/bin/sh", "-c", command), name=command, parameters=parameters)

@@ -89,6 +89,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
+def named(entry: Part, member: str) -> str:
+    """Return what an entry is called in a report: the text of a member, else its place."""
+    name = entry.value.get(member) if isinstance(entry.value, dict) else None
+    return name if isinstance(name, str) and name.strip() else entry.place
+
+
 def scalars(value: Any) -> tuple[tuple[str, str], ...]:
     """Return parameters of an object as text by name, in order; empty for anything else."""
     if not isinstance(value, dict):

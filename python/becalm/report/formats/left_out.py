@@ -91,7 +91,7 @@ def _writable(text: str) -> str:
     return text
 
 
-def of_documents(documents: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+def of_documents(documents: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
     """Findings of several studies of one import, put together by their reasons."""
     together = LeftOut()
     for noticed in documents:

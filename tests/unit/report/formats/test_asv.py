@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 
 import pytest
@@ -101,9 +102,9 @@ def test_a_sitting_for_each_commit_in_both_versions(results):
 
 def test_environments_are_told_apart_where_there_are_several(results):
     place = results("ci-1/machine.json", MACHINE)
-    assert {each.study.options["machine"] for each in read(place)} == {"ci-1, virtualenv-py3.11", "ci-1, 3.11"}
+    assert {each.study.options["machine"] for each in read(place)} == {"ci-1, virtualenv-py3.11", "ci-1, py3.11"}
     other = results("ci-1/bbbbbbbb-py3.11.json", {**FIRST, "env_name": "virtualenv-py3.11"})
-    assert {each.study.options["machine"] for each in read(other)} == {"ci-1"}
+    assert {each.study.options["machine"] for each in read(other)} == {"ci-1, virtualenv-py3.11"}
 
 
 def test_the_directory_of_one_machine_and_results_of_an_older_benchmark(results):
@@ -160,12 +161,46 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_damaged_file_is_named_and_nothing_is_imported(name, results, tmp_path):
+def test_a_damaged_entry_is_named_and_the_rest_is_read(name, results):
     value, text, said = BAD[name]
-    place = results("ci-1/cccccccc-x.json", value, text)
-    with pytest.raises(UsageError, match=f"cccccccc-x.json .*{said}"):
-        becalm.import_(place, str(tmp_path / "runs.db"))
-    assert becalm.list_studies(str(tmp_path / "runs.db")).studies == ()
+    place = results("ci-1/00000000-x.json", value, text)
+    documents = read(place)
+    noticed = [each.sentence for document in documents for each in document.noticed]
+    assert any(re.search(said, sentence) for sentence in noticed)
+    assert told(documents[-1])["bench.mem_list"] == [8192.0], "the others are as they were"
+
+
+def test_all_files_that_cannot_be_read_are_named_at_once(results):
+    results("ci-1/00000000-x.json", None, "{")
+    place = results("ci-1/11111111-x.json", {"date": 1, "version": 1})
+    noticed = " ".join(each.sentence for each in read(place)[0].noticed)
+    assert "ci-1/00000000-x.json" in noticed
+    assert "ci-1/11111111-x.json" in noticed
+    for name in ("aaaaaaaa-virtualenv-py3.11", "bbbbbbbb-py3.11"):
+        (place / f"ci-1/{name}.json").unlink()
+    with pytest.raises(
+        UsageError, match=r"00000000-x.json: it is not whole JSON .*; ci-1/11111111-x.json: it is no fi"
+    ):
+        read(place)
+    results("benchmarks.json", None, "{")
+    with pytest.raises(UsageError, match=r"benchmarks.json tells units .* Unreadable: .*11111111-x.json"):
+        read(place)
+
+
+def test_rows_that_are_passed_over_are_reported(results):
+    place = results("ci-1/cccccccc-x.json", {**SECOND, "params": {"machine": "other"}})
+    second, first = read(place)
+    reasons = {each.numbers["reason"]: dict(each.numbers["entries"]) for each in second.noticed}
+    assert reasons["benchmarks.json does not list it"] == {"bench.time_gone": 1}
+    assert reasons["it is of machine 'other', and its directory is of 'ci-1'"] == {"ci-1/cccccccc-x.json": 1}
+    assert [each.numbers["entries"] for each in first.noticed] == [[["bench.track_score", 1]]]
+
+
+def test_environments_of_the_first_format_are_told_apart_by_the_names_of_files(results):
+    other = {**FIRST, "results": {"bench.mem_list": 1}}
+    place = results("ci-1/bbbbbbbb-py3.11-foo.json", other)
+    machines = [each.study.options["machine"] for each in read(place)]
+    assert machines == ["ci-1, virtualenv-py3.11", "ci-1, py3.11-foo", "ci-1, py3.11"]
 
 
 def test_a_machine_without_results_and_a_file_alone_say_what_to_do(results):

@@ -7,6 +7,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.report.formats import criterion
+from becalm.wording.printable import cut
 
 
 def benchmark(root, name, baseline="new"):
@@ -53,8 +54,42 @@ def test_what_is_gone_meanwhile_is_passed_over_and_what_may_not_be_read_is_told(
 
         with monkeypatch.context() as patched:
             patched.setattr(os, "scandir", scandir)
+            (document,) = criterion.read_directory(tmp_path, "new")
+            noticed = [each.sentence for each in document.noticed]
             if error is FileNotFoundError:
-                assert len(criterion.read_directory(tmp_path, "new")) == 1
+                assert not noticed
             else:
-                with pytest.raises(UsageError, match=r"PermissionError cannot be read .*would be left out"):
-                    criterion.read_directory(tmp_path, "new")
+                assert noticed == [
+                    f"Left out of the file: {cut(str(tmp_path / 'PermissionError'), 60)}: the directory cannot be "
+                    "read: cannot be looked into."
+                ]
+
+
+def test_directories_of_other_versions_are_named_and_the_others_are_read(tmp_path):
+    for name in ("whole", "list", "nameless", "cut", "unlike"):
+        benchmark(tmp_path, name)
+    (tmp_path / "list/new/sample.json").write_text("[[1, 2], [10, 22]]")
+    (tmp_path / "nameless/new/benchmark.json").unlink()
+    (tmp_path / "cut/new/sample.json").write_text('{"iters": [1')
+    (tmp_path / "unlike/new/sample.json").write_text(json.dumps({"iters": [1, 0, 1, 1], "times": [10, 5, 0, "x"]}))
+    (document,) = criterion.read_directory(tmp_path, "new")
+    assert [each.name for each in document.study.workloads] == ["unlike", "whole"]
+    assert [run.metrics for run in document.runs if run.workload == 0] == [(10.0,)]
+    reasons = {each.numbers["reason"]: dict(each.numbers["entries"]) for each in document.noticed}
+    assert reasons == {
+        "sample.json has the form of before Criterion 0.3.3; " + criterion.STALE: {"list": 1},
+        "there is no benchmark.json with its full name; " + criterion.STALE: {"nameless": 1},
+        "sample.json is not whole JSON: it may be half written; " + criterion.STALE: {"cut": 1},
+        "a sample of no iterations": {"unlike": 1},
+        "zero or below, which has no ratio": {"unlike": 1},
+        'times[3] is "x", where a number is expected': {"unlike": 1},
+    }
+
+
+def test_a_directory_of_which_nothing_can_be_read_is_refused_with_all_reasons(tmp_path):
+    for name in ("list", "nameless"):
+        benchmark(tmp_path, name)
+    (tmp_path / "list/new/sample.json").write_text("[[1, 2], [10, 22]]")
+    (tmp_path / "nameless/new/benchmark.json").unlink()
+    with pytest.raises(UsageError, match=r"list: sample.json has the form .*nameless: there is no benchmark.json"):
+        criterion.read_directory(tmp_path, "new")

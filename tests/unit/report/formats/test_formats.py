@@ -122,9 +122,10 @@ def test_pyperf_is_imported_with_what_it_tells(tmp_path):
     packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes()))
     (document,) = read(packed)
     assert [each.name for each in document.study.workloads] == ["telco", "other"]
-    counted = [run.wall_ns for run in document.runs if not run.warmup]
-    assert counted == [7_500_000, 7_600_000, 7_400_000, 500_000_000]
-    assert [run.wall_ns for run in document.runs if run.warmup] == [8_100_000], "calibration runs are left out"
+    counted = [run.metrics[0] for run in document.runs if not run.warmup]
+    assert counted == pytest.approx([7.5e6, 7.6e6, 7.4e6, 5e8])
+    warmups = [run.metrics[0] for run in document.runs if run.warmup]
+    assert warmups == pytest.approx([8.1e6]), "calibration runs are left out"
 
 
 def test_units_that_are_no_time_are_refused(tmp_path):
@@ -151,7 +152,8 @@ def test_what_is_exported_can_be_imported(store, tmp_path):
         (again,) = import_(path, store)
         walls = [[run.wall_ns for run in stored(number, store).runs] for number in (first, again)]
         assert walls[0] == walls[1], name
-    assert len(list_studies(store).studies) == 4
+        assert (again == first) is (name != "pyperf"), "the same content is recognised"
+    assert len(list_studies(store).studies) == 2
 
 
 def test_csv_has_a_line_for_each_run(store):
@@ -249,8 +251,6 @@ UNLIKE = {
     "pyperf: no runs": (pyperf({}), "pyperf's: benchmarks[0] has no 'runs'."),
     "pyperf: one bare value": (pyperf({"runs": [{"values": 5}]}), "runs[0].values is 5, where a list is expected."),
     "pyperf: a word for a value": (pyperf({"runs": [{"values": ["x"]}]}), 'values[0] is "x", where a number is'),
-    "pyperf: a number for a warm-up": (pyperf({"runs": [{**RUN, "warmups": [5]}]}), "warmups[0] is 5, where a list is"),
-    "pyperf: three numbers for a warm-up": (pyperf({"runs": [{**RUN, "warmups": [[1, 2, 3]]}]}), "where two numbers"),
     "pyperf: a number for what is known": (pyperf({"metadata": 5, "runs": [RUN]}), "metadata is 5, where an object is"),
     "pyperf: another version": ({**pyperf({"runs": [RUN]}), "version": 2}, "it has version 2 of the format"),
     "hyperfine: no times": (hyperfine(), "hyperfine's: results[0] has no 'mean'."),
@@ -261,7 +261,7 @@ UNLIKE = {
     "hyperfine: a word for a code": (hyperfine(times=[1], exit_codes=["x"]), "exit_codes[0] is \"x\", where a whole"),
     "Google Benchmark: a number": (google(5), "Google Benchmark's: benchmarks[0] is 5, where an object"),
     "Google Benchmark: no time": (google({"name": "x"}), "benchmarks[0] has no 'real_time'."),
-    "Google Benchmark: null": (google({"name": "x", "real_time": 1, "iterations": None}), "iterations is null, where"),
+    "Google Benchmark: null": (google({"name": "x", "real_time": None}), "benchmarks[0].real_time is null, where"),
     "pytest-benchmark: no stats": (pytest_benchmark({"name": "x"}), "pytest-benchmark's: benchmarks[0] has no 'stats'"),
     "pytest-benchmark: no list": (pytest_benchmark({"name": "x", "stats": {"data": 5}}), "stats.data is 5, where a li"),
     "Criterion: a word": ({"iters": ["a"], "times": [1]}, 'Criterion\'s: iters[0] is "a", where a number is expected.'),

@@ -52,21 +52,59 @@ BenchmarkY-8  10  9e3 ns/op
 
 def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
     (tmp_path / "two.txt").write_text(TWO)
-    found = sitting(str(tmp_path / "two.txt")).series
-    assert {name: each.values.tolist() for name, each in found.items()} == {
+    found = sitting(str(tmp_path / "two.txt"))
+    assert {name: each.values.tolist() for name, each in found.series.items()} == {
         "example.org/a.BenchmarkX": [5.0],
         "example.org/b.BenchmarkX": [7.0],
-        "example.org/b.BenchmarkY": [9000.0],
+        "BenchmarkY": [9000.0],
+    }
+    assert left_out(found.left_out) == {
+        "zero or below, which has no ratio": {"BenchmarkX-8, allocs/op": 1},
+        "it failed": {"BenchmarkZ": 1},
+    }
+
+
+def left_out(findings):
+    """Return the entries that findings leave out, by the reason."""
+    return {each.numbers["reason"]: dict(each.numbers["entries"]) for each in findings if each.kind == "left_out"}
+
+
+UNITS = """pkg: example.org/a
+BenchmarkGet-8  10  2416.7 ns/op  2100 50%-ns/op  +Inf MB/s
+BenchmarkRatio-8  100  1.2e+07 ns/op  NaN hit-ratio  0.95 hits/get  -2.0 drift  7 1stage
+BenchmarkTold-8  100  1,234 ns/op  16 B/op
+BenchmarkLog-8  some text of the test
+--- SKIP: BenchmarkGone
+Unit hits/get better=higher
+BenchmarkCut-8  100  12.5 ns/op  3"""
+
+
+def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp_path):
+    (tmp_path / "x.txt").write_text(UNITS)
+    found = sitting(str(tmp_path / "x.txt"))
+    assert {name: each.values.tolist() for name, each in found.series.items()} == {
+        "BenchmarkGet": [2416.7], "BenchmarkGet, 50%-ns/op": [2100.0], "BenchmarkRatio": [1.2e7],
+        "BenchmarkRatio, hits/get": [0.95], "BenchmarkRatio, 1stage": [7.0], "BenchmarkTold, B/op": [16.0],
+        "BenchmarkCut": [12.5],
+    }  # fmt: skip
+    assert found.series["BenchmarkRatio, hits/get"].better is Better.HIGHER
+    assert left_out(found.left_out) == {
+        "+Inf is no finite number": {"BenchmarkGet-8, MB/s": 1},
+        "NaN is no finite number": {"BenchmarkRatio-8, hit-ratio": 1},
+        "zero or below, which has no ratio": {"BenchmarkRatio-8, drift": 1},
+        "1,234 is no finite number": {"BenchmarkTold-8": 1},
+        "its line holds other text than the number of iterations": {"BenchmarkLog-8": 1},
+        "it was skipped": {"BenchmarkGone": 1},
+        "3 at the end of its line has no unit: it is half written": {"BenchmarkCut-8": 1},
     }
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 5", "half written"),
-        ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 5 ns/o", "half written"),
-        ("BenchmarkX-8 10 5 ns/op\nBenchmarkX-8 10 1e999 ns/op\n", "is no number"),
-        ("BenchmarkX-8 10 5..5 ns/op\n", "5..5 ns/op of BenchmarkX-8 is no number"),
+        ("BenchmarkX-8 10 5 ns/o", "half written"),
+        ("BenchmarkX-8 10 1e999 ns/op\n", "1e999 is no finite number"),
+        ("BenchmarkX-8 10 5..5 ns/op\n", "BenchmarkX-8: 5..5 is no finite number"),
         ("BenchmarkX-8 10 0 ns/op\n", "no benchmark with values"),
         ("PASS\nok example.org 1s\n", "`go test` without results of benchmarks"),
         ("", "is empty. becalm imports"),
@@ -80,4 +118,5 @@ def test_what_is_none_is_refused_in_a_sentence(text, said, tmp_path):
 
 def test_a_text_that_looks_like_one_nearly_takes_no_time():
     assert not go_benchmark.recognises("Benchmark" + " 1" * 200_000)
-    assert not go_benchmark.recognises("BenchmarkX 1" + " 1.5 a" * 100_000 + " 1")
+    assert not go_benchmark.recognises("Benchmarking X 10 5 ns/op\n")
+    assert not go_benchmark.recognises("BenchmarkX 1 " + " " * 200_000 + "b")

@@ -1,0 +1,62 @@
+"""Whether the content of a file is stored already: importing it again would count the same runs twice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from becalm.nouns.study import StoredStudy, Study
+from becalm.report.document import Document
+from becalm.store import Store
+
+
+class KnownContent:
+    """The studies of an open store, looked up by what they hold."""
+
+    def __init__(self, opened: Store) -> None:
+        self._opened = opened
+        self._known: dict[str, list[StoredStudy]] = {}
+        for stored in opened.studies(None, facts=False):
+            if not stored.wrong:
+                self._known.setdefault(_key(stored.study), []).append(stored)
+        self._added: dict[str, list[tuple[int, Document]]] = {}
+
+    def number(self, document: Document) -> int | None:
+        """Return the study with the same programs, options and runs; None where there is none.
+
+        Where the document tells when it was measured, the study must have begun at that time.
+        """
+        key = _key(document.study)
+        for number, other in self._added.get(key, ()):
+            if _content(other) == _content(document) and other.created_ns == document.created_ns:
+                return number
+        for stored in self._known.get(key, ()):
+            same_time = document.created_ns in (None, stored.created_ns)
+            if same_time and stored.rows == len(document.runs) and self._holds(stored.number, document):
+                return stored.number
+        return None
+
+    def add(self, number: int, document: Document) -> None:
+        """Take a study that was stored meanwhile."""
+        self._added.setdefault(_key(document.study), []).append((number, document))
+
+    def _holds(self, number: int, document: Document) -> bool:
+        if document.verdict is not None and self._opened.verdict(number) != document.verdict:
+            return False
+        if document.regions:
+            return b"".join(self._opened.regions(number)) == b"".join(document.regions)
+        if document.runs:
+            return list(self._opened.runs(number)) == list(document.runs)
+        return document.verdict is not None
+
+
+def _content(document: Document) -> tuple[Any, ...]:
+    return list(document.runs), list(document.regions), document.verdict
+
+
+def _key(study: Study) -> str:
+    """Return what a study is by its description, as text."""
+    programs = [each.to_json() for each in study.workloads]
+    settings = [each.to_json() for each in study.settings]
+    described = [study.kind, study.title, study.host, study.seed, dict(study.options), programs, settings]
+    return json.dumps(described, sort_keys=True, default=str)

@@ -1,0 +1,70 @@
+"""What programs are called in reports: whole names on one line, different for different programs.
+
+The terminal cuts them (`becalm.wording.measurement.short`); JSON, Markdown and files have them whole.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from becalm.nouns.workload import Workload
+from becalm.wording.printable import one_line
+
+Parameters = tuple[tuple[str, str], ...]
+
+PACKAGE = "package"
+"""The parameter that stands before a name, as Go writes it."""
+
+
+def names_of(workloads: Iterable[Workload]) -> tuple[str, ...]:
+    """Return what the programs of a study are called."""
+    return distinct_names([(each.name, each.parameters) for each in workloads])
+
+
+def distinct_names(programs: Sequence[tuple[str, Parameters]]) -> tuple[str, ...]:
+    """Return names, with the parameters that tell those of one name apart, else with numbers."""
+    visible = [visible_name(name) for name, _ in programs]
+    alike: dict[str, list[int]] = {}
+    for place, name in enumerate(visible):
+        alike.setdefault(name, []).append(place)
+    for places in alike.values():
+        if len(places) > 1:
+            _tell_apart(visible, [(place, programs[place][1]) for place in places])
+    return _numbered(visible)
+
+
+def visible_name(name: str) -> str:
+    """Return a name on one line; one of which nothing would be seen stands in quotation marks."""
+    blank = all(unicodedata.category(each) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me") for each in name)
+    return json.dumps(name) if blank else one_line(name)
+
+
+def _tell_apart(visible: list[str], programs: Sequence[tuple[int, Parameters]]) -> None:
+    """Add to names at these places the parameters that differ between them."""
+    values: dict[str, set[str | None]] = {}
+    for name in {name for _, parameters in programs for name, _ in parameters}:
+        values[name] = {dict(parameters).get(name) for _, parameters in programs}
+    for place, parameters in programs:
+        differing = {name: value for name, value in parameters if len(values[name]) > 1}
+        package = differing.pop(PACKAGE, "")
+        before = f"{one_line(package)}." if package else ""
+        listed = ", ".join(f"{one_line(name)}={one_line(value)}" for name, value in sorted(differing.items()))
+        visible[place] = f"{before}{visible[place]}" + (f" ({listed})" if listed else "")
+
+
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which equal ones have a number behind them that makes them different from all others."""
+    counts = Counter(names)
+    taken = {name for name in names if counts[name] == 1}
+    numbered = []
+    for name in names:
+        title, number = name, 0
+        while counts[name] > 1 and (number == 0 or title in taken):
+            number += 1
+            title = f"{name} [{number}]"
+        taken.add(title)
+        numbered.append(title)
+    return tuple(numbered)
