@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from becalm.verbs.host import Checked as Checked
     from becalm.verbs.listing import Listing as Listing
     from becalm.verbs.load_experiment import Campaign as Campaign
+    from becalm.verbs.records import Imported as Imported
     from becalm.verbs.records import Shown as Shown
     from becalm.verbs.watch import Ending as Ending
 
@@ -178,7 +179,7 @@ _VALUES = {
     "becalm.verbs.host": "Checked",
     "becalm.verbs.load_experiment": "Campaign",
     "becalm.verbs.listing": "Listing",
-    "becalm.verbs.records": "Shown",
+    "becalm.verbs.records": "Imported Shown",
     "becalm.verbs.watch": "Ending",
 }
 """Values that the functions take and give, by module; `becalm.verbs` has the table of the functions."""

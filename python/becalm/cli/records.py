@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
-
-if TYPE_CHECKING:
-    from becalm.verbs.records import Imported
 
 MANY = 3
 """Studies of a file that are named one by one."""
@@ -179,25 +176,23 @@ def command_import(
         raise UsageError("--machine is for records of sysstat: give --study, too.")
     if project is not None and (study, t_diff, beside) != (None, None, None):
         raise UsageError("--project is for asv's results. Leave it out, or the other options.")
-    from becalm.verbs.records import Imported, import_file
-
     if t_diff is not None or beside is not None:
         if study is not None:
             raise UsageError(
                 "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
             )
         regions = {
-            file: Imported((becalm.import_regions(file, store, t_diff=t_diff, beside=beside),)) for file in files
+            file: becalm.Imported((becalm.import_regions(file, store, t_diff=t_diff, beside=beside),)) for file in files
         }
         _told(regions, as_json, store)
         return
     if study is not None:
         _import_load(files, study, machine, store, as_json)
         return
-    _told({file: import_file(file, store, project=project) for file in files}, as_json, store)
+    _told({file: becalm.import_file(file, store, project=project) for file in files}, as_json, store)
 
 
-def _told(imported: dict[str, Imported], as_json: bool, store: str | None) -> None:
+def _told(imported: dict[str, becalm.Imported], as_json: bool, store: str | None) -> None:
     if as_json:
         known = {file: list(each.known) for file, each in imported.items() if each.known}
         left_out = {file: [one.kept() for one in each.left_out] for file, each in imported.items() if each.left_out}
@@ -214,7 +209,7 @@ def _told(imported: dict[str, Imported], as_json: bool, store: str | None) -> No
             echo(line)
 
 
-def _of_file(file: str, made: Imported, runs: Mapping[int, str]) -> Iterator[str]:
+def _of_file(file: str, made: becalm.Imported, runs: Mapping[int, str]) -> Iterator[str]:
     """Yield what became of a file, then what was left out of it."""
     from becalm.wording.findings import sentence
 

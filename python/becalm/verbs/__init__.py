@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from becalm.verbs.records import export as export
     from becalm.verbs.records import export_series as export_series
     from becalm.verbs.records import import_ as import_
+    from becalm.verbs.records import import_file as import_file
     from becalm.verbs.records import import_load as import_load
     from becalm.verbs.records import show as show
     from becalm.verbs.records import show_together as show_together
@@ -245,7 +246,7 @@ TABLE = (
     Verb(
         "import",
         "Read runs of hyperfine, pyperf or another becalm, and files of timed regions.",
-        "records.import_ records.import_load regions.import_regions",
+        "records.import_ records.import_file records.import_load regions.import_regions",
         Kind(_SUMMARY, "becalm.nouns.verdict:from_json"),
         "records",
     ),
