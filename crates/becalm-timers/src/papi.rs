@@ -47,6 +47,7 @@ pub fn loaded(names: &[&CStr]) -> Loaded {
             let set = started(&library)?;
             Ok((unsafe { std::mem::transmute::<*mut c_void, ReadEvents>(found) }, set))
         }),
+        own: Vec::new(),
     }
 }
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from becalm.nouns.timer import ClockCheck, TimerCell
+from becalm.nouns.timer import ClockCheck, ClockReport, TimerCell
+from becalm.store.timer_limits import KeptLimit
 
 UNORDERED = {"bare", "PAPI_get_real_cyc"}
 """Timers whose reads may be executed before the work has ended or after it has begun: measured, never recommended."""
 
 ALIKE = 1.1
-"""t_min of two timers that differ by less than this factor are as good as the same; the cheaper read then counts."""
+"""t_min of two timers that differ by less than this factor are as good as the same; a read that is cheaper by more than
+that then counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,21 @@ def check(cells: Sequence[TimerCell], wanted_ns: int) -> ClockCheck:
     return ClockCheck(wanted_ns, best.timer, best.t_min.typical_ns)
 
 
+REGIONS = ("barrier", "L1")
+"""The timer that reads as becalm-clock and becalm_clock.h do, with all code near."""
+
+
+def region_limit(report: ClockReport) -> KeptLimit | None:
+    """Return what single timed regions can show by an evaluation; None without an answer, or of an emulated machine."""
+    if report.emulated or not report.trust:
+        return None
+    cell = next((cell for cell in report.cells if (cell.timer, cell.flush) == REGIONS), None)
+    if cell is None or cell.t_min is None or cell.t_diff is None:
+        return None
+    shown = cell.quantum if cell.t_diff_below_quantum and cell.quantum is not None else cell.t_diff.ns
+    return KeptLimit(float(report.trust["hz"]), float(shown), cell.t_min.ns)
+
+
 def _best(cells: Iterable[TimerCell]) -> TimerCell | None:
     found = [
         (cell.t_min.ns, cell.median_cost, cell)
@@ -50,4 +67,6 @@ def _best(cells: Iterable[TimerCell]) -> TimerCell | None:
     if not found:
         return None
     shortest = min(ns for ns, _, _ in found)
-    return min((cost, ns, cell.timer, cell) for ns, cost, cell in found if ns <= ALIKE * shortest)[3]
+    alike = [(ns, cost, cell) for ns, cost, cell in found if ns <= ALIKE * shortest]
+    cheapest = min(cost for _, cost, _ in alike)
+    return min((ns, cost, cell.timer, cell) for ns, cost, cell in alike if cost <= ALIKE * cheapest)[3]

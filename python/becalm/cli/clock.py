@@ -9,7 +9,8 @@ import click
 
 import becalm
 from becalm.cli import options, output
-from becalm.units import duration_ns
+from becalm.errors import UsageError
+from becalm.units import duration_ns, listed
 
 
 @click.command("clock")
@@ -17,13 +18,17 @@ from becalm.units import duration_ns
 @click.option(
     "--budget",
     type=options.Checked("duration", duration_ns),
-    default="5min",
-    show_default=True,
-    help="Time for everything.",
+    help="Time for everything  [default: 5min, of --quick 20s].",
 )
-@click.option("--quick", is_flag=True, help="Within 20 s: the usual timers, without the flushes that take longest.")
+@click.option("--quick", is_flag=True, help="Only the usual timers, without the flushes that take longest.")
 @click.option("--cpu", type=int, metavar="N", help="Processor that measures  [default: the last one allowed].")
-@click.option("--timer", "timers", multiple=True, metavar="NAME", help="Only this timer; may be repeated.")
+@click.option(
+    "--timer",
+    "timers",
+    multiple=True,
+    metavar="NAME",
+    help="Only this timer; may be repeated. One of your own: ./libmine.so:read.",
+)
 @click.option(
     "--flush", "flushes", multiple=True, metavar="NAME", help="Only L1, L2, L3, memory or evicted; may be repeated."
 )
@@ -41,7 +46,7 @@ from becalm.units import duration_ns
     show_default=True,
     help="How t_min and t_diff are found.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the order of measurements.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed for the measurement order.")
 @click.option(
     "--check",
     type=options.Checked("duration", duration_ns),
@@ -64,7 +69,7 @@ from becalm.units import duration_ns
 @output.options
 def command_clock(
     host: str,
-    budget: str,
+    budget: str | None,
     quick: bool,
     cpu: int | None,
     timers: tuple[str, ...],
@@ -89,6 +94,7 @@ def command_clock(
     becalm clock --quick --keep monday; becalm clock --compare monday last
     """
     out = output.Output.of(given)
+    _measures_or_not(kept, compare)
     if compare is not None:
         out.end(becalm.compare_clocks(*compare))
         return
@@ -111,3 +117,19 @@ def command_clock(
             listener=heard,
         )
     out.end(found)
+
+
+MEASURING = ("host", "budget", "quick", "cpu", "timers", "flushes", "filter", "search", "seed", "resume")
+"""Options of a measurement, which a kept evaluation has no use for."""
+
+
+def _measures_or_not(kept: str | None, compare: tuple[str, str] | None) -> None:
+    """Raise UsageError for an option that would have no effect."""
+    if compare is not None:
+        name, useless = "--compare", options.typed(*MEASURING, "check", "ticks", "keep", "kept")
+    elif kept is not None:
+        name, useless = "--kept", options.typed(*MEASURING)
+    else:
+        return
+    if useless:
+        raise UsageError(f"{name} measures nothing, so {listed(useless)} has no effect with it. Leave one of them out.")

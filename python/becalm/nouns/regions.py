@@ -20,11 +20,12 @@ from becalm.stats.bins import Histogram
 
 @dataclass(frozen=True, slots=True)
 class TimerLimit:
-    """The smallest change that the timer can show. `source`: "given", "kept" (the last `becalm clock` on this machine)
-    or the name of a file of `becalm clock --json`."""
+    """The smallest change that the timer can show, and the shortest region. `source`: "given", "kept" (the last
+    `becalm clock` with an answer) or the name of a file of `becalm clock --json`."""
 
     t_diff_ns: float
     source: str
+    t_min_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,18 @@ from becalm.nouns.codec import finite
 class WorkLength:
     """A length of work, of repeated searches: additions of the least and the time they take, the median of all, and the
     smallest and the largest, in ns.
+
+    `confirmed`: measurements of the fresh sets that the least rests on; `value`: their coefficient of variation (t_min)
+    or share of overlap (t_diff); `null`: the share of overlap of two sets of one length (t_diff only).
     """
 
     additions: int
     ns: float
     range_ns: tuple[float, float]
     typical_ns: float
+    confirmed: int
+    value: float
+    null: float | None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> WorkLength | None:
@@ -30,7 +36,8 @@ class WorkLength:
         if value is None:
             return None
         low, high = value["range_ns"]
-        return cls(value["additions"], value["ns"], (low, high), value.get("typical_ns", value["ns"]))
+        evidence = (value["confirmed"], value["value"], value["null"])
+        return cls(value["additions"], value["ns"], (low, high), value["typical_ns"], *evidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,6 @@ class TimerCells:
         values = self._lines()
         return values[1:] if values and values[0] == dict(asked) else []
 
-    def last(self) -> list[dict[str, Any]]:
-        """Events of the last evaluation, whatever it asked for; none where there was none."""
-        return self._lines()[1:]
-
-    def host(self) -> str | None:
-        """The host that the last evaluation is of; None where there was none, or nobody said."""
-        host = next(iter(self._lines()), {}).get("host")
-        return host if isinstance(host, str) else None
-
     def _lines(self) -> list[dict[str, Any]]:
         try:
             lines = self.path.read_bytes().split(b"\n")

@@ -20,7 +20,7 @@ from becalm.hosts.timer_evaluation import evaluate, evaluate_on
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.timer import ClockComparison, ClockReport, TimerAbsence, TimerCell
-from becalm.store import kept_clocks
+from becalm.store import kept_clocks, timer_limits
 from becalm.store.timer_cells import TimerCells
 from becalm.units import duration_ns
 from becalm.wording import clock as words
@@ -32,6 +32,9 @@ SEARCHES = ("grid", "published")
 QUICK_NS = 18_000_000_000
 """Time for the cells of a quick evaluation: with start and self-checks it stays within 20 s."""
 
+LEAST_NS = 1_000_000_000
+"""The least budget: self-checks and one cell of a timer without a flush."""
+
 QUICK_FLUSHES = ("L1", "L2")
 """What a quick evaluation has time for: writing more takes too long before each measurement."""
 
@@ -42,7 +45,7 @@ QUICK_TIMERS = ("barrier", "clock_gettime", "clock_gettime call", "cycles", "PAP
 def clock(
     *,
     host: str = "local",
-    budget: float | str = "5min",
+    budget: float | str | None = None,
     quick: bool = False,
     cpu: int | None = None,
     timers: Sequence[str] = (),
@@ -61,10 +64,10 @@ def clock(
 
     Arguments:
         host: where: local, ssh://…, guest:….
-        budget: time for everything, seconds or text with a unit.
-        quick: within 20 s: the usual timers, without the flushes that take longest.
+        budget: time for everything, seconds or text with a unit; None: 5 min, or 20 s of a quick one.
+        quick: the usual timers, without the flushes that take longest.
         cpu: the processor that measures; None: the last one that this process may use.
-        timers, flushes: names; none: all.
+        timers, flushes: names; none: all. FILE.so:FUNCTION is a timer of one's own: `uint64_t FUNCTION(void)`.
         filter: how the operating system's share is told: robust, forest, none.
         search: grid, or published: the paper's scan with the paper's numbers.
         seed: of the order of measurements and of the forest.
@@ -87,10 +90,13 @@ def clock(
         asked = {"filter": filter, "search": search, "seed": seed, "cpu": cpu}
         asked["timers"] = list(timers or (QUICK_TIMERS if quick else ()))
         asked["flushes"] = list(flushes or (QUICK_FLUSHES if quick else ()))
-        budget_ns = QUICK_NS if quick else duration_ns(budget)
+        budget_ns = _budget_ns(budget, quick)
+        _usable(timers, host)
         report = _measured(asked, budget_ns, host, resume, listener or Quiet())
-        if not report.interrupted:
+        if not report.interrupted and any(cell.t_min for cell in report.cells):
             kept_clocks.keep(kept_clocks.LAST, report)
+        if (limit := timer_choice.region_limit(report)) is not None:
+            timer_limits.keep(host, limit)
     if name is not None:
         kept_clocks.keep(name, report)
     if wanted is not None:
@@ -123,8 +129,7 @@ def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, to
     before = store.read(question) if resume else []
     gathered = _Gathered(host, [each for each in before if each["event"] == "cell"])
     done = list(gathered.cells)
-    if not before:
-        store.begin(question)
+    begun = bool(before)
     told.started(None, ["timers"], StoppingRule(budget_ns=budget_ns))
     try:
         with closing(_events(host, {**asked, "budget_ns": budget_ns, "done": done})) as events:
@@ -132,6 +137,10 @@ def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, to
                 if event["event"] == "trust" and before:
                     _same_clock(before, event)
                 if event["event"] in ("trust", "cell"):
+                    # Not before the engine has accepted the question: what was refused replaces nothing.
+                    if not begun:
+                        store.begin(question)
+                        begun = True
                     store.add(event)
                 gathered.take(event)
                 many = len(gathered.cells) - len(done)
@@ -222,6 +231,25 @@ def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
                 writer.writerows((*head, value, count) for value, count in cell.reference)
     except OSError as error:
         raise MachineError(f"The ticks cannot be written to {path}: {error.strerror}.") from error
+
+
+def _budget_ns(budget: float | str | None, quick: bool) -> int:
+    """Return the time for everything. Raises UsageError for one that is too short for the checks at the start."""
+    if budget is None:
+        return QUICK_NS if quick else duration_ns("5min")
+    if (budget_ns := duration_ns(budget)) < LEAST_NS:
+        raise UsageError(f"A budget of {budget} is too short for one cell; {LEAST_NS // 10**9} s are needed at least.")
+    return budget_ns
+
+
+def _usable(timers: Sequence[str], host: str) -> None:
+    """Raise UsageError for a timer of one's own that is not there, or of another machine."""
+    for name in timers:
+        path, colon, _ = name.rpartition(".so:")
+        if colon and host != "local":
+            raise UsageError(f"The timer {name} is a file of this machine; {host} cannot load it. Leave out --host.")
+        if colon and not Path(f"{path}.so").is_file():
+            raise UsageError(f"The timer {name} names a file that is not there: {path}.so.")
 
 
 def _known(what: str, given: str, names: Sequence[str]) -> None:

@@ -6,24 +6,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis import region_outliers, region_variation
+from becalm.analysis import region_outliers, region_variation, timer_choice
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
-from becalm.files.text import read_text
 from becalm.nouns import region_codec as codec
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Finding
 from becalm.report.document import Document
-from becalm.store import Store
-from becalm.store.timer_cells import TimerCells
+from becalm.store import Store, kept_clocks, timer_limits
+from becalm.store.timer_limits import KeptLimit
 from becalm.study.stored import stored
 from becalm.units import duration_ns, fraction
 from becalm.wording.findings import finding, reworded
@@ -31,8 +29,6 @@ from becalm.wording.regions import unreadable
 
 KIND = "regions"
 MACHINE_ID = Path("/etc/machine-id")
-TIMER = "barrier"
-"""The timer of `becalm clock` that reads as becalm-clock and becalm_clock.h do."""
 
 
 def is_regions(path: Path) -> bool:
@@ -64,8 +60,9 @@ def import_regions(
     header, damage = _scanned(path)
     timer = _timer(header, t_diff)
     options: dict[str, Any] = {"t_diff": None if timer is None else asdict(timer), "damage": asdict(damage)}
-    if timer is None and (kept := _kept_hz()) is not None:
-        options |= {"elsewhere": True} if _elsewhere(header) else {"kept_hz": kept}
+    if timer is None and (limits := timer_limits.kept()):
+        elsewhere = _elsewhere(header) and set(limits) == {"local"}
+        options |= {"elsewhere": True} if elsewhere else {"kept_hz": list(limits.values())[-1].hz}
     if beside is not None:
         load = stored(beside, store)
         options["beside"] = load.number
@@ -216,41 +213,38 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit | None:
     """What the timer of a file can show. Raises UsageError for neither a length nor a file of an evaluation."""
     if given is None:
-        found = None if _elsewhere(header) else _of_evaluation(TimerCells().last(), header.hz)
-        return None if found is None else TimerLimit(found, "kept")
+        return _kept(header)
     if isinstance(given, str) and Path(given).is_file():
-        try:
-            value = json.loads(read_text(given))
-            cells = [{"event": "cell", **each} for each in value["cells"]]
-            found = _of_evaluation([{"event": "trust", "trust": value["trust"]}, *cells], header.hz)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{given} is no evaluation of timers (becalm clock --json): {error}.") from None
-        if found is None:
+        report = kept_clocks.find(str(Path(given).resolve()))
+        if report.emulated:
+            raise UsageError(
+                f"{given} is of an emulated machine, whose timer says nothing of this file. Give a length: "
+                "--t-diff 5ns."
+            )
+        limit = timer_choice.region_limit(report)
+        if limit is None or not _same_rate(limit, header):
             raise UsageError(f"{given} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
-        return TimerLimit(found, Path(given).name)
-    ns = duration_ns(given)
-    return TimerLimit(float(ns), "given")
+        return TimerLimit(limit.t_diff_ns, Path(given).name, limit.t_min_ns)
+    return TimerLimit(float(duration_ns(given)), "given")
 
 
-def _of_evaluation(events: Sequence[Mapping[str, Any]], hz: float) -> float | None:
-    """t_diff of an evaluation, in ns: of becalm-clock's reads with all code near; None for a clock of another rate."""
-    rates = [each["trust"]["hz"] for each in events if each.get("event") == "trust"]
-    if not rates or abs(rates[-1] / hz - 1) > SAME_CLOCK:
-        return None
-    # A cell that was tried again is told twice; the last one counts.
-    for each in reversed(events):
-        if each.get("event") == "cell" and (each.get("timer"), each.get("flush")) == (TIMER, "L1"):
-            length, quantum = each.get("t_diff"), each.get("quantum")
-            if each.get("t_diff_below_quantum") and quantum is not None:
-                return float(quantum)
-            return None if length is None else float(length["ns"])
-    return None
+def _kept(header: codec.RegionHeader) -> TimerLimit | None:
+    """What an evaluation that was kept says of a file's clock: of this machine for its own files, else of another."""
+    limits = timer_limits.kept()
+    if _elsewhere(header):
+        limits.pop("local", None)
+    alike = [limit for limit in limits.values() if _same_rate(limit, header)]
+    return TimerLimit(alike[-1].t_diff_ns, "kept", alike[-1].t_min_ns) if alike else None
+
+
+def _same_rate(limit: KeptLimit, header: codec.RegionHeader) -> bool:
+    return abs(limit.hz / header.hz - 1) <= SAME_CLOCK
 
 
 def _elsewhere(header: codec.RegionHeader) -> bool:
-    """Whether a file is of another machine than the evaluation that was kept last, as far as both are known."""
+    """Whether a file is of another machine than this, as far as both are known."""
     here = this_machine()
-    return TimerCells().host() == "local" and "" not in (here, header.machine) and here != header.machine
+    return "" not in (here, header.machine) and here != header.machine
 
 
 def this_machine() -> str:
@@ -263,12 +257,6 @@ def this_machine() -> str:
     for byte in name:
         found = (found ^ byte) * 0x100000001B3 % 2**64
     return f"{found:016x}" if name else ""
-
-
-def _kept_hz() -> float | None:
-    """The rate of the clock that was evaluated last here."""
-    rates = [each["trust"]["hz"] for each in TimerCells().last() if each.get("event") == "trust"]
-    return float(rates[-1]) if rates else None
 
 
 def _object(value: Any) -> dict[str, Any]:

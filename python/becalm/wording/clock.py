@@ -82,14 +82,14 @@ def place(flush: str) -> str:
 
 
 COLUMNS = (
-    ("t_min", "t_min: the shortest work that varies by less than 1 %."),
-    ("t_min", "Of several searches the least, since other load only adds scatter; typ.: their median."),
-    ("t_min", "*: that of the counter's step, so no timer that reads it can do better."),
-    ("t_diff", "t_diff: the smallest difference seen from there on."),
-    ("raw", "raw: coefficient of variation at t_min."),
-    ("cleaned", "cleaned: coefficient of variation at t_min, without what the operating system added."),
+    ("t_min", "t_min: the shortest work that varies by less than 1 %; typ.: the median of several searches."),
+    ("t_min", "*: that of the counter's step (50 steps), so no timer that reads it can do better."),
+    ("CV", "CV: coefficient of variation of the large fresh set that confirmed t_min (its size: sets)."),
+    ("t_diff", "t_diff: the smallest difference seen from there on, confirmed in the same way."),
+    ("null", "null: overlap of two such sets of one length, above 5 % where nothing is told apart that is alike."),
+    ("raw", "raw: coefficient of variation at t_min with what the operating system added."),
     ("removed", "removed: the share that was taken out as the operating system's."),
-    ("sets", "sets: measurements of a set × searches."),
+    ("sets", "sets: measurements of the confirming set × searches."),
 )
 """The columns of the table of timers."""
 EXCEEDED = (
@@ -161,7 +161,10 @@ def nothing_measured(cells: int) -> str:
 def searched(fewest: int, most: int) -> str:
     """How often cells were searched, of which some were more than once."""
     many = str(most) if fewest == most else f"{fewest} to {most}"
-    return f"Each figure is the least of {many} searches: what else runs on the machine only adds to it."
+    return (
+        f"Each figure is the least of {many} searches, and holds on a large set that none of them has seen: what else "
+        "runs on the machine only adds to it."
+    )
 
 
 def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
@@ -201,7 +204,18 @@ def going_on(cells: int) -> str:
 
 def reading(cell: TimerCell) -> str:
     """What the numbers of a row rest on."""
-    return f"{cell.many} × {cell.repetitions}"
+    many = cell.many if cell.t_min is None else cell.t_min.confirmed
+    return f"{many:,} × {cell.repetitions}"
+
+
+def variation(cell: TimerCell) -> str:
+    """The coefficient of variation that t_min was confirmed by."""
+    return UNKNOWN if cell.t_min is None else share(cell.t_min.value)
+
+
+def null(cell: TimerCell) -> str:
+    """The null control of t_diff."""
+    return UNKNOWN if cell.t_diff is None or cell.t_diff.null is None else share(cell.t_diff.null)
 
 
 def share(value: float) -> str:

@@ -25,6 +25,13 @@ def test_the_shortest_counts_and_among_equals_the_cheaper():
     assert [(each.flush, each.cell.timer) for each in found] == [("L1", "barrier"), ("L2", "clock_gettime")]
 
 
+def test_reads_that_cost_the_same_do_not_hide_a_shorter_time():
+    found = choices(
+        cells(cell("clock_gettime", t_min=540.0, median_cost=20.0), cell("barrier", t_min=510.0, median_cost=20.03))
+    )
+    assert found[0].cell.timer == "barrier"
+
+
 def test_what_is_not_ordered_or_counts_cycles_is_not_recommended():
     found = choices(
         cells(cell("bare", t_min=100.0), cell("cycles", t_min=90.0, unit="cycles"), cell("fenced", t_min=520.0))

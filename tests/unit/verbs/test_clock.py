@@ -8,9 +8,13 @@ from click.testing import CliRunner
 from tests.unit.timers import DONE, TRUST, cell, planned
 
 import becalm
+from becalm.analysis.timer_choice import region_limit
 from becalm.cli.main import becalm as group
 from becalm.errors import Interrupted, UsageError
+from becalm.nouns.timer import ClockReport, TimerCell
 from becalm.report.drawn import as_html, as_markdown, tried
+from becalm.store import timer_limits
+from becalm.store.timer_cells import TimerCells
 from becalm.verbs import clock as verb
 from becalm.wording.clock import DOUBTS
 
@@ -234,3 +238,77 @@ def test_of_an_emulated_processor_it_says_so(played, monkeypatch):
 def test_hosts_without_a_processor_have_no_timers(host):
     with pytest.raises(UsageError, match=f"{host} has no processor whose timers"):
         becalm.clock(host=host, timers=("barrier",))
+
+
+# --- what timed regions are judged by ---------------------------------------------------------------------------------
+
+
+def test_a_limit_stays_until_another_answer_replaces_it(played):
+    played(TRUST, planned(1), cell(t_diff=21.0), DONE)
+    becalm.clock()
+    limit = timer_limits.kept()["local"]
+    assert (limit.t_diff_ns, limit.t_min_ns, limit.hz) == (21.0, 520.0, 2.6e9)
+    played(UsageError("'papi' is not a timer"))
+    with pytest.raises(UsageError):
+        becalm.clock(timers=["papi"])
+    assert TimerCells().read({}) == []
+    for events in ((cell("clock_gettime"),), (cell(t_min=None, t_diff=None),)):
+        played(TRUST, planned(1), *events, DONE)
+        becalm.clock()
+        assert timer_limits.kept() == {"local": limit}
+    played(TRUST, planned(1), cell(t_diff=5.0), DONE)
+    becalm.clock()
+    assert timer_limits.kept()["local"].t_diff_ns == 5.0
+
+
+def test_a_refused_question_does_not_replace_the_one_before(played):
+    played(TRUST, planned(1), cell(), DONE)
+    becalm.clock(seed=3)
+    played(UsageError("'papi' is not a timer"))
+    with pytest.raises(UsageError):
+        becalm.clock(timers=["papi"])
+    requests = played(TRUST, planned(0), DONE)
+    becalm.clock(seed=3, resume=True)
+    assert requests[-1]["done"] == [("barrier", "L1")]
+
+
+def test_an_emulated_machine_has_no_limit():
+    cells = (TimerCell.from_json(cell()),)
+    assert region_limit(ClockReport("", TRUST["trust"], (), cells, ())) is not None
+    assert region_limit(ClockReport("", TRUST["trust"], (), cells, (), emulated="times are QEMU's")) is None
+
+
+def test_an_evaluation_without_an_answer_is_not_the_last(played):
+    played(TRUST, planned(1), cell(), DONE)
+    becalm.clock()
+    played(TRUST, planned(1), cell(t_min=None, t_diff=None), DONE)
+    becalm.clock()
+    assert becalm.clock(kept="last").cells[0].t_min is not None
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_quick_evaluation_takes_its_budget(played):
+    requests = played(TRUST, planned(0), DONE)
+    becalm.clock(quick=True, budget="5s")
+    becalm.clock(quick=True)
+    becalm.clock()
+    assert [each["budget_ns"] for each in requests] == [5_000_000_000, 18_000_000_000, 300_000_000_000]
+    with pytest.raises(UsageError, match="too short for one cell"):
+        becalm.clock(budget="1ms")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kept", "last", "--cpu", "0"], "--kept measures nothing, so --cpu has no effect"),
+        (["--compare", "a", "b", "--check", "1us"], "--compare measures nothing, so --check has no effect"),
+        (["--timer", "./nowhere.so:read"], "names a file that is not there: ./nowhere.so"),
+        (["--timer", "./a.so:read", "--host", "ssh://lab"], "ssh://lab cannot load it"),
+    ],
+)
+def test_options_without_effect_are_refused(played, words, said):
+    done = CliRunner().invoke(group, ["clock", *words])
+    assert said in f"{done.output}{done.exception}"
+    assert done.exit_code != 0

@@ -13,8 +13,9 @@ from tests.unit.nouns import region_files as made
 import becalm
 from becalm.cli.main import becalm as group
 from becalm.errors import UnfinishedError, UsageError
-from becalm.store import Store
-from becalm.store.timer_cells import TimerCells
+from becalm.nouns.timer import ClockReport, TimerCell
+from becalm.store import Store, timer_limits
+from becalm.store.timer_limits import KeptLimit
 from becalm.verbs import regions
 from becalm.verbs.records import written
 
@@ -136,11 +137,15 @@ def test_a_study_whose_options_are_damaged_is_said(file, store):
 
 
 def evaluated(hz, host="ssh://lab"):
-    kept = TimerCells()
-    kept.begin({"host": host})
-    kept.add({**timers.TRUST, "trust": {**timers.TRUST["trust"], "hz": hz}})
-    for cell in (timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(t_diff=7.0)):
-        kept.add(cell)
+    timer_limits.keep(host, KeptLimit(hz, 7.0, 520.0))
+
+
+def report(hz, emulated="", **cell):
+    """An evaluation as `becalm clock --json` writes it."""
+    cells = [timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(**cell)]
+    trust = {**timers.TRUST["trust"], "hz": hz}
+    found = tuple(TimerCell.from_json(each) for each in cells)
+    return ClockReport("", trust, (), found, (), emulated=emulated)
 
 
 def test_the_kept_evaluation_of_the_same_clock_is_used(file, store):
@@ -170,13 +175,16 @@ def test_the_evaluation_of_this_machine_is_for_its_own_files(file, store, tmp_pa
 
 
 def test_an_evaluation_of_another_machine_is_given_as_a_file(file, store, tmp_path):
-    trust = {**timers.TRUST["trust"], "hz": 2e9}
     path = tmp_path / "clock.json"
-    cell = timers.cell(t_diff=3.0, t_diff_below_quantum=True, quantum=10.0)
-    path.write_text(json.dumps({"trust": trust, "cells": [cell]}))
-    assert becalm.show(becalm.import_regions(file, t_diff=str(path))).verdict.timer.t_diff_ns == 10.0
-    path.write_text(json.dumps({"trust": {**trust, "hz": 1e9}, "cells": [cell]}))
+    cell = {"t_diff": 3.0, "t_diff_below_quantum": True, "quantum": 10.0}
+    path.write_text(json.dumps(report(2e9, **cell).to_json()))
+    timer = becalm.show(becalm.import_regions(file, t_diff=str(path))).verdict.timer
+    assert (timer.t_diff_ns, timer.t_min_ns) == (10.0, 520.0)
+    path.write_text(json.dumps(report(1e9, **cell).to_json()))
     with pytest.raises(UsageError, match="tells no t_diff of this file's clock"):
+        becalm.import_regions(file, t_diff=str(path))
+    path.write_text(json.dumps(report(2e9, "times are QEMU's", **cell).to_json()))
+    with pytest.raises(UsageError, match="of an emulated machine"):
         becalm.import_regions(file, t_diff=str(path))
     path.write_text("{}")
     with pytest.raises(UsageError, match="no evaluation of timers"):

@@ -88,6 +88,6 @@ def test_a_narrow_terminal_explains_the_columns_that_it_shows(width):
     Console(file=out, width=width).print(on_terminal(REPORT, plain=True, columns=width))
     text = out.getvalue()
     (head,) = (line.split() for line in text.splitlines() if line.startswith("timer "))
-    for column in ("t_min", "t_diff", "raw", "cleaned", "removed", "sets"):
+    for column in ("t_min", "CV", "t_diff", "null", "raw", "removed", "sets"):
         assert (column in head) == (f"{column}: " in text.replace("\n", " ")), column
     assert ("sets" in head) == (width > 50)

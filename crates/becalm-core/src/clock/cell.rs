@@ -12,8 +12,9 @@ use super::chain::Check;
 use super::effort::{self, Depth};
 use super::filter::{Cleaned, Filter};
 use super::meter::{Meter, Set};
+use super::search::confirm::{self, Evidence};
 use super::search::{difference, shortest, Criteria, Found, Unmeasurable, AGAIN};
-use super::statistics::{median, variation};
+use super::statistics::{median, variation, Separation};
 use super::timer::measure::context_switches;
 use super::timer::{Description, Unit};
 use crate::time::Clock as _;
@@ -32,12 +33,21 @@ pub struct Length {
     pub typical_ns: f64,
     /// The smallest and the largest of the searches, in ns.
     pub range_ns: (f64, f64),
+    /// Measurements of the fresh sets that confirmed the least.
+    pub confirmed: usize,
+    /// The coefficient of variation (t_min) or share of overlap (t_diff) of these sets.
+    pub value: f64,
+    /// The share of overlap of two sets of one length (t_diff only): the null control.
+    pub null: Option<f64>,
 }
 
 impl Length {
-    fn of(found: Found, check: &Check) -> Length {
+    fn of(found: Found, evidence: Evidence, check: &Check) -> Length {
         let ns = |length: u64| length as f64 * check.addition_ns;
         Length {
+            confirmed: evidence.many,
+            value: evidence.value,
+            null: evidence.null,
             additions: found.length,
             ns: ns(found.length),
             typical_ns: ns(found.length),
@@ -163,6 +173,31 @@ impl Cell {
         cell
     }
 
+    /// What is known of a cell after its figures were confirmed: these count, with the searches' range and median.
+    pub fn confirmed_by(self, last: Cell) -> Cell {
+        let with = |last: Option<Length>, known: Option<Length>| {
+            last.zip(known).map(|(last, known)| Length {
+                typical_ns: f64::max(known.typical_ns, last.ns),
+                range_ns: (f64::min(known.range_ns.0, last.ns), f64::max(known.range_ns.1, last.ns)),
+                ..last
+            })
+        };
+        Cell {
+            t_min: with(last.t_min, self.t_min),
+            t_diff: with(last.t_diff, self.t_diff),
+            area: self.area,
+            error: self.error,
+            repetitions: self.repetitions,
+            tries: self.tries,
+            again: self.again + last.again,
+            context_switches: self.context_switches + last.context_switches,
+            steal_ns: self.steal_ns.zip(last.steal_ns).map(|(one, other)| one + other),
+            elapsed_ns: self.elapsed_ns + last.elapsed_ns,
+            found: self.found,
+            ..last
+        }
+    }
+
     /// Say what the counter's step makes of what was found.
     fn mark(&mut self) {
         let unit = if self.unit == Unit::Cycles { 1.0 } else { self.check.addition_ns };
@@ -200,31 +235,68 @@ pub struct Asked<'a> {
 const BINDS: f64 = 1.25;
 /// Where the search gives up: first here, and further up only where nothing passed.
 const LONGEST: [u64; 4] = [8_192, 32_768, 131_072, 524_288];
-/// The share of the time that the search for t_min may take.
-const SHORTEST_SHARE: f64 = 0.6;
+/// The share of the time at which the search for t_min, its confirmation, and the search for t_diff end.
+const SEARCHED: [f64; 3] = [0.4, 0.65, 0.8];
 /// Additions of the last set where there is no t_min.
 const REFERENCE: u64 = 1_024;
 
 /// Measure a cell.
 pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell {
-    let time = bench.time.clone();
-    let begun_ns = time.now_ns();
-    let (switches, steal) = (context_switches(), steal_ns(cpu));
+    let begun = Begun::now(&bench, cpu);
     let base = Criteria { filter: asked.filter, near: asked.near, ..Criteria::default() };
     let criteria =
         if asked.published { base } else { effort::criteria(base, asked.depth, asked.time, bench.each) };
-    bench.ends(begun_ns, asked.time.mul_f64(SHORTEST_SHARE));
-    let t_min = search(&mut bench, &criteria, asked.published);
-    bench.ends(begun_ns, asked.time);
-    let t_diff = t_min.and_then(|found| match asked.published {
-        true => difference::published(&mut bench, &criteria, found.length),
-        false => difference::grid(&mut bench, &criteria, found.length),
-    });
-    let reference_additions = t_min.map_or(REFERENCE, |found| found.length);
+    let (t_min, t_diff) = answers(asked, &criteria, &mut bench, begun.ns);
+    let mut cell = described(asked, &criteria, bench, check, begun, (t_min, t_diff));
+    cell.repetitions = if asked.published { 1 } else { criteria.repetitions };
+    cell.tries = 1;
+    cell.found = vec![(cell.t_min, cell.t_diff)];
+    cell
+}
+
+/// Confirm the figures of a cell that was searched, with sets as large as the time allows; None where that leaves none.
+pub fn confirmed(asked: &Asked, mut bench: Bench, check: Check, cpu: u32, known: &Cell) -> Option<Cell> {
+    let begun = Begun::now(&bench, cpu);
+    let large = effort::largest(asked.time, bench.each);
+    let criteria = Criteria { filter: asked.filter, large, many: known.many, ..Criteria::default() };
+    let criteria = Criteria { fresh: known.fresh, pairs: known.pairs, ..criteria };
+    let found = |length: Length| Found { length: length.additions, again: 0, range: (1, length.additions) };
+    bench.ends(begun.ns, asked.time.mul_f64(SEARCHED[1]));
+    let t_min = confirm::shortest(&mut bench, &unlimited(&criteria), found(known.t_min?)).ok()?;
+    bench.ends(begun.ns, asked.time);
+    let t_diff = confirm::difference(&mut bench, &criteria, t_min.0.length, found(known.t_diff?)).ok()?;
+    Some(described(asked, &criteria, bench, check, begun, (Ok(t_min), Ok((None, t_diff)))))
+}
+
+/// When a cell was begun, and what the machine had counted then.
+struct Begun {
+    ns: i64,
+    cpu: u32,
+    switches: i64,
+    steal: Option<u64>,
+}
+
+impl Begun {
+    fn now(bench: &Bench, cpu: u32) -> Begun {
+        Begun { ns: bench.time.now_ns(), cpu, switches: context_switches(), steal: steal_ns(cpu) }
+    }
+}
+
+/// A cell with these answers.
+fn described(
+    asked: &Asked,
+    criteria: &Criteria,
+    mut bench: Bench,
+    check: Check,
+    begun: Begun,
+    (t_min, t_diff): (Result<Confirmed, Unmeasurable>, Result<Told, Unmeasurable>),
+) -> Cell {
+    let reference_additions = t_min.map_or(REFERENCE, |(found, _)| found.length);
+    let reference_many = if t_min.is_ok() { criteria.large } else { criteria.many };
     let quantum = bench.quantum();
     let step = quantum.map_or(0.0, |quantum| quantum.value);
-    let (reference, cleaned) = calm(&mut bench, reference_additions, criteria.many, asked.filter, step);
-    let separation = t_diff.ok().and_then(|found| found.separation);
+    let (reference, cleaned) = calm(&mut bench, reference_additions, reference_many, asked.filter, step);
+    let separation = t_diff.ok().and_then(|found| found.0);
     let reason = |found: Option<Unmeasurable>| found.map(|reason| reason.to_string());
     let mut cell = Cell {
         timer: asked.description.name,
@@ -233,15 +305,15 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         flush: asked.flush.name,
         flush_bytes: asked.flush.bytes,
         many: criteria.many,
-        repetitions: if asked.published { 1 } else { criteria.repetitions },
+        repetitions: 1,
         fresh: criteria.fresh,
         pairs: criteria.pairs,
         smallest_cost: bench.cost(),
         median_cost: bench.median_cost(),
         quantum: quantum.map(|quantum| quantum.value),
-        t_min: t_min.ok().map(|found| Length::of(found, &check)),
+        t_min: t_min.ok().map(|(found, evidence)| Length::of(found, evidence, &check)),
         no_t_min: reason(t_min.err()),
-        t_diff: t_diff.ok().map(|found| Length::of(found.found, &check)),
+        t_diff: t_diff.ok().map(|(_, (found, evidence))| Length::of(found, evidence, &check)),
         no_t_diff: if t_min.is_ok() { reason(t_diff.err()) } else { Some("there is no t_min".to_owned()) },
         quantum_binds: matches!(t_min, Err(Unmeasurable::QuantumBinds { .. })),
         t_diff_below_quantum: false,
@@ -250,20 +322,54 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
         raw_variation: finite(variation(&reference.values, bench.cost())),
         cleaned_variation: finite(variation(&cleaned.values, bench.cost())),
         removed: cleaned.removed,
-        again: t_min.map_or(0, |found| found.again) + t_diff.map_or(0, |found| found.found.again),
+        again: t_min.map_or(0, |found| found.0.again) + t_diff.map_or(0, |found| found.1 .0.again),
         shift: shift(&reference),
         reference_additions,
         reference: histogram(&reference),
-        context_switches: context_switches() - switches,
-        steal_ns: steal.and_then(|before| steal_ns(cpu).map(|after| after.saturating_sub(before))),
+        context_switches: context_switches() - begun.switches,
+        steal_ns: begun.steal.and_then(|before| steal_ns(begun.cpu).map(|now| now.saturating_sub(before))),
         check,
-        elapsed_ns: time.since(begun_ns).as_nanos() as u64,
-        tries: 1,
+        elapsed_ns: bench.time.since(begun.ns).as_nanos() as u64,
+        tries: 0,
         found: Vec::new(),
     };
-    cell.found = vec![(cell.t_min, cell.t_diff)];
     cell.mark();
     cell
+}
+
+/// What was found and confirmed, or why there is nothing: t_min, and t_diff with how well such lengths can be told apart.
+type Confirmed = (Found, Evidence);
+/// See `Confirmed`.
+type Told = (Option<Separation>, Confirmed);
+
+/// Search for both figures with short sets, and confirm each with large ones.
+fn answers(
+    asked: &Asked,
+    criteria: &Criteria,
+    bench: &mut Bench,
+    begun_ns: i64,
+) -> (Result<Confirmed, Unmeasurable>, Result<Told, Unmeasurable>) {
+    let part = |share: f64| asked.time.mul_f64(share);
+    bench.ends(begun_ns, part(SEARCHED[0]));
+    let searched = search(bench, criteria, asked.published);
+    bench.ends(begun_ns, part(SEARCHED[1]));
+    let t_min = searched.and_then(|found| confirm::shortest(bench, &unlimited(criteria), found));
+    bench.ends(begun_ns, part(SEARCHED[2]));
+    let t_diff = t_min.and_then(|(found, _)| {
+        let searched = match asked.published {
+            true => difference::published(bench, criteria, found.length),
+            false => difference::grid(bench, criteria, found.length),
+        }?;
+        bench.ends(begun_ns, asked.time);
+        let confirmed = confirm::difference(bench, criteria, found.length, searched.found)?;
+        Ok((searched.separation, confirmed))
+    });
+    (t_min, t_diff)
+}
+
+/// An answer of short sets may be raised to the longest length there is.
+fn unlimited(criteria: &Criteria) -> Criteria {
+    Criteria { longest: LONGEST[LONGEST.len() - 1], ..*criteria }
 }
 
 /// The last set: measured again, as those of the searches are, while too much of it would have to be taken out.

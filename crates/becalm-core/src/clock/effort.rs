@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::search::Criteria;
+use super::search::{Criteria, LARGE};
 
 /// How a cell is searched.
 struct Effort {
@@ -24,6 +24,10 @@ struct Effort {
 
 /// A set of a short search takes no longer, where that leaves measurements enough: bursts of other load are milliseconds apart.
 const BURST: Duration = Duration::from_millis(2);
+
+/// The share of the time that one look at an answer with large sets takes at most, and the sets of such a look.
+const LOOK: f64 = 0.1;
+const LOOK_SETS: f64 = 6.0;
 
 /// Fewer measurements to a set say nothing of a share of 5 %.
 const FEWEST: usize = 20;
@@ -83,6 +87,7 @@ pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) ->
     };
     Criteria {
         many: fits(effort).min(most).clamp(effort.many.0, effort.many.1),
+        large: large(time, each).max(effort.many.0),
         repetitions: 1,
         tries: effort.tries,
         enough: effort.enough,
@@ -92,6 +97,16 @@ pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) ->
         refine: effort.refine,
         ..base
     }
+}
+
+/// Measurements of a set in the last step of an evaluation, which has the time for nothing else.
+pub fn largest(time: Duration, each: Duration) -> usize {
+    large(time * 3, each).max(FEWEST)
+}
+
+/// Measurements of a set that confirms an answer.
+fn large(time: Duration, each: Duration) -> usize {
+    ((time.as_secs_f64() * LOOK / LOOK_SETS / each.as_secs_f64().max(1e-9)) as usize).min(LARGE)
 }
 
 #[cfg(test)]
@@ -109,7 +124,8 @@ mod tests {
         assert_eq!((quick.tries, quick.many, quick.refine), (24, 150, true));
         // Sets stay short, whatever the time.
         let long = fitting(60.0, plain);
-        assert_eq!((long.enough, long.many), (2, 200));
+        assert_eq!((long.enough, long.many, long.large), (2, 200, 10_000));
+        assert_eq!(quick.large, 1_499);
         // What fits takes no more than the time that there is, down to the least.
         let flushed = fitting(32.0, Duration::from_millis(20));
         assert_eq!((flushed.many, flushed.refine), (FEWEST, false));

@@ -14,7 +14,7 @@
 //! the counters of two processors are in step), `cell` measures one timer at one
 //! flush size with the `effort` that fits its time, `rounds` are all of them, those without an answer again, and `evaluate`
 //! is the whole; `request` is what it is asked and what it tells, `serve`
-//! makes a program of it.
+//! makes a program of it, and `suspended` tells whether the machine slept meanwhile.
 
 pub mod bench;
 pub mod caches;
@@ -34,6 +34,7 @@ pub mod search;
 pub mod serve;
 pub mod statistics;
 pub mod step;
+pub mod suspended;
 pub mod synthetic;
 pub mod timer;
 pub mod trust;

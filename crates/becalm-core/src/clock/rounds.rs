@@ -16,8 +16,8 @@ use super::chain::{self, Check};
 use super::effort::{self, Depth};
 use super::filter::Filter;
 use super::request::{Event, Refused};
-use super::timer::measure::Measure;
-use super::timer::{Description, Unit};
+use super::suspended::{suspended, WAKING};
+use super::timer::{measure::Measure, Description, Unit};
 use crate::time::{AnyClock, Clock as _};
 
 /// Rounds of the self-check, how often it is tried, and the rest before it is tried again: other load on the machine, most of
@@ -26,10 +26,15 @@ const CHECKS: usize = 101;
 const TRIES: usize = 20;
 const REST: Duration = Duration::from_millis(50);
 /// What is done one after the other, and the share of the budget at which it ends: searching cells without an answer, and
-/// repeating the search of those with one. A cell that is disturbed for all of its time gets others; what is left of a turn is
+/// repeating the search of those with one, and confirming the least that was found. A cell that is disturbed for all of its time gets others; what is left of a turn is
 /// the next one's.
-const TURNS: [(Turn, f64); 4] =
-    [(Turn::Search, 0.7), (Turn::Search, 0.8), (Turn::Repeat, 1.0), (Turn::Search, 1.0)];
+const TURNS: [(Turn, f64); 5] = [
+    (Turn::Search, 0.5),
+    (Turn::Search, 0.6),
+    (Turn::Repeat, 0.75),
+    (Turn::Search, 0.8),
+    (Turn::Confirm, 1.0),
+];
 /// Searches of a cell at most.
 const SEARCHES: u32 = 9;
 
@@ -37,6 +42,7 @@ const SEARCHES: u32 = 9;
 enum Turn {
     Search,
     Repeat,
+    Confirm,
 }
 
 /// A timer that can be used.
@@ -131,6 +137,7 @@ impl Rounds<'_> {
             match turn {
                 Turn::Search => self.search(ends, &mut places, tell)?,
                 Turn::Repeat => self.repeat(ends, &mut places, tell)?,
+                Turn::Confirm => self.confirm(ends, &mut places, tell)?,
             }
         }
         Ok(())
@@ -170,6 +177,34 @@ impl Rounds<'_> {
                     tell(&Event::Absent { timer: Some(timer), flush: Some(flush), reason })?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Cells with an answer, each with its share of the time: the least of many searches must hold on one large fresh set.
+    fn confirm(
+        &self,
+        ends: Duration,
+        places: &mut [Place],
+        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    ) -> Result<(), Refused> {
+        let cells: Vec<usize> = (0..places.len()).filter(|at| places[*at].answered()).collect();
+        let mut written = Written::default();
+        for (index, at) in cells.iter().copied().enumerate() {
+            let time = self.left(ends).mul_f64(self.share(at, &cells[index..], places));
+            let place = &mut places[at];
+            let Some(known) = place.known.take() else { continue };
+            let buffer = written.of(place.flush, self.flushes);
+            // What a suspended machine says is nothing against what was confirmed before, by smaller sets.
+            let last = self.cell(place, (Depth::Usual, 0), time, buffer, |asked, bench, check| {
+                cell::confirmed(asked, bench, check, self.cpu, &known)
+            });
+            let known = match last {
+                Ok(Some(last)) => known.confirmed_by(last),
+                Ok(None) | Err(_) => known,
+            };
+            tell(&Event::Cell(Box::new(known.clone())))?;
+            place.known = Some(known);
         }
         Ok(())
     }
@@ -252,7 +287,8 @@ impl Rounds<'_> {
         buffer: &mut Buffer,
     ) -> Result<Cell, Refused> {
         let begun_ns = self.time.now_ns();
-        let found = self.cell(place, depth, near, time, buffer)?;
+        let measure = |asked: &cell::Asked, bench: Bench, check| cell::measure(asked, bench, check, self.cpu);
+        let found = self.cell(place, (depth, near), time, buffer, measure)?;
         place.takes = self.time.since(begun_ns);
         let best = match place.known.take() {
             Some(before) => before.with(found),
@@ -290,14 +326,15 @@ impl Rounds<'_> {
         ends.saturating_sub(self.time.since(self.begun_ns))
     }
 
-    fn cell(
+    /// What measuring a cell comes to. Refused where the machine slept meanwhile.
+    fn cell<T>(
         &self,
         place: &Place,
-        depth: Depth,
-        near: u64,
+        (depth, near): (Depth, u64),
         time: Duration,
         buffer: &mut Buffer,
-    ) -> Result<Cell, Refused> {
+        measure: impl FnOnce(&cell::Asked, Bench, Check) -> T,
+    ) -> Result<T, Refused> {
         let (description, timer) = &self.timers[place.timer];
         let check = (self.check)()?;
         let addition = if description.unit == Unit::Cycles { 1.0 } else { check.addition_ns };
@@ -317,36 +354,13 @@ impl Rounds<'_> {
             near,
             time,
         };
-        let found = cell::measure(&asked, bench, check, self.cpu);
+        let found = measure(&asked, bench, check);
         match suspended().saturating_sub(slept) {
             slept if slept > WAKING => Err(Refused::Suspended { seconds: slept.as_secs_f64() }),
             _ => Ok(found),
         }
     }
 }
-
-/// How long the machine was suspended since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
-fn suspended() -> Duration {
-    let read = |clock| {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call fills the structure that it is given.
-        unsafe { libc::clock_gettime(clock, &mut time) };
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-    };
-    // In this order what passes between the two reads does not count as sleep; it is taken off, so the most of several
-    // counts: this thread may wait for its processor at one of them.
-    let once = || {
-        let boot = read(libc::CLOCK_BOOTTIME);
-        boot.saturating_sub(read(libc::CLOCK_MONOTONIC))
-    };
-    (0..READS).map(|_| once()).max().unwrap_or_default()
-}
-
-/// Reads of the two clocks.
-const READS: usize = 5;
-
-/// Two reads are apart by this much at most, whatever comes between.
-const WAKING: Duration = Duration::from_millis(500);
 
 /// The chain of additions, if it is one.
 pub fn checked() -> Result<Check, Refused> {
@@ -368,6 +382,7 @@ pub fn checked() -> Result<Check, Refused> {
 fn factor(description: Description, clock: &Clock) -> f64 {
     match description.unit {
         Unit::Ticks => 1e9 / clock.info().calibration.hz,
+        Unit::Own { hz } => 1e9 / hz as f64,
         Unit::Nanoseconds | Unit::Cycles => 1.0,
     }
 }

@@ -40,6 +40,13 @@ pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
     }
 }
 
+/// Refuse a request that names what cannot be used.
+pub fn refused(sentence: &str) -> ExitCode {
+    let event = json!({"event": "error", "usage": true, "message": sentence});
+    drop(tell(&mut io::stdout().lock(), &event));
+    ExitCode::from(3)
+}
+
 fn tell(out: &mut impl Write, event: &serde_json::Value) -> io::Result<()> {
     writeln!(out, "{event}")?;
     out.flush()

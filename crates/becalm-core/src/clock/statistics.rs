@@ -36,6 +36,31 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (many - 1.0)).sqrt()
 }
 
+/// Blocks of neighbouring measurements by which a standard error is estimated.
+const BLOCKS: usize = 20;
+
+/// The standard error of a standard deviation, over it: the larger of what independent measurements of that kurtosis have,
+/// and of what blocks of neighbours say, since measurements may resemble those before them. 0 where nothing varies.
+pub fn deviation_error(values: &[f64]) -> f64 {
+    let many = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / many;
+    let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
+    let variance = squares.iter().sum::<f64>() / many;
+    if variance == 0.0 || variance.is_nan() {
+        return 0.0;
+    }
+    let kurtosis = squares.iter().map(|square| square * square).sum::<f64>() / many / (variance * variance);
+    let independent = 0.5 * ((kurtosis - 1.0).max(0.0) / many).sqrt();
+    let block = values.len() / BLOCKS;
+    if block < 2 {
+        return independent;
+    }
+    let of = |block: &[f64]| block.iter().sum::<f64>() / block.len() as f64;
+    let blocks: Vec<f64> = squares.chunks_exact(block).map(of).collect();
+    let blocked = 0.5 * deviation(&blocks) / (blocks.len() as f64).sqrt() / variance;
+    f64::max(independent, blocked)
+}
+
 /// Standard deviation over mean after the cost is subtracted; NaN of fewer than two values, infinite where the mean is
 /// not positive.
 pub fn variation(values: &[f64], cost: f64) -> f64 {
@@ -106,6 +131,20 @@ mod tests {
         assert!((variation(&[10.0, 12.0, 14.0], 2.0) - 0.2).abs() < 1e-12);
         assert_eq!(variation(&[5.0, 5.0], 5.0), f64::INFINITY);
         assert!(variation(&[5.0], 0.0).is_nan() && quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn the_error_of_a_deviation_by_hand() {
+        // Two values as often as each other: kurtosis 1, and each pair of neighbours has both.
+        let even: Vec<f64> = (0..1_000).map(|turn| f64::from(turn % 2)).collect();
+        assert!(deviation_error(&even) < 1e-9);
+        // One in ten is 1: p(1 − p) = 0.09, kurtosis 1/0.09 − 3 = 8.11.
+        let few: Vec<f64> = (0..1_000).map(|turn| f64::from(u8::from(turn % 10 == 0))).collect();
+        assert!((deviation_error(&few) - 0.5 * (7.111_f64 / 1_000.0).sqrt()).abs() < 1e-4);
+        // The same in a row resemble each other: two of the twenty blocks have all of them.
+        let locked: Vec<f64> = (0..1_000).map(|turn| f64::from(u8::from(turn < 100))).collect();
+        assert!(deviation_error(&locked) > 0.2);
+        assert_eq!(deviation_error(&[5.0; 100]), 0.0);
     }
 
     #[test]

@@ -18,12 +18,16 @@ pub struct Synthetic {
     pub noise: f64,
     /// The step of the counter; 0: it has none.
     pub step: f64,
+    /// Measurements in a row that begin at one phase of the counter; 0: each at its own.
+    pub locked: u64,
     /// How often the operating system adds something, and how much at most.
     pub interruptions: (f64, f64),
     /// The share of sets that are measured while others use the machine, and how many times as wide the noise then is.
     pub bursts: (f64, f64),
     /// Measurements before the time that was given is used up.
     pub left: u64,
+    /// The phase of this run of measurements, and how many are left of it.
+    pub run: (f64, u64),
     /// Where its noise comes from.
     pub random: Random,
 }
@@ -35,9 +39,11 @@ impl Synthetic {
             cost: 20.0,
             noise: 0.0,
             step: 0.0,
+            locked: 0,
             interruptions: (0.0, 0.0),
             bursts: (0.0, 1.0),
             left: u64::MAX,
+            run: (0.0, 0),
             random: Random::new(seed),
         }
     }
@@ -51,7 +57,11 @@ impl Synthetic {
         if self.step == 0.0 {
             return time;
         }
-        let phase = self.step * self.random.unit();
+        if self.run.1 == 0 {
+            self.run = (self.step * self.random.unit(), self.locked.max(1));
+        }
+        self.run.1 -= 1;
+        let phase = self.run.0;
         ((time + phase) / self.step).floor() * self.step
     }
 }

@@ -20,7 +20,7 @@ def results(found: ClockReport) -> Iterator[Table]:
     """What the clock is worth, what each timer can show."""
     yield Table("What the clock is worth", ("", ""), tuple(words.trusted(found.trust)))
     if found.cells:
-        head = ("timer", "from", "cost", "step", "t_min", "t_diff", "raw", "cleaned", "removed", "sets")
+        head = ("timer", "from", "cost", "step", "t_min", "CV", "t_diff", "null", "raw", "removed", "sets")
         rows = tuple(
             (
                 cell.timer,
@@ -28,17 +28,18 @@ def results(found: ClockReport) -> Iterator[Table]:
                 words.amount(cell.median_cost, cell.unit),
                 words.amount(cell.quantum, cell.unit),
                 words.shortest(cell),
+                words.variation(cell),
                 words.smallest_difference(cell),
+                words.null(cell),
                 words.share(cell.raw_variation),
-                words.share(cell.cleaned_variation),
                 words.share(cell.removed),
                 words.reading(cell),
             )
             for cell in found.cells
         )
         legend = words.COLUMNS
-        note, spare = explained(legend), (9, 8, 6, 3, 7, 2)
-        yield Table("Timers", head, rows, tuple(range(2, 10)), note, spare=spare, legend=legend)
+        note, spare = explained(legend), (8, 9, 3, 10, 2, 7)
+        yield Table("Timers", head, rows, tuple(range(2, 11)), note, spare=spare, legend=legend)
 
 
 def missing(found: ClockReport) -> Iterator[Table]:

@@ -26,7 +26,6 @@ pub fn published(
     shortest: u64,
 ) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
-    trial.null(shortest)?;
     let largest = shortest.max(STEPS[0]);
     let found = published::scan(&STEPS, largest, |difference| {
         Ok(trial.apart(shortest, difference, criteria.pairs)? == Answer::Passed)
@@ -39,7 +38,6 @@ pub fn published(
 /// By the grid: the median and the range of several searches, as many as time allows.
 pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
-    trial.null(shortest)?;
     let mut found = Vec::new();
     let mut start = trial.width(shortest)?;
     for _ in 0..criteria.repetitions.max(1) {
@@ -75,15 +73,6 @@ impl Trial<'_> {
         Ok(Answer::Passed)
     }
 
-    /// No difference at all must not be seen.
-    fn null(&mut self, shortest: u64) -> Result<(), Unmeasurable> {
-        match self.apart(shortest, 0, 1)? {
-            Answer::Failed => Ok(()),
-            Answer::Passed => Err(Unmeasurable::NullPassed),
-            Answer::Unknown => Err(self.unseen()),
-        }
-    }
-
     /// Where the search begins: what lies between the lowest twentieth of a set and its largest value.
     fn width(&mut self, shortest: u64) -> Result<u64, Unmeasurable> {
         let Some(sets) = self.sets(&[shortest])? else { return Ok(1) };
@@ -114,6 +103,7 @@ impl Trial<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::confirm;
     use super::*;
     use crate::clock::filter::Filter;
     use crate::clock::meter::{Quantum, Set};
@@ -177,8 +167,11 @@ mod tests {
 
     #[test]
     fn a_null_that_passes_voids_the_result() {
-        assert_eq!(grid(&mut Liar(false), &quick(), 500), Err(Unmeasurable::NullPassed));
-        assert_eq!(published(&mut Liar(true), &quick(), 500), Err(Unmeasurable::NullPassed));
+        for step in [false, true] {
+            let found = grid(&mut Liar(step), &quick(), 500).unwrap().found;
+            let refused = confirm::difference(&mut Liar(step), &quick(), 500, found);
+            assert_eq!(refused.unwrap_err(), Unmeasurable::NullPassed);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! its multiples. So there is no bisection. `published` scans upwards as the paper does; `grid` asks for the smallest
 //! length from which on all longer ones pass.
 
+pub mod confirm;
 pub mod difference;
 pub mod grid;
 pub mod published;
@@ -16,11 +17,16 @@ pub mod shortest;
 use super::filter::{Cleaned, Filter};
 use super::meter::{Meter, Set};
 
+/// Measurements of the set that confirms an answer, where time allows (the paper's N).
+pub const LARGE: usize = 10_000;
+
 /// What passes, and how often it is tried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
     /// Measurements of a set (published: 10,000).
     pub many: usize,
+    /// Measurements of the set that confirms an answer.
+    pub large: usize,
     /// Largest coefficient of variation (published: 0.01).
     pub variation: f64,
     /// Sets of a length at most (published: 1), and how many that pass are enough: what others do on the machine only adds
@@ -54,6 +60,7 @@ impl Default for Criteria {
     fn default() -> Criteria {
         Criteria {
             many: 10_000,
+            large: LARGE,
             variation: 0.01,
             tries: 1,
             enough: 1,
@@ -232,12 +239,18 @@ impl<'a> Trial<'a> {
         Ok(None)
     }
 
+    /// The shortest length that is reported: fifty steps of the counter. A shorter one varies less only where the phase of
+    /// the counter is locked to the work, as the next work will not be.
+    pub fn floor(&self) -> u64 {
+        self.meter.quantum().map_or(0, |step| (step.length / (2.0 * self.criteria.variation)).ceil() as u64)
+    }
+
     /// The reason why nothing was found: too much taken out where that kept lengths from being judged, else noise.
     pub fn reason(&self) -> Unmeasurable {
         let longest = self.criteria.longest;
-        let shortest = self.meter.quantum().map_or(0.0, |step| step.length / (2.0 * self.criteria.variation));
-        if shortest > longest as f64 {
-            Unmeasurable::QuantumBinds { shortest: shortest as u64, longest }
+        let shortest = self.floor();
+        if shortest > longest {
+            Unmeasurable::QuantumBinds { shortest, longest }
         } else if self.removed > 0.0 && !(self.criteria.variation..f64::INFINITY).contains(&self.steadiest) {
             Unmeasurable::TooMuchRemoved { removed: self.removed }
         } else {

@@ -13,6 +13,17 @@ pub type Read = unsafe extern "C" fn() -> i64;
 /// `int PAPI_read(int, long long *)`.
 pub type ReadEvents = unsafe extern "C" fn(i32, *mut i64) -> i32;
 
+/// A function of a shared object that the request names.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// As in the request.
+    pub name: String,
+    /// Returns a count that rises.
+    pub read: Read,
+    /// Counts per second.
+    pub hz: u64,
+}
+
 /// What could be loaded, each with its reason if not.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -23,12 +34,13 @@ pub struct Loaded {
     /// PAPI_read of a started set of events that holds PAPI_TOT_CYC. Whether there is one is decided by adding the
     /// event: without counters PAPI calls its component enabled.
     pub read: Result<(ReadEvents, i32), String>,
+    /// Timers of the user's own.
+    pub own: Vec<Own>,
 }
 
 impl Default for Loaded {
     fn default() -> Loaded {
-        let reason = "PAPI was not loaded".to_owned();
-        Loaded { real_nsec: Err(reason.clone()), real_cyc: Err(reason.clone()), read: Err(reason) }
+        Loaded::none("PAPI was not loaded")
     }
 }
 
@@ -36,12 +48,22 @@ impl Loaded {
     /// Nothing, for this reason.
     pub fn none(reason: &str) -> Loaded {
         let reason = reason.to_owned();
-        Loaded { real_nsec: Err(reason.clone()), real_cyc: Err(reason.clone()), read: Err(reason) }
+        Loaded {
+            real_nsec: Err(reason.clone()),
+            real_cyc: Err(reason.clone()),
+            read: Err(reason),
+            own: Vec::new(),
+        }
     }
 
     pub(super) fn rows(&self) -> Vec<Row> {
         let plain = |read: &Result<Read, String>| read.clone().map(Plain);
-        vec![
+        let own = self.own.iter().map(|own| {
+            // A handful of names for as long as the program runs.
+            let name = Box::leak(own.name.clone().into_boxed_str());
+            row(name, Unit::Own { hz: own.hz }, "a function of your own", Ok::<_, String>(Plain(own.read)))
+        });
+        let papi = vec![
             row(
                 "PAPI_get_real_nsec",
                 Unit::Nanoseconds,
@@ -60,7 +82,8 @@ impl Loaded {
                 "PAPI: cycles of the core",
                 self.read.clone().map(|(read, set)| Events(read, set)),
             ),
-        ]
+        ];
+        papi.into_iter().chain(own).collect()
     }
 }
 

@@ -25,6 +25,11 @@ pub enum Unit {
     Nanoseconds,
     /// Cycles of the core.
     Cycles,
+    /// Counts of the user's own.
+    Own {
+        /// How many a second.
+        hz: u64,
+    },
 }
 
 /// A timer in the result.

@@ -1,0 +1,51 @@
+"""The limits of timers by host, each kept until a later evaluation of that host has an answer of its own.
+
+One JSON file in the state directory. Timed regions are judged by it (`becalm import`, `becalm compare --regions`). It
+is apart from the cells of the last evaluation, which another question replaces, and which may have no answer at all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from becalm import paths
+from becalm.errors import MachineError
+
+PLACE = "timer_limits.json"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLimit:
+    """The limits of becalm-clock's reads with all code near, in ns, and the rate of their clock."""
+
+    hz: float
+    t_diff_ns: float
+    t_min_ns: float
+
+
+def keep(host: str, limit: KeptLimit) -> None:
+    """Replace what is kept of a host. Raises MachineError."""
+    path = paths.state_dir() / PLACE
+    limits = {name: asdict(each) for name, each in kept().items() if name != host}
+    try:
+        new = path.with_suffix(".new")
+        # The latest stands last.
+        new.write_text(json.dumps({**limits, host: asdict(limit)}), encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise MachineError(f"What the timer can show cannot be kept in {path}: {error.strerror}.") from error
+
+
+def kept() -> dict[str, KeptLimit]:
+    """Return what is kept, by host, the latest last. What is damaged counts as not there. Raises MachineError."""
+    path = paths.state_dir() / PLACE
+    try:
+        limits = json.loads(path.read_bytes())
+        return {str(host): KeptLimit(**limit) for host, limit in limits.items()}
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise MachineError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, TypeError, AttributeError):
+        return {}
