@@ -40,6 +40,16 @@ pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     }
 }
 
+/// The same for a part of a longer time: `rest`, what rounding has left over, in parts of one `weight`th, is carried on.
+pub fn virtual_part(ns: u64, weight: u32, rest: &mut u32) -> i64 {
+    if weight == NICE_0 {
+        return ns as i64;
+    }
+    let scaled = u128::from(ns) * u128::from(NICE_0) + u128::from(*rest);
+    *rest = (scaled % u128::from(weight)) as u32;
+    (scaled / u128::from(weight)) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +60,14 @@ mod tests {
         assert_eq!(virtual_ns(1000, 1024), 1000);
         assert_eq!(virtual_ns(1000, 2048), 500);
         assert_eq!(virtual_ns(335, 335), 1024);
+    }
+
+    #[test]
+    fn the_parts_of_a_time_add_up_to_it() {
+        for weight in [3, 15, 1024, 3072, 88761] {
+            let mut rest = 0;
+            let parts: i64 = (0..1000).map(|_| virtual_part(7, weight, &mut rest)).sum();
+            assert_eq!(parts, virtual_ns(7000, weight));
+        }
     }
 }

@@ -2,14 +2,17 @@
 
 use becalm_sim::policy::{Arrival, Cfs, Departure, Eevdf, Entry, Policy, Queue};
 
-const UNIT: u64 = 1_000;
-
 /// Tasks (name, weight, request) whose virtual times are 0, 1, 2, 3 in order of name; time in quanta of 8 units.
 fn trace(tasks: &[(char, u32, u64)], quanta: usize) -> (String, Vec<f64>) {
-    let policy = Eevdf { base_slice_ns: 8 * UNIT, tick_ns: 8 * UNIT, ..Eevdf::default() };
+    trace_by(1_000, 8_000, tasks, 8 * quanta as u64 * 1_000)
+}
+
+/// The same with units of so many ns, accounted every `step` ns for so long.
+fn trace_by(unit: u64, step: u64, tasks: &[(char, u32, u64)], until: u64) -> (String, Vec<f64>) {
+    let policy = Eevdf { base_slice_ns: 8 * unit, tick_ns: 8 * unit, ..Eevdf::default() };
     let mut queue = Queue::default();
     for (number, &(_, weight, request)) in tasks.iter().enumerate() {
-        let (v, slice) = ((number as u64 * UNIT) as i64, request * UNIT);
+        let (v, slice) = ((number as u64 * unit) as i64, request * unit);
         let entry = Entry {
             task: number as u32,
             weight: 1024 * weight,
@@ -21,14 +24,16 @@ fn trace(tasks: &[(char, u32, u64)], quanta: usize) -> (String, Vec<f64>) {
         queue.push(entry);
     }
     let (mut schedule, mut means, mut choose) = (String::new(), Vec::new(), true);
-    for _ in 0..quanta {
+    for now in (0..until).step_by(step as usize) {
         if choose {
-            means.push(queue.moment as f64 / queue.weight as f64 / UNIT as f64);
+            means.push(queue.moment as f64 / queue.weight as f64 / unit as f64);
             policy.pick(&mut queue, &mut Vec::new());
         }
         let running = queue.current.as_ref().map_or(0, |each| each.task as usize);
-        schedule.push(tasks[running].0);
-        choose = policy.account(&mut queue, 8 * UNIT);
+        if now % (8 * unit) == 0 {
+            schedule.push(tasks[running].0);
+        }
+        choose = policy.account(&mut queue, step);
     }
     (schedule, means)
 }
@@ -42,6 +47,30 @@ fn the_schedules_of_the_commit_that_gave_tasks_slices_of_their_own() {
     assert_eq!((schedule.as_str(), means), ("AACCBBCC", vec![1.25, 5.25, 9.25, 13.25]));
     let (schedule, means) = trace(&[('A', 1, 16), ('B', 1, 8), ('C', 1, 16), ('D', 1, 16)], 8);
     assert_eq!((schedule.as_str(), means), ("BAACCBDD", vec![1.5, 3.5, 7.5, 11.5, 13.5]));
+}
+
+#[test]
+fn a_schedule_does_not_depend_on_the_unit_of_time_nor_on_how_often_it_is_accounted() {
+    // Stoica & Abdel-Wahab 1995: A with weight 3 asks for 24, B with weight 1 for 16. A's first request ends at virtual
+    // time 8, where the mean is 6.25; after B's, it is 10.25.
+    let tasks = [('A', 3, 24), ('B', 1, 16)];
+    for unit in [1, 5, 7, 10, 100, 999, 1_000, 1_000_000] {
+        for parts in [1, 2, 4, 8] {
+            let (schedule, means) = trace_by(unit, 8 * unit / parts, &tasks, 64 * unit);
+            assert_eq!(schedule, "AAABBAAA", "unit {unit}, {parts} parts");
+            assert_eq!(means[..3], [0.25, 6.25, 10.25]);
+        }
+    }
+}
+
+#[test]
+fn weights_without_a_common_measure_share_time_as_they_say() {
+    let tasks = [('A', 7, 24), ('B', 3, 16), ('C', 1, 8)];
+    let (schedule, _) = trace_by(1_000, 1_000, &tasks, 8 * 1_100 * 1_000);
+    let count = |name| schedule.chars().filter(|&each| each == name).count();
+    for (name, share) in [('A', 700), ('B', 300), ('C', 100)] {
+        assert!(count(name).abs_diff(share) <= 4, "{name}: {}", count(name));
+    }
 }
 
 /// Turns of equal spinners under CFS, in ns, at so many ticks a second.

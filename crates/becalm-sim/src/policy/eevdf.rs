@@ -150,7 +150,7 @@ impl Eevdf {
             let both = i128::from(queue.weight) + i128::from(entry.weight);
             lag = floor_ratio(i128::from(entry.lag) * both, queue.weight);
         }
-        entry.v = queue.mean_v() - lag;
+        (entry.v, entry.rest) = (queue.mean_v() - lag, 0);
         let relative = entry.deadline;
         let slice = self.virtual_slice(entry);
         entry.deadline = entry.v

@@ -1,10 +1,10 @@
 //! The run queue of a CPU, about which a policy decides: a heap of those that wait, the one that runs, and their sums.
 
-use crate::weight::virtual_ns;
+use crate::weight::virtual_part;
 use crate::workload::Class;
 
 /// A task as the scheduler sees it. `v`: virtual time; `deadline`, `lag`: virtual as well, and only EEVDF's; `slice_ns`: its
-/// own, 0 for the policy's. `delayed`: it sleeps, and is queued all the same. `order`: who came first.
+/// own, 0 for the policy's. `rest`: what rounding has left over of its virtual time, in `weight`ths. `delayed`: it sleeps, and is queued all the same. `order`: who came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entry {
     pub task: u32,
@@ -12,6 +12,7 @@ pub struct Entry {
     pub slice_ns: u64,
     pub class: Class,
     pub v: i64,
+    pub rest: u32,
     pub deadline: i64,
     pub lag: i64,
     pub delayed: bool,
@@ -265,7 +266,8 @@ impl Queue {
     /// The running one has run for so long: its virtual time advances.
     pub fn advance(&mut self, ns: u64) {
         if let Some(entry) = &mut self.current {
-            let moved = virtual_ns(ns, entry.weight);
+            // However often it is accounted: a slice is over after its length, and not a rounding error later.
+            let moved = virtual_part(ns, entry.weight, &mut entry.rest);
             entry.v += moved;
             self.moment += i128::from(moved) * i128::from(entry.weight);
             self.ran_ns += ns;
