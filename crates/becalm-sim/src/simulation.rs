@@ -83,6 +83,8 @@ pub struct Simulation<'a, P: Policy> {
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     random: Random,
     progress: Vec<Progress>,
+    /// Of each thread of a measured program how long it runs until it waits; 0: it has not begun.
+    bursts: Vec<u64>,
     asleep: Vec<Entry>,
     events: u64,
     /// The CPU whose moment is played, if one is.
@@ -100,6 +102,9 @@ pub struct Simulation<'a, P: Policy> {
 
 /// Events between two questions whether to go on.
 const ASKED_EVERY: u64 = 1 << 16;
+
+/// Within so short a time threads of measured programs that start at once come in random order.
+const OUT_OF_STEP_NS: u64 = 1_000;
 
 /// So many steps in a row that need no time are one too many.
 const MOST_TIMELESS: u32 = 1_000_000;
@@ -125,16 +130,20 @@ impl<'a, P: Policy> Simulation<'a, P> {
         let made = workload.tasks.iter().zip(0..);
         let tasks: Vec<Task> =
             made.map(|(made, number)| Task::new(number, made, starts[made.program as usize])).collect();
+        let mut random = Random::new(seed);
+        let progress = workload
+            .measured
+            .iter()
+            .map(|each| Progress::new(quantile(&workload.lengths[each.solo as usize], random.share())));
+        let progress: Vec<_> = progress.collect();
         let mut alarms = BinaryHeap::with_capacity(tasks.len());
         for (number, made) in workload.tasks.iter().enumerate() {
-            alarms.push(Reverse((made.start_ns, number as u32)));
+            // Threads of measured programs come in no order: in step with each other they would share every tick.
+            let measured =
+                workload.programs[made.program as usize].iter().any(|step| matches!(step, Step::Advance(_)));
+            let late = if measured { random.draw() % OUT_OF_STEP_NS } else { 0 };
+            alarms.push(Reverse((made.start_ns + late, number as u32)));
         }
-        let mut random = Random::new(seed);
-        let progress = workload.measured.iter().map(|each| {
-            let solo_ns = quantile(&workload.lengths[each.solo as usize], random.share());
-            Progress { solo_ns: solo_ns as f64, done_ns: 0.0 }
-        });
-        let progress = progress.collect();
         let mut idle = CpuSet::new(machine.cpus);
         (0..machine.cpus).for_each(|cpu| idle.set(cpu, true));
         let mut weightless = Agenda::new(machine.cpus);
@@ -155,6 +164,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
             unborn: tasks.len(),
             alarms,
             random,
+            bursts: if progress.is_empty() { Vec::new() } else { vec![0; tasks.len()] },
             progress,
             asleep: Vec::new(),
             events: 0,
@@ -223,7 +233,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
             }
             self.tasks[task].cpu = cpu as u32;
             self.come(task, cpu, Arrival::New);
-        } else {
+        } else if self.tasks[task].state == State::Sleeping && self.tasks[task].ready_ns == self.now {
             self.wake(task, None);
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use hackbench::Hackbench;
-use measured::{Kind, Measured};
+use measured::{Kind, Measured, Waits};
 
 /// One step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +85,9 @@ pub struct Workload {
     pub lengths: Vec<Vec<u64>>,
     #[serde(default)]
     pub kinds: Vec<Kind>,
+    /// Of each kind how its threads wait; none of them do without it.
+    #[serde(default)]
+    pub waits: Vec<Waits>,
     #[serde(default)]
     pub measured: Vec<Measured>,
 }
@@ -168,7 +171,8 @@ impl Workload {
         if let Some(ns) = longest.filter(|&ns| ns > MOST_NS) {
             return Err(WorkloadError::TooLong { ns });
         }
-        measured::check(&self.kinds, &self.measured, &self.lengths).map_err(WorkloadError::Measured)?;
+        measured::check(&self.kinds, &self.waits, &self.measured, &self.lengths)
+            .map_err(WorkloadError::Measured)?;
         for task in &self.tasks {
             if !(-20..=19).contains(&task.nice) {
                 return Err(WorkloadError::Nice { task: task.name.clone(), nice: task.nice });

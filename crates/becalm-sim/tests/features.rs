@@ -3,7 +3,7 @@
 
 use becalm_sim::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
 use becalm_sim::simulation::Limits;
-use becalm_sim::workload::measured::{Kind, Measured};
+use becalm_sim::workload::measured::{Kind, Measured, Waits};
 use becalm_sim::workload::{Class, Hackbench, Step, TaskDefinition, Workload};
 use becalm_sim::{Machine, Simulation, Summary};
 use serde::de::DeserializeOwned;
@@ -67,6 +67,65 @@ fn measured_programs_take_what_the_source_says() {
         // Of the last two one may be alone for some turns.
         let times = found.end_ns as f64 / SECOND as f64;
         assert!((times / 18.94 - 1.0).abs() < 0.01, "{times}");
+    }
+}
+
+/// Programs of one kind whose threads run a share of the time and wait for the rest of it.
+fn waiting(programs: u32, threads: u32, running: f64, beside: f64) -> Workload {
+    let busy = f64::from(threads) * running;
+    let kinds = vec![Kind { alone: 1.0 / busy, beside: vec![beside] }];
+    let waits = vec![Waits { running, burst_ns: 1_000_000 }];
+    Workload { kinds, waits, ..measured(programs, threads, 1.0 / busy, SECOND) }
+}
+
+#[test]
+fn a_program_that_waits_takes_its_time_alone_and_leaves_the_cpu_to_others_meanwhile() {
+    for found in both(&waiting(1, 1, 0.25, 4.0), &free(2)) {
+        assert!((found.end_ns as f64 / SECOND as f64 - 1.0).abs() < 0.006, "{}", found.end_ns);
+        assert!((found.run_ns as f64 / SECOND as f64 - 0.25).abs() < 0.006, "{}", found.run_ns);
+    }
+    // Three of them ask for 0.75 CPUs of one: each waits for it now and then, and none is faster than alone.
+    for found in both(&waiting(3, 1, 0.25, 4.0), &free(1)) {
+        assert!((1.0..1.6).contains(&(found.end_ns as f64 / SECOND as f64)), "{}", found.end_ns);
+    }
+    // Six ask for 1.5: the CPU is what they wait for.
+    for found in both(&waiting(6, 1, 0.25, 4.0), &free(1)) {
+        assert!((1.49..1.6).contains(&(found.end_ns as f64 / SECOND as f64)), "{}", found.end_ns);
+    }
+}
+
+#[test]
+fn no_measured_program_is_faster_than_alone() {
+    // Four threads that kept two CPUs busy where they were measured, on eight; and a speed beside others above 1.
+    for found in both(&measured(1, 4, 0.5, SECOND), &free(8)) {
+        assert!(found.end_ns >= SECOND && found.end_ns < SECOND + 5_000_000, "{}", found.end_ns);
+        assert!(found.run_ns <= 2 * SECOND + 40_000_000, "it waits when its work is done: {}", found.run_ns);
+    }
+    for found in both(&waiting(2, 1, 0.5, 3.0), &free(2)) {
+        assert!(found.end_ns >= SECOND && found.end_ns < SECOND + 5_000_000, "{}", found.end_ns);
+    }
+}
+
+#[test]
+fn threads_of_many_groups_do_not_march_in_step() {
+    // Anderson (2013), 3.2: a thread meets one of its own group in a twentieth of all ticks, and then brings it forward
+    // by 1/2 of a tick, else by 0.528: 20 groups take 20 / (2 (0.05 x 0.5 + 0.95 x 0.528)) = 18.99 times as long as one.
+    for running in [1.0, 0.05] {
+        let workload = Workload {
+            kinds: vec![Kind { alone: 0.5, beside: vec![0.528] }],
+            waits: vec![Waits { running, burst_ns: 1_000_000 }],
+            ..measured(20, 40, 0.5, SECOND / 5)
+        };
+        let (machine, policy) = (free(2), Cfs::scaled(2));
+        let ends: Vec<u64> = (1..4)
+            .map(|seed| {
+                let one = Simulation::new(&workload, &machine, &policy, seed, Limits::default()).unwrap();
+                one.run().unwrap().end_ns
+            })
+            .collect();
+        assert!(ends[0] != ends[1] && ends[1] != ends[2], "seeds differ: {ends:?}");
+        let times = ends.iter().sum::<u64>() as f64 / 3.0 / (SECOND / 5) as f64;
+        assert!((times / 18.99 - 1.0).abs() < 0.015, "{running}: {times}");
     }
 }
 

@@ -80,8 +80,13 @@ def _step(off: Floats, measured: Mapping[Case, tuple[float, float]], taken: Mapp
     return step
 
 
+def adjusted(squared: float, count: int) -> float:
+    """Return R² of a line through so many points, three or more, adjusted for its two coefficients."""
+    return 1 - (1 - squared) * (count - 1) / (count - 2)
+
+
 def r_squared(sizes: Sequence[Size]) -> tuple[float, float] | None:
-    """R² of the line of measured over simulated times, and what the noise of the measured means leaves possible.
+    """Return R² of the line of measured over simulated times, and what the noise of the measured means leaves possible.
 
     None of fewer than three sizes: any two points lie on a line.
     """

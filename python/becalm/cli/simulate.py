@@ -115,6 +115,7 @@ def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.Ou
 
     shown = simulation.calibration_on_terminal(found)
     _show(out, "calibration", found.to_json(), calibrated(found) if out.quiet else shown)
+    out.leave(found)
 
 
 def _show(out: output.Output, kind: str, value: dict[str, Any], shown: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -49,14 +50,47 @@ class Size:
         """Simulated over measured, less 1."""
         return self.simulated_ns / self.measured_ns - 1
 
+    @property
+    def noise(self) -> float:
+        """Standard error of the measured mean, relative."""
+        return self.error_ns / self.measured_ns
+
+    @property
+    def beyond_noise(self) -> float:
+        """By what part the simulation is off that two standard errors do not explain."""
+        error = math.hypot(self.noise, self.simulated_error_ns / self.measured_ns)
+        return max(0.0, abs(self.residual) - 2 * error)
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrapped:
+    """Predictions of groups as programs measured as a whole (Anderson 2013, ch. 3): by the time of one group, and by
+    `speed`, that of a group beside another over that alone. `times`: groups with the time, ns."""
+
+    speed: float
+    times: tuple[tuple[int, float], ...]
+    r_squared: float | None
+    adjusted: float | None
+
+    def time(self, groups: int) -> float | None:
+        """The time of so many groups, ns; None where it was not predicted."""
+        return dict(self.times).get(groups)
+
+
+FAILED, DOUBTFUL = 0.25, 0.1
+"""Costs that miss the runs they were fitted to by more are of no use, and of little: parts of the measured time."""
+
+DROWNED, NOISY = 0.3, 0.15
+"""Standard errors of measured means, relative, from which on nothing, and little, can be fitted to them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
 
-    `r_squared`: of the line of real over simulated times; `possible`: what the noise of the real means leaves. Whatever
-    grows with the groups has an R² near 1: what counts is `worst`, the largest residual of a prediction; None of three
-    sizes and fewer.
+    `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: what the
+    noise of the real means leaves. Whatever grows with the groups has an R² near 1: what counts is `worst`, the largest
+    residual of a prediction; None of three sizes and fewer.
     """
 
     host: str
@@ -68,6 +102,28 @@ class Calibration:
     possible: float | None
     not_reached: tuple[int, ...] = ()
     """Numbers of groups of which there were no two runs when the budget was over."""
+    adjusted: float | None = None
+    bootstrapped: Bootstrapped | None = None
+    """None where one group was not run."""
+
+    @property
+    def fitted(self) -> Sequence[Size]:
+        """The sizes that the costs were fitted to."""
+        return [each for each in self.sizes if each.fitted]
+
+    @property
+    def outcome(self) -> str:
+        """What the fitted sizes say of the costs: "fits", "doubtful" or "failed"."""
+        off = max((each.beyond_noise for each in self.fitted), default=math.inf)
+        noise = max((each.noise for each in self.fitted), default=math.inf)
+        if off > FAILED or noise > DROWNED:
+            return "failed"
+        return "doubtful" if off > DOUBTFUL or noise > NOISY else "fits"
+
+    @property
+    def exit_code(self) -> int:
+        """0; 5 where the costs do not even explain the runs that they were fitted to."""
+        return 5 if self.outcome == "failed" else 0
 
     @property
     def predicted(self) -> Sequence[Size]:
@@ -82,5 +138,5 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         """Its form as JSON."""
         sizes = [{**asdict(each), "residual": each.residual} for each in self.sizes]
-        more = {"sizes": sizes, "worst": self.worst, "not_modelled": NOT_MODELLED}
+        more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
         return {**asdict(self), **more}

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+USUAL_BURST_NS = 1_000_000
+"""CPU time between two waits of a program whose waits were not counted."""
+
+
+def threads_for(busy: float) -> int:
+    """Return the fewest threads that keep so many CPUs busy; a twentieth more is start-up, or a timer's rounding."""
+    return max(1, math.ceil(busy - 0.05))
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredProgram:
-    """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, speeds beside others."""
+    """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, CPU time between two
+    waits, ns, and speeds beside others."""
 
     name: str
     solo: tuple[int, ...]
     busy: float
     beside: Mapping[str, float]
+    burst_ns: int = USUAL_BURST_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +43,10 @@ class MeasuredPrograms:
         for row in self.rows:
             solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
             beside = ", ".join(f"{_text(name)} = {speed}" for name, speed in row.beside.items())
-            threads = max(1, round(row.busy))
+            threads = threads_for(row.busy)
             lines += ["", "[[measured]]", f"name = {_text(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
-            lines += [f"threads = {threads}", "count = 1", f"beside = {{ {beside} }}"]
+            lines += [f"threads = {threads}", "count = 1", f'burst = "{row.burst_ns}ns"']
+            lines += [f"beside = {{ {beside} }}"]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:

@@ -112,6 +112,13 @@ class Simulation:
     until_ns: int | None = None
     timeline: Timeline | None = None
     sentence: str = ""
+    unmodelled: tuple[str, ...] = ()
+    """What the command line asks for that changes nothing in the model."""
+
+    @property
+    def not_modelled(self) -> str:
+        """What the model leaves out, of this program and of all."""
+        return "; ".join([*self.unmodelled, NOT_MODELLED])
 
     @property
     def exit_code(self) -> int:
@@ -148,6 +155,6 @@ class Simulation:
             "host": self.host,
             "program": self.program,
             "settings": self.settings.to_json(),
-            "not_modelled": NOT_MODELLED,
+            "not_modelled": self.not_modelled,
             "runs": runs,
         }

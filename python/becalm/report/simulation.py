@@ -23,7 +23,7 @@ def on_terminal(found: Simulation, *, plain: bool = False, columns: int = 80) ->
     del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     parts += [grid(table, plain) for table in tables(found)]
-    parts += [Text(), Text(counts(found)), Text(f"Not modelled: {NOT_MODELLED}.", "" if plain else "dim")]
+    parts += [Text(), Text(counts(found)), Text(f"Not modelled: {found.not_modelled}.", "" if plain else "dim")]
     return Group(*parts)
 
 
@@ -69,7 +69,7 @@ def as_html(found: Simulation) -> str:
         "parts.html",
         "--report FILE.md",
         title=title,
-        lines=(*lines, counts(found), f"Not modelled: {NOT_MODELLED}."),
+        lines=(*lines, counts(found), f"Not modelled: {found.not_modelled}."),
         parts=parts,
         findings=(),
         facts="",
@@ -79,28 +79,47 @@ def as_html(found: Simulation) -> str:
 def calibration_on_terminal(found: Calibration) -> RenderableType:
     """The sentence, each size, and how to use the costs."""
     sizes = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for number, head in enumerate(("groups", "measured", "simulated", "difference", "")):
-        sizes.add_column(head, justify="right" if number < 4 else "left", no_wrap=True)
+    whole = found.bootstrapped
+    heads = ["groups", "measured", "simulated", "difference", *(["as a whole"] if whole else []), ""]
+    for number, head in enumerate(heads):
+        sizes.add_column(head, justify="right" if number < len(heads) - 1 else "left", no_wrap=True)
     for each in found.sizes:
         error = 100 * each.error_ns / each.measured_ns
         real = f"{duration(each.measured_ns)} ± {error:.1f} %"
         miss = f"{100 * each.residual:+.1f} %"
         said = [*(["fitted"] if each.fitted else []), *([each.policy] if each.policy != "other" else [])]
         model = f"{duration(each.simulated_ns)} ± {100 * each.simulated_error_ns / each.simulated_ns:.1f} %"
-        sizes.add_row(str(each.groups), real, model, miss, ", ".join(said))
+        row = [str(each.groups), real, model, miss]
+        if whole is not None:
+            played = whole.time(each.groups) if each.policy == "other" else None
+            row.append("" if played is None else f"{100 * (played / each.measured_ns - 1):+.1f} %")
+        sizes.add_row(*row, ", ".join(said))
     parts: list[RenderableType] = [Text(calibrated(found)), Text(), sizes, Text()]
     if found.r_squared is not None and found.possible is not None:
         parts.append(
             Text(
-                f"R² of measured over simulated times {found.r_squared:.4f}; the noise of the runs leaves "
-                f"{found.possible:.4f}. Whatever grows with the groups has an R² near 1: look at the differences."
+                f"R² of measured over simulated times {found.r_squared:.4f}{_adjusted(found.adjusted)}; the noise of "
+                f"the runs leaves {found.possible:.4f}. Whatever grows with the groups has an R² near 1: look at the "
+                "differences."
             )
         )
-    parts.append(
-        Text(f"Use it: becalm simulate --host '{found.simulator}' --seeds 10 -- hackbench -g 10 -l {found.loops}")
-    )
+    if whole is not None and whole.r_squared is not None:
+        parts.append(
+            Text(
+                f"As a whole: groups as [[measured]] programs, by the time of one and the speed {whole.speed:.3f} "
+                f"beside another; R² {whole.r_squared:.4f}{_adjusted(whole.adjusted)}."
+            )
+        )
+    if found.outcome != "failed":
+        parts.append(
+            Text(f"Use it: becalm simulate --host '{found.simulator}' --seeds 10 -- hackbench -g 10 -l {found.loops}")
+        )
     parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
     return Group(*parts)
+
+
+def _adjusted(value: float | None) -> str:
+    return "" if value is None else f" (adjusted {value:.4f})"
 
 
 def _quantiles(each: Latency) -> list[str]:

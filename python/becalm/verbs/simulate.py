@@ -19,6 +19,7 @@ from becalm import hosts
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler.engine import Progress
 from becalm.hosts.simulated.scheduler.host import SchedulerHost
+from becalm.hosts.simulated.scheduler.programs import unmodelled
 from becalm.nouns.domain import Value
 from becalm.nouns.settings import Settings
 from becalm.nouns.simulation import SimulatedRun, Simulation, Timeline
@@ -94,7 +95,7 @@ def simulate(
                     _write(Path(trace), drawn, runs[-1].cpus)
             if not runs[-1].finished:
                 break
-    found = Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns, drawn)
+    found = Simulation(host, shlex.join(argv), chosen, tuple(runs), until_ns, drawn, unmodelled=unmodelled(argv))
     return replace(found, sentence=sentence(found))
 
 

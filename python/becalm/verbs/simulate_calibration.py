@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from becalm import hosts, system_clock
-from becalm.analysis.simulator_fit import Taken, fit, r_squared
+from becalm.analysis.simulator_fit import Taken, adjusted, fit, r_squared
 from becalm.errors import UsageError
 from becalm.hosts import Host, MeasureRequest, runs_of
-from becalm.nouns.calibration import Calibration, Costs, Size
+from becalm.hosts.simulated.scheduler import states
+from becalm.hosts.simulated.scheduler.host import SchedulerHost
+from becalm.nouns.calibration import Bootstrapped, Calibration, Costs, Size
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
@@ -36,6 +39,9 @@ TIME = Metric("Time: ([0-9.]+)", "time", "s")
 
 POLICIES = ("other", "batch")
 """Under both the fitted sizes are run: batch tasks that wake preempt nobody, so that the cost of a switch shows."""
+
+GROUP = 40
+"""Tasks of a group of hackbench."""
 
 QUARTER = 0.6745
 """A quarter of all normal values lies farther up than so many standard deviations."""
@@ -66,7 +72,10 @@ class Case(NamedTuple):
 
 
 FITTED_CASES = [Case(count, policy) for policy in POLICIES for count in FITTED]
-VALIDATED_CASES = [*FITTED_CASES, *(Case(count) for count in VALIDATED if count not in FITTED)]
+ALONE, PAIR = Case(1), Case(2)
+"""What a group takes by itself, and beside another: all that the bootstrapped model of groups knows."""
+
+VALIDATED_CASES = [*FITTED_CASES, ALONE, *(Case(count) for count in VALIDATED if count not in FITTED)]
 
 
 def calibrate_simulation(
@@ -85,7 +94,8 @@ def calibrate_simulation(
     Arguments:
         host: where hackbench runs: local, guest:6.1, ssh://….
         simulator: the model: sim:cfs for kernels before 6.6, else sim:eevdf, with the host's number of CPUs.
-        validate: run 2, 4, …, 20 groups, too, and say how well the costs of 2 and 6 predict those.
+        validate: run 1, 2, 4, …, 20 groups, too, and say how well the costs of 2 and 6 predict those, and how well
+            the speed of two groups beside each other does, as of programs measured as a whole.
         loops: messages that each sender sends to each receiver of its group.
         runs: of each number of groups, after a first one that is not counted.
         budget: no more runs after so long (seconds, "5min") than two of each size that the costs are fitted to; other
@@ -134,15 +144,53 @@ def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Seque
             lambda costs, case: taken(simulated(costs, case, range(SEEDS)), costs),
         )
         sizes = []
-        for case in sorted(means, key=lambda case: (POLICIES.index(case.policy), case.groups)):
+        for case in sorted(means.keys() - {ALONE}, key=lambda case: (POLICIES.index(case.policy), case.groups)):
             found = _precise(simulated, costs, case)
             sizes.append(Size(case.groups, *means[case], found.ns, case.fitted, case.policy, found.error_ns))
         options = {**model.machine, "kernel": model.kernel, **costs.options, "jitter": jitter}
         seed = f":{model.seed}" if model.seed else ""
-    squared, possible = r_squared([each for each in sizes if each.policy == "other"]) or (None, None)
+        usual = [each for each in sizes if each.policy == "other"]
+        whole = _bootstrapped(model, usual, means, times)
+    squared, possible = r_squared(usual) or (None, None)
     name = f"sim:{model.policy}?{'&'.join(f'{key}={value}' for key, value in options.items())}{seed}"
-    missed = tuple(sorted(case.groups for case in times if case not in means))
-    return Calibration(host, name, loops, costs, tuple(sizes), squared, possible, missed)
+    missed = tuple(sorted(case.groups for case in times if case not in means and case != ALONE))
+    fair = None if squared is None else adjusted(squared, len(usual))
+    return Calibration(host, name, loops, costs, tuple(sizes), squared, possible, missed, fair, whole)
+
+
+def _bootstrapped(
+    model: SchedulerHost,
+    sizes: Sequence[Size],
+    means: Mapping[Case, tuple[float, float]],
+    times: Mapping[Case, Sequence[float]],
+) -> Bootstrapped | None:
+    """Play groups as programs measured as a whole (Anderson 2013, ch. 3); None where one or two groups were not run.
+
+    Deg(group, group) = alone / combined (3.1), where a pair ends when both have.
+    """
+    if ALONE not in means or PAIR not in means:
+        return None
+    speed = min(1.0, means[ALONE][0] / means[PAIR][0])
+    base = model.model()
+    cpus = base["machine"]["cpus"]
+    row = {
+        "name": "group",
+        "solo": [
+            f"{round(value)}ns" for value in np.quantile(times[ALONE], np.linspace(0, 1, min(9, len(times[ALONE]))))
+        ],
+        "busy": float(cpus),
+        "threads": GROUP,
+        "beside": {"group": max(speed, 0.01)},
+    }
+    played = []
+    for size in sizes:
+        document = {"cpus": cpus, "measured": [{**row, "count": size.groups}]}
+        asked = {"workload": {"tasks": states.of_document(document, "groups")}, **base}
+        ends = [model.engine.simulate({**asked, "seed": model.seed + seed})["end_ns"] for seed in range(SEEDS)]
+        played.append(replace(size, simulated_ns=statistics.fmean(ends)))
+    squared, _ = r_squared(played) or (None, None)
+    fair = None if squared is None else adjusted(squared, len(played))
+    return Bootstrapped(speed, tuple((size.groups, size.simulated_ns) for size in played), squared, fair)
 
 
 def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:

@@ -18,7 +18,7 @@ from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import measured, states
-from becalm.nouns.measured_programs import MeasuredProgram, MeasuredPrograms
+from becalm.nouns.measured_programs import USUAL_BURST_NS, MeasuredProgram, MeasuredPrograms
 from becalm.nouns.run import Block, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
@@ -73,6 +73,7 @@ def measure_programs(
                 _quantiles([run.wall_ns for run in alone[name]]),
                 _busy(alone[name], cpus),
                 {other: _speed(alone[name], beside[name, other]) for other in names},
+                _burst(alone[name]),
             )
             for name in names
         ),
@@ -146,6 +147,14 @@ def _busy(runs: Sequence[Run], cpus: int) -> float:
     """CPUs that it keeps busy: CPU time over wall time, at least a hundredth."""
     used = [((run.user_ns or 0) + (run.system_ns or 0)) / run.wall_ns for run in runs]
     return round(min(max(statistics.median(used), 0.01), cpus), 3)
+
+
+def _burst(runs: Sequence[Run]) -> int:
+    """CPU time between two waits, ns, by the switches that the program made itself; 1 ms where these are unknown."""
+    times = [
+        ((run.user_ns or 0) + (run.system_ns or 0)) / max(1, run.voluntary) for run in runs if run.voluntary is not None
+    ]
+    return round(min(max(statistics.median(times), 1e4), 1e8)) if times else USUAL_BURST_NS
 
 
 def _speed(alone: Sequence[Run], beside: Sequence[Run]) -> float:

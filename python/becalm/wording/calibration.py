@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from becalm.nouns.calibration import Calibration
+from becalm.nouns.calibration import DOUBTFUL, Calibration
 from becalm.units import listed
-from becalm.wording.measurement import duration
+from becalm.wording.measurement import counted, duration
 
 WANTED = 0.1
 """A prediction within so much is called good."""
@@ -15,6 +15,27 @@ def not_reached(found: Calibration) -> str:
     return f"The budget was over before there were two runs with {listed(map(str, found.not_reached))} groups."
 
 
+FAILURE = (
+    "Do not use these costs. Next: the same on a machine that nothing else uses, with a larger --budget, more --runs "
+    "and more --loops."
+)
+
+
+def _misfit(found: Calibration) -> str:
+    """The fitted size that is farthest off, or the noise that it was fitted to."""
+    worst = max(found.fitted, key=lambda size: size.beyond_noise)
+    noisiest = max(found.fitted, key=lambda size: size.noise)
+    if worst.beyond_noise > DOUBTFUL:
+        return (
+            f"They do not explain what they were fitted to: {counted(worst.groups, 'group')} of tasks of the policy "
+            f"{worst.policy} {'are' if worst.groups != 1 else 'is'} off by {100 * worst.residual:+.0f} %."
+        )
+    return (
+        f"The runs that they were fitted to are noisy: those of {counted(noisiest.groups, 'group')} have a standard "
+        f"error of {100 * noisiest.noise:.0f} %."
+    )
+
+
 def sentence(found: Calibration) -> str:
     """What was fitted, and how far its predictions may be trusted."""
     costs = found.costs
@@ -22,6 +43,10 @@ def sentence(found: Calibration) -> str:
         f"As on {found.host}, a message takes {duration(costs.message_ns)} to write and as long to read, waking a task "
         f"{duration(costs.wakeup_ns)}, a switch {duration(costs.switch_ns)}."
     )
+    if found.outcome == "failed":
+        return f"{fitted} {_misfit(found)} {FAILURE}"
+    if found.outcome == "doubtful":
+        fitted = f"{fitted} {_misfit(found)} Compare settings in the model, and do not read times off it."
     if found.worst is None and found.not_reached:
         return f"{fitted} {not_reached(found)}"
     if found.worst is None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from becalm.analysis.simulator_fit import Taken, fit, r_squared
+from becalm.analysis.simulator_fit import Taken, adjusted, fit, r_squared
 from becalm.nouns.calibration import USUAL, Costs, Size
 
 
@@ -68,6 +68,11 @@ def test_r_squared_by_hand():
     # Of the line through (1, 100), (2, 200), (2, 300): slope 150, offset -50, residuals 0, -50, 50.
     assert r_squared(sizes([1.0, 2.0, 2.0])) == pytest.approx((1 - 5000 / 20000, 1.0))
     assert r_squared(sizes([50.0, 100.0, 150.0], error=30.0))[1] == pytest.approx(1 - 900 / 20000)
+
+
+def test_adjusted_r_squared_counts_the_two_coefficients():
+    # 10 points: 1 - 0.01 * 9 / 8
+    assert adjusted(0.99, 10) == pytest.approx(0.98875)
 
 
 def test_of_two_sizes_and_of_equal_ones_there_is_none():

@@ -1,7 +1,15 @@
 //! How far measured programs have got (`crate::workload::measured`): asked at each tick of their threads, and when those
 //! stop running.
 
-use super::{Doing, Policy, Simulation};
+use super::{Doing, Policy, Simulation, State, NEVER};
+
+/// What a thread of a measured program does next.
+pub(super) enum Burst {
+    /// The program is through.
+    Through,
+    Run(u64),
+    Wait(u64),
+}
 
 impl<P: Policy> Simulation<'_, P> {
     /// The running task of a CPU brings its program forward by what it has run since it was last asked (3.2).
@@ -9,25 +17,77 @@ impl<P: Policy> Simulation<'_, P> {
         let Some(number) = self.advancing(cpu) else { return };
         let ran = self.now.saturating_sub(self.cpus[cpu].advanced_ns);
         self.cpus[cpu].advanced_ns = self.cpus[cpu].advanced_ns.max(self.now);
-        if ran == 0 || self.progress[number].through() {
+        if ran == 0 || self.progress[number].done() {
             return;
         }
         self.progress[number].done_ns += ran as f64 * self.speed(cpu, number);
-        if self.progress[number].through() {
-            // All its threads end, here and elsewhere; those that wait for a CPU when they get one.
-            for other in 0..self.cpus.len() {
-                if self.advancing(other) == Some(number) {
-                    self.cpus[other].done_ns = self.now;
-                    self.schedule_next(other);
-                }
+        if self.progress[number].done() {
+            self.stop(number);
+        }
+    }
+
+    /// A program has no more work. All its threads end, here and elsewhere, those that wait for a CPU when they get one;
+    /// as soon as it may be through, which is no sooner than alone.
+    fn stop(&mut self, number: usize) {
+        for other in 0..self.cpus.len() {
+            if self.advancing(other) == Some(number) {
+                self.cpus[other].done_ns = self.now;
+                self.schedule_next(other);
             }
         }
+        let at = self.now.max(self.progress[number].earliest_ns());
+        for task in std::mem::take(&mut self.progress[number].threads) {
+            if self.tasks[task as usize].state == State::Sleeping {
+                self.wake_at(task as usize, at);
+            }
+        }
+    }
+
+    /// How long a thread is to run now, or to wait: it begins anywhere in its turns of running and waiting.
+    pub(super) fn burst(&mut self, task: usize, number: usize) -> Burst {
+        let first = self.bursts[task] == 0;
+        if first {
+            let progress = &mut self.progress[number];
+            progress.since_ns = progress.since_ns.min(self.now);
+            progress.threads.push(task as u32);
+        }
+        if self.progress[number].done() {
+            return self.wait_of(task, number).map_or(Burst::Through, Burst::Wait);
+        }
+        let waits = self.workload.waits.get(self.workload.measured[number].kind as usize).copied();
+        let Some(waits) = waits.filter(|waits| waits.running < 1.0) else {
+            self.bursts[task] = NEVER;
+            return Burst::Run(NEVER);
+        };
+        let burst = ((0.5 + self.random.share()) * waits.burst_ns as f64) as u64;
+        self.bursts[task] = burst;
+        if !first {
+            return Burst::Run(burst);
+        }
+        let passed = (self.random.share() * burst as f64 / waits.running) as u64;
+        match burst.checked_sub(passed) {
+            Some(left @ 1..) => Burst::Run(left),
+            _ => Burst::Wait(waits.after(burst).saturating_sub(passed - burst)),
+        }
+    }
+
+    /// How long a thread waits that has run for its time; None: its program is through.
+    pub(super) fn wait_of(&self, task: usize, number: usize) -> Option<u64> {
+        let progress = &self.progress[number];
+        if progress.through(self.now) {
+            return None;
+        }
+        if progress.done() {
+            return Some(progress.earliest_ns() - self.now);
+        }
+        let kind = self.workload.measured[number].kind as usize;
+        Some(self.workload.waits.get(kind).map_or(0, |waits| waits.after(self.bursts[task])))
     }
 
     /// The measured program of which a thread runs on a CPU.
     fn advancing(&self, cpu: usize) -> Option<usize> {
         match self.tasks[self.cpus[cpu].queue.running()? as usize].doing {
-            Doing::Advancing(number) => Some(number as usize),
+            Doing::Advancing(number, _) => Some(number as usize),
             _ => None,
         }
     }

@@ -30,8 +30,8 @@ pub(super) enum Doing {
     /// A message to a channel is being written, and room for it is kept.
     Writing(u32, u64),
     Reading(u32, u64),
-    /// It is part of a measured program, and runs until that has got through.
-    Advancing(u32),
+    /// It is part of a measured program, and runs until that has got through, or for so long before it waits.
+    Advancing(u32, u64),
 }
 
 /// Nobody.
@@ -269,10 +269,28 @@ pub(super) struct Counts {
 pub(super) struct Progress {
     pub(super) solo_ns: f64,
     pub(super) done_ns: f64,
+    /// When its first thread began.
+    pub(super) since_ns: u64,
+    /// Those that have begun.
+    pub(super) threads: Vec<u32>,
 }
 
 impl Progress {
-    pub(super) fn through(&self) -> bool {
+    pub(super) fn new(solo_ns: u64) -> Self {
+        Self { solo_ns: solo_ns as f64, done_ns: 0.0, since_ns: NEVER, threads: Vec::new() }
+    }
+
+    /// Whether all its work is done.
+    pub(super) fn done(&self) -> bool {
         self.done_ns >= self.solo_ns
+    }
+
+    /// When it is through at the earliest: no program is faster than alone.
+    pub(super) fn earliest_ns(&self) -> u64 {
+        self.since_ns.saturating_add(self.solo_ns as u64)
+    }
+
+    pub(super) fn through(&self, now: u64) -> bool {
+        self.done() && now >= self.earliest_ns()
     }
 }

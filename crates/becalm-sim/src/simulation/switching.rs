@@ -55,7 +55,8 @@ impl<P: Policy> Simulation<'_, P> {
             Doing::Using(_) => Doing::Using(left),
             Doing::Writing(channel, _) => Doing::Writing(channel, left),
             Doing::Reading(channel, _) => Doing::Reading(channel, left),
-            Doing::Advancing(program) => Doing::Advancing(program),
+            Doing::Advancing(program, NEVER) => Doing::Advancing(program, NEVER),
+            Doing::Advancing(program, _) => Doing::Advancing(program, left),
         };
         this.run_ns += used;
         self.counts.run_ns += used;
@@ -107,8 +108,8 @@ impl<P: Policy> Simulation<'_, P> {
         here.done_ns = match this.doing {
             Doing::Next => begins,
             Doing::Using(left) | Doing::Writing(_, left) | Doing::Reading(_, left) => begins + left,
-            Doing::Advancing(number) if self.progress[number as usize].through() => begins,
-            Doing::Advancing(_) => NEVER,
+            Doing::Advancing(number, _) if self.progress[number as usize].done() => begins,
+            Doing::Advancing(_, left) => begins.saturating_add(left),
         };
     }
 

@@ -1,5 +1,6 @@
 //! What a task does: one step after the other.
 
+use super::measured::Burst;
 use super::{Departure, Doing, Policy, Simulation, SimulationError, State, Step, MOST_TIMELESS, NEVER};
 use crate::workload::{measured::quantile, BY_THE_MESSAGE};
 use std::cmp::Reverse;
@@ -17,8 +18,18 @@ impl<P: Policy> Simulation<'_, P> {
     /// The step of the running task of a CPU is over: what it brings about, and the steps after it until one needs time.
     #[inline]
     pub(super) fn proceed(&mut self, cpu: usize, task: usize) -> Result<(), SimulationError> {
+        if let Doing::Advancing(number, _) = self.tasks[task].doing {
+            self.advance(cpu);
+            if let Some(ns) = self.wait_of(task, number as usize) {
+                // The same step once more when it wakes.
+                self.tasks[task].doing = Doing::Next;
+                self.tasks[task].at -= 1;
+                self.sleep(cpu, task, ns);
+                return Ok(());
+            }
+        }
         match std::mem::replace(&mut self.tasks[task].doing, Doing::Next) {
-            Doing::Next | Doing::Using(_) | Doing::Advancing(_) => {}
+            Doing::Next | Doing::Using(_) | Doing::Advancing(..) => {}
             Doing::Writing(channel, _) => self.written(cpu, channel),
             Doing::Reading(channel, _) => self.read(cpu, channel),
         }
@@ -39,10 +50,11 @@ impl<P: Policy> Simulation<'_, P> {
             let begins = self.now.max(here.free_ns);
             here.done_ns = match doing {
                 Doing::Using(ns) | Doing::Writing(_, ns) | Doing::Reading(_, ns) => begins + ns,
-                Doing::Advancing(_) | Doing::Next => {
+                Doing::Advancing(_, ns) => {
                     here.advanced_ns = begins;
-                    NEVER
+                    begins.saturating_add(ns)
                 }
+                Doing::Next => NEVER,
             };
             return Ok(());
         }
@@ -96,8 +108,14 @@ impl<P: Policy> Simulation<'_, P> {
                 0 => Begun::Over,
                 ns => self.sleep(cpu, task, ns),
             },
-            Step::Advance(number) if self.progress[number as usize].through() => Begun::Over,
-            Step::Advance(number) => Begun::Takes(Doing::Advancing(number)),
+            Step::Advance(number) => match self.burst(task, number as usize) {
+                Burst::Through => Begun::Over,
+                Burst::Run(ns) => Begun::Takes(Doing::Advancing(number, ns)),
+                Burst::Wait(ns) => {
+                    self.tasks[task].at = here;
+                    self.sleep(cpu, task, ns)
+                }
+            },
             Step::Send(channel) => {
                 let channel = this.channel + channel;
                 let held = &mut self.channels[channel as usize];
@@ -163,9 +181,15 @@ impl<P: Policy> Simulation<'_, P> {
 
     fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> Begun {
         let until = self.now.saturating_add(ns);
-        self.alarms.push(Reverse((until, task as u32)));
         self.leave(cpu, task, Departure::Sleep, State::Sleeping);
+        self.wake_at(task, until);
         Begun::Left
+    }
+
+    /// Wake a sleeper at a time, also one that was to wake at another.
+    pub(super) fn wake_at(&mut self, task: usize, until: u64) {
+        self.tasks[task].ready_ns = until;
+        self.alarms.push(Reverse((until, task as u32)));
     }
 
     fn drawn(&mut self, length: u32) -> u64 {

@@ -15,6 +15,22 @@ pub struct Kind {
     pub beside: Vec<f64>,
 }
 
+/// How the threads of a kind run and wait: they run for `burst_ns` on average, and then wait so long that they have run
+/// this share (`running`) of the time where nothing kept them from it. They run all the time where it is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waits {
+    pub running: f64,
+    pub burst_ns: u64,
+}
+
+impl Waits {
+    /// What a thread waits after it has run for so long.
+    pub fn after(&self, ran_ns: u64) -> u64 {
+        (ran_ns as f64 * (1.0 / self.running - 1.0)).round() as u64
+    }
+}
+
 /// One program: of which kind, and which of the lengths of the workload its time alone is drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,8 +49,27 @@ pub fn quantile(quantiles: &[u64], share: f64) -> u64 {
     (from + (to - from) * (at - low as f64)).round() as u64
 }
 
+/// The longest time that a thread runs between two waits.
+pub const MOST_BURST_NS: u64 = 10_000_000_000;
+
 /// What cannot be, in words.
-pub fn check(kinds: &[Kind], measured: &[Measured], lengths: &[Vec<u64>]) -> Result<(), String> {
+pub fn check(
+    kinds: &[Kind],
+    waits: &[Waits],
+    measured: &[Measured],
+    lengths: &[Vec<u64>],
+) -> Result<(), String> {
+    if !waits.is_empty() && waits.len() != kinds.len() {
+        return Err(format!("{} kinds say how they wait, and there are {}", waits.len(), kinds.len()));
+    }
+    for (number, each) in waits.iter().enumerate() {
+        if !(0.0001..=1.0).contains(&each.running) || !(1_000..=MOST_BURST_NS).contains(&each.burst_ns) {
+            return Err(format!(
+                "Kind {number} runs a share of {} in bursts of {} ns; it is 0.0001 to 1, and 1 us to 10 s",
+                each.running, each.burst_ns
+            ));
+        }
+    }
     for (number, quantiles) in lengths.iter().enumerate() {
         if quantiles.is_empty() || quantiles.windows(2).any(|pair| pair[0] > pair[1]) {
             return Err(format!("Length {number} is no list of quantiles from the smallest to the largest"));
@@ -76,13 +111,23 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said() {
         let kind = |alone, beside| Kind { alone, beside };
-        let all =
-            |kinds: &[Kind], lengths: &[Vec<u64>]| check(kinds, &[Measured { kind: 0, solo: 0 }], lengths);
+        let all = |kinds: &[Kind], lengths: &[Vec<u64>]| {
+            check(kinds, &[], &[Measured { kind: 0, solo: 0 }], lengths)
+        };
         assert_eq!(all(&[kind(1.0, vec![0.5])], &[vec![1, 2]]), Ok(()));
         assert!(all(&[kind(1.0, vec![0.5])], &[vec![2, 1]]).unwrap_err().contains("no list of quantiles"));
         assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("beside 0 of 1"));
         assert!(all(&[kind(0.0, vec![0.5])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[kind(1.0, vec![f64::NAN])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[], &[vec![1]]).unwrap_err().contains("that there is not"));
+        let waits =
+            |running, burst_ns| check(&[kind(1.0, vec![0.5])], &[Waits { running, burst_ns }], &[], &[]);
+        assert_eq!(waits(0.25, 1_000_000), Ok(()));
+        assert!(waits(0.0, 1_000_000).unwrap_err().contains("0.0001 to 1"));
+        assert!(waits(f64::NAN, 1_000_000).unwrap_err().contains("0.0001 to 1"));
+        assert!(waits(0.5, 0).unwrap_err().contains("1 us to 10 s"));
+        assert!(check(&[], &[Waits { running: 1.0, burst_ns: 1_000 }], &[], &[])
+            .unwrap_err()
+            .contains("1 kinds"));
     }
 }

@@ -40,3 +40,22 @@ def test_the_sources_check_values(tmp_path, count, wanted):
     )
     found = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0")
     assert found.end_ns / 1e9 == pytest.approx(wanted, rel=0.011)
+
+
+def test_a_program_that_waits_takes_its_time_alone(tmp_path):
+    path = tmp_path / "io.toml"
+    path.write_text('cpus = 2\n[[measured]]\nname = "io"\nsolo = "1s"\nbusy = 0.25\n')
+    simulation = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0", seeds=4)
+    assert simulation.end_ns / 1e9 == pytest.approx(1.0, abs=0.003)
+    assert simulation.typical("run_ns") / 1e9 == pytest.approx(0.25, abs=0.003)
+
+
+def test_twenty_groups_of_forty_threads_take_what_is_published(tmp_path):
+    """Anderson (2013), ch. 3: 18.99 times as long as one, where a thread meets its own group in a twentieth of all
+    ticks; in step with each other they took 20.00 times."""
+    path = tmp_path / "groups.toml"
+    text = MEASURED[: MEASURED.index('[[measured]]\nname = "quiet"')]
+    path.write_text(text.replace("threads = 1", "threads = 40").replace('"1s"', '"200ms"'))
+    simulation = becalm.simulate([str(path)], host="sim:cfs?switch_ns=0&migration_ns=0", seeds=3)
+    assert simulation.end_ns / 2e8 == pytest.approx(18.99, rel=0.01)
+    assert len({run.end_ns for run in simulation.runs}) == 3

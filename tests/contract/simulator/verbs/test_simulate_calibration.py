@@ -22,6 +22,12 @@ def test_costs_come_out_and_predict_other_sizes():
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
     assert found.worst < 0.1
     assert found.r_squared > 0.99
+    assert (found.outcome, found.exit_code) == ("fits", 0)
+    assert found.adjusted == pytest.approx(1 - (1 - found.r_squared) * 9 / 8)
+    # Two groups on two CPUs share them: each goes at about half of its speed, and so do twenty.
+    assert [groups for groups, _ in found.bootstrapped.times] == list(range(2, 21, 2))
+    assert found.bootstrapped.speed == pytest.approx(0.5, abs=0.08)
+    assert found.bootstrapped.adjusted > 0.98
     again = becalm.simulate("hackbench -g 4 -l 10", host=found.simulator, seeds=4)
     assert again.end_ns == pytest.approx(found.sizes[1].simulated_ns), "the same seeds"
 

@@ -8,12 +8,15 @@
     busy = 1.0
     threads = 1
     count = 4
+    burst = "1ms"
     beside = { gzip = 0.93 }
 
 `solo`: how long it takes alone, by quantiles; `busy`: CPUs that it keeps busy then; `beside`: its speed beside each
 program of the file, alone / combined (Anderson 2013, ch. 3, eq. 3.1). A thread brings its program forward by 1/busy of
-a tick while it has the machine to itself. Beside another, both had to share the `cpus` that it was measured on, in
-proportion to what they keep busy, so that a thread does alone / combined over its share of CPUs (3.2).
+a tick while it has the machine to itself. Beside another, both had to share the `cpus` that it was measured on, as a
+fair scheduler shares them among their threads, so that a thread does alone / combined over its share of CPUs (3.2).
+Threads that are less busy than their number wait for the rest of the time: they run for `burst` on average, and then
+sleep.
 """
 
 from __future__ import annotations
@@ -24,24 +27,52 @@ from typing import Any
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys
+from becalm.nouns.measured_programs import threads_for
 
-KEYS = ("name", "solo", "busy", "threads", "count", "beside")
+KEYS = ("name", "solo", "busy", "threads", "count", "burst", "beside")
+BURST = "1ms"
+LEAST_BURST_NS, MOST_BURST_NS = 1_000, 10_000_000_000
+"""As crates/becalm-sim/src/workload/measured.rs takes them."""
+
 FASTEST = 100.0
 """More than so many times as fast beside another as alone is a slip of the pen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Kinds as the engine takes them, and of each its name; of each row its kind, quantiles, threads, and count."""
+    """Kinds and how they wait, as the engine takes them, and of each its name; of each row its kind, quantiles,
+    threads, and count."""
 
     names: list[str]
     kinds: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
     programs: list[tuple[int, list[int], int, int]]
 
 
-def share(own: float, other: float, cpus: int) -> float:
-    """CPUs that a program has beside another, by how many each keeps busy alone."""
-    return min(own, cpus * own / (own + other))
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a program asks for alone: CPUs that it keeps busy, with so many threads."""
+
+    busy: float
+    threads: int
+
+    @property
+    def running(self) -> float:
+        """The share of the time for which one of its threads runs."""
+        return min(1.0, self.busy / self.threads)
+
+
+def share(own: Demand, other: Demand, cpus: int) -> float:
+    """Return the CPUs that a program has beside another under a fair scheduler.
+
+    Threads that ask for less than an equal share have all that they ask for (max-min fairness; Bertsekas & Gallager
+    1992, Data Networks, 6.5.2).
+    """
+    small, large = sorted((own, other), key=lambda demand: demand.running)
+    level = cpus / (small.threads + large.threads)
+    if level > small.running:
+        level = (cpus - small.threads * small.running) / large.threads
+    return own.threads * min(own.running, level)
 
 
 def measured_rows(
@@ -57,24 +88,30 @@ def measured_rows(
             raise UsageError(f"{where}: each [[measured]] has a name of its own, not {name!r}.")
         check_keys(row, KEYS, f"{where}, {name}")
         checked[name] = row
-    busy = {name: _number(row.get("busy", 1.0), "busy", f"{where}, {name}", cpus) for name, row in checked.items()}
-    kinds, programs = [], []
+    demands = {name: _demand(row, f"{where}, {name}", cpus) for name, row in checked.items()}
+    kinds, waits, programs = [], [], []
     for kind, (name, row) in enumerate(checked.items()):
         place = f"{where}, {name}"
         beside = row.get("beside", {})
         if not isinstance(beside, dict) or not all(each in checked for each in beside):
             raise UsageError(f"{place}: beside has a speed for programs of this file, not {beside!r}.")
-        speeds = []
+        own, speeds = demands[name], []
         for other in checked:
             # What was never measured beside it shares the CPUs, and does no other harm.
-            shared = share(busy[name], busy[other], cpus)
-            speed = _number(beside.get(other, shared / busy[name]), f"beside {other}", place, FASTEST)
+            shared = share(own, demands[other], cpus)
+            speed = _number(beside.get(other, shared / own.busy), f"beside {other}", place, FASTEST)
             speeds.append(speed / shared)
-        kinds.append({"alone": 1 / busy[name], "beside": speeds})
-        threads = _count(row.get("threads", max(1, round(busy[name]))), "threads", place)
+        kinds.append({"alone": 1 / own.busy, "beside": speeds})
+        (burst,) = quantiles(row.get("burst", BURST), f"{place}: burst")
+        waits.append({"running": own.running, "burst_ns": min(max(burst, LEAST_BURST_NS), MOST_BURST_NS)})
         solo = quantiles(row.get("solo"), f"{place}: solo")
-        programs.append((kind, solo, threads, _count(row.get("count", 1), "count", place)))
-    return Programs(list(checked), kinds, programs)
+        programs.append((kind, solo, own.threads, _count(row.get("count", 1), "count", place)))
+    return Programs(list(checked), kinds, waits, programs)
+
+
+def _demand(row: Mapping[str, Any], where: str, cpus: int) -> Demand:
+    busy = _number(row.get("busy", 1.0), "busy", where, cpus)
+    return Demand(busy, _count(row.get("threads", threads_for(busy)), "threads", where))
 
 
 def _number(value: object, what: str, where: str, most: float) -> float:

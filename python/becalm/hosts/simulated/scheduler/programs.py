@@ -9,14 +9,26 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler import patterns, states
 
-HACKBENCH = {"-g": "groups", "--groups": "groups", "-l": "loops", "--loops": "loops", "-f": "fan", "--fds": "fan"}
-"""Options of hackbench that the model goes by. `-f` counts both ends: 20 senders and 20 receivers are 20."""
+HACKBENCH = {
+    "-g": "groups", "--groups": "groups", "-l": "loops", "--loops": "loops", "-f": "fan", "--fds": "fan",
+    "--room": "room",
+}  # fmt: skip
+"""Options of hackbench that the model goes by. `-f` counts both ends: 20 senders and 20 receivers are 20. `--room` is
+the model's own: messages that a socket holds."""
 
 MOST = 2**32
 """Numbers of the engine are smaller (crates/becalm-sim/src/workload/hackbench.rs)."""
 
-PLAIN = ("-T", "--threads", "-p", "--pipe", "-P", "--process")
-"""Options without meaning for the model: it knows neither threads and processes nor what a message goes through."""
+UNMODELLED = {
+    "-T": "threads instead of processes", "--threads": "threads instead of processes", "thread": "threads",
+    "-p": "pipes instead of sockets", "--pipe": "pipes instead of sockets", "-pipe": "pipes instead of sockets",
+    "-P": "", "--process": "", "process": "",
+    "-s": "the size of a message", "--datasize": "the size of a message",
+}  # fmt: skip
+"""Words of hackbench that change nothing in the model, and what they stand for; its default has no name."""
+
+SIZES = ("-s", "--datasize")
+"""Those of them that have a number."""
 
 
 def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]:
@@ -25,7 +37,7 @@ def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]
         raise UsageError("There is no program to simulate.")
     name = Path(argv[0]).name
     if name == "hackbench":
-        return {"hackbench": _hackbench(argv[1:])}
+        return {"hackbench": _hackbench(argv[1:])[0]}
     if name == "spin" and len(argv) == 2:
         task = {"name": "spin", "program": 0}
         return {"tasks": {"programs": [[{"compute": states.time_of(argv[1], "spin")}]], "tasks": [task], "room": []}}
@@ -49,22 +61,45 @@ def endless(work: Mapping[str, Any]) -> str | None:
     return next((str(each["name"]) for each in tasks["tasks"] if each["program"] in ever), None)
 
 
-def _hackbench(words: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def unmodelled(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return what words of a command line ask for that the model leaves out: "hackbench -T (threads …)"."""
+    if not argv or Path(argv[0]).name != "hackbench":
+        return ()
+    _, ignored = _hackbench(argv[1:])
+    return tuple(f"hackbench {word} ({UNMODELLED[word]})" for word in ignored if UNMODELLED[word])
+
+
+def _hackbench(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Return the numbers of the model, and the words that change nothing in it. Raises UsageError."""
+    numbers: dict[str, int] = {}
+    ignored: list[str] = []
+    # The old form: GROUPS [process|thread] [LOOPS].
+    positions = ["groups", "loops"]
     rest = list(words)
     while rest:
         word = rest.pop(0)
         option, equals, value = word.partition("=")
-        if option in PLAIN:
+        if word.isdecimal() and positions:
+            name = positions.pop(0)
+            numbers[name] = _number(word, name)
             continue
-        if option[:2] in HACKBENCH and not option.startswith("--") and len(option) > 2:
+        if option[:2] in (*HACKBENCH, *SIZES) and option[1:2] != "-" and len(option) > 2 and option not in UNMODELLED:
             option, value, equals = option[:2], option[2:], "="
-        if option not in HACKBENCH:
-            known = ", ".join([*HACKBENCH, *PLAIN])
+        if option not in HACKBENCH and option not in UNMODELLED:
+            known = ", ".join([*HACKBENCH, *(each for each in UNMODELLED if each.startswith("-"))])
             raise UsageError(f"The model of hackbench has no option {word!r}. It knows {known}.")
-        if not equals:
+        if not equals and (option in HACKBENCH or option in SIZES):
             value = rest.pop(0) if rest else ""
-        if not value.isdecimal() or not 0 < int(value) < MOST:
-            raise UsageError(f"hackbench {option} takes a number above 0 and below {MOST}, not {value!r}.")
-        found[HACKBENCH[option]] = int(value)
-    return found
+        if option in HACKBENCH:
+            numbers[HACKBENCH[option]] = _number(value, option)
+        else:
+            ignored.append(option)
+            if option in SIZES:
+                _number(value, option)
+    return numbers, ignored
+
+
+def _number(value: str, option: str) -> int:
+    if not value.isdecimal() or not 0 < int(value) < MOST:
+        raise UsageError(f"hackbench {option} takes a number above 0 and below {MOST}, not {value!r}.")
+    return int(value)

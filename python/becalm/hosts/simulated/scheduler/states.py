@@ -108,7 +108,7 @@ def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
                 tasks += [
                     {"name": f"{called}, thread {thread}", "program": len(programs) - 1} for thread in range(threads)
                 ]
-        more["kinds"] = found.kinds
+        more["kinds"], more["waits"] = found.kinds, found.waits
     if len(tasks) > MOST:
         raise UsageError(f"{where} has {len(tasks)} tasks; the simulator takes {MOST} of a file at most.")
     return {

@@ -3,6 +3,7 @@
 import pytest
 
 from becalm.errors import UsageError
+from becalm.hosts.simulated.scheduler.measured import Demand, share
 from becalm.hosts.simulated.scheduler.programs import endless, work_of
 from becalm.hosts.simulated.scheduler.states import BY_THE_MESSAGE, ROOM, read
 
@@ -133,3 +134,30 @@ def test_a_measured_program_that_is_wrong_says_where(tmp_path, old, new, why):
     path.write_text(MEASURED.replace(old, new))
     with pytest.raises(UsageError, match=why):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "cpus", "wanted"),
+    [
+        # By hand: all have what they ask for; equal threads share; who asks for less has all of it.
+        ((0.25, 1), (0.25, 1), 2, 0.25),
+        ((2.0, 2), (2.0, 2), 2, 1.0),
+        ((2.0, 40), (2.0, 40), 2, 1.0),
+        ((0.25, 1), (1.0, 1), 1, 0.25),
+        ((1.0, 1), (0.25, 1), 1, 0.75),
+        ((1.0, 1), (4.0, 4), 4, 0.8),
+    ],
+)
+def test_shares_of_a_fair_scheduler(own, other, cpus, wanted):
+    assert share(Demand(*own), Demand(*other), cpus) == pytest.approx(wanted)
+
+
+def test_a_program_that_keeps_less_than_a_cpu_busy_waits_for_the_rest(tmp_path):
+    path = tmp_path / "io.toml"
+    path.write_text('cpus = 2\n[[measured]]\nname = "io"\nsolo = "1s"\nbusy = 0.25\nburst = "2ms"\n')
+    work = read(path)
+    assert work["waits"] == [{"running": 0.25, "burst_ns": 2_000_000}]
+    assert work["kinds"] == [{"alone": 4.0, "beside": [4.0]}]
+    assert len(work["tasks"]) == 1
+    path.write_text(path.read_text().replace("busy = 0.25", "busy = 1.3"))
+    assert len(read(path)["tasks"]) == 2, "one thread cannot keep 1.3 CPUs busy"
