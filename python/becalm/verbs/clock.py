@@ -32,7 +32,7 @@ SEARCHES = ("grid", "published")
 QUICK_NS = 18_000_000_000
 """Time for the cells of a quick evaluation: with start and self-checks it stays within 20 s."""
 
-LEAST_NS = 1_000_000_000
+LEAST_NS = 100_000_000
 """The least budget: self-checks and one cell of a timer without a flush."""
 
 QUICK_FLUSHES = ("L1", "L2")
@@ -238,7 +238,7 @@ def _budget_ns(budget: float | str | None, quick: bool) -> int:
     if budget is None:
         return QUICK_NS if quick else duration_ns("5min")
     if (budget_ns := duration_ns(budget)) < LEAST_NS:
-        raise UsageError(f"A budget of {budget} is too short for one cell; {LEAST_NS // 10**9} s are needed at least.")
+        raise UsageError(f"A budget of {budget} is too short for one cell; {LEAST_NS // 10**6} ms are needed at least.")
     return budget_ns
 
 
