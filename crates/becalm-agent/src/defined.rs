@@ -70,7 +70,7 @@ impl Defined {
             Ok(made)
         };
         let workloads = workloads.into_iter().map(&mut ready).collect::<Result<Vec<_>, _>>()?;
-        let now = before.workloads.iter().filter_map(Ready::was_set_up).cloned();
+        let now = before.workloads.iter().filter_map(Ready::was_set_up);
         let mut done: Vec<Workload> = Vec::new();
         for each in before.done.iter().cloned().chain(now) {
             if !done.contains(&each) {

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use becalm_core::exec::account::{reap, run_queue, RunQueue};
+use becalm_core::exec::child::Stage;
 use becalm_core::exec::late::{End, Lateness};
 use becalm_core::exec::prepare::Preparation;
 use becalm_core::exec::program::BaseEnvironment;
@@ -27,7 +28,7 @@ use crate::gauges::Gauges;
 use crate::neighbours::{Neighbours, Tallies};
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
-use crate::ready::Ready;
+use crate::ready::{Ready, Start};
 use crate::recording::Recording;
 use crate::script::{Finished, Script};
 use crate::streams::Streams;
@@ -122,7 +123,7 @@ impl Runner {
             step.2 = 0;
         }
         let mut said = String::new();
-        let mut ended = match self.prepare(ready, settings.process.cold, base, talk)? {
+        let mut ended = match self.prepare(ready, seq, settings.process.cold, (base, talk))? {
             Err(failure) => {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
@@ -138,9 +139,9 @@ impl Runner {
                     let settings = &settings.process.child;
                     let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
                     let mut ended = ran.unwrap_or_else(|error| {
-                        let explain = |e: &io::Error| {
-                            ready.program.as_ref().map_or_else(|| e.to_string(), |program| program.explain(e))
-                        };
+                        let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
+                        let explain =
+                            |e: &io::Error| program.map_or_else(|| e.to_string(), |found| found.explain(e));
                         said = start_failure(&error, explain).message;
                         Ended { row: self.refused(seq, step), attention: Attention::Nothing }
                     });
@@ -164,10 +165,14 @@ impl Runner {
             }
         };
         if ended.attention != Attention::Quit {
-            if let Some(cleanup) = &ready.cleanup {
-                let run = self.hook(cleanup, &ready.environment, base, talk)?;
-                match run {
+            let cleanup = ready.hooks(base).ok().and_then(|hooks| hooks.cleanup.as_ref());
+            if let Some(cleanup) = cleanup {
+                match self.hook(cleanup, (&ready.environment, seq), base, talk)? {
                     Err(failure) => {
+                        // The next run would begin from what this one has left.
+                        if ended.row.outcome == Outcome::Ok {
+                            ended.row.outcome = Outcome::Failed;
+                        }
                         said.push_str(&format!("The cleanup command failed. {}", failure.message))
                     }
                     Ok(Attention::Nothing) => {}
@@ -196,24 +201,31 @@ impl Runner {
     fn prepare(
         &mut self,
         ready: &Ready,
+        seq: u64,
         cold: bool,
-        base: &BaseEnvironment,
-        talk: &mut Conversation,
+        (base, talk): (&BaseEnvironment, &mut Conversation),
     ) -> io::Result<Result<Attention, Failure>> {
-        let setup = ready.setup.as_ref().filter(|_| !ready.set_up.get());
-        let hooks = [(setup, "setup"), (ready.prepare.as_ref(), "prepare")];
-        let mut attention = Attention::Nothing;
-        for (hook, called) in hooks.into_iter().filter_map(|(hook, called)| Some((hook?, called))) {
-            match self.hook(hook, &ready.environment, base, talk)? {
-                Ok(found) => attention = found,
-                Err(failure) => {
-                    let message = format!("The {called} command failed. {}", failure.message);
-                    return Ok(Err(Failure::new("prepare", message)));
-                }
+        let around = (&ready.environment, seq);
+        if let Some(setup) = ready.setup.as_ref().filter(|_| !ready.set_up.get()) {
+            match self.hook(setup, around, base, talk)? {
+                Ok(Attention::Nothing) => {}
+                Ok(attention) => return Ok(Ok(attention)),
+                Err(failure) => return Ok(Err(failed("setup", &failure))),
             }
-            if attention != Attention::Nothing {
-                return Ok(Ok(attention));
+        }
+        let hooks = match ready.hooks(base) {
+            Ok(hooks) => hooks,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if let Some(prepare) = &hooks.prepare {
+            match self.hook(prepare, around, base, talk)? {
+                Ok(Attention::Nothing) => {}
+                Ok(attention) => return Ok(Ok(attention)),
+                Err(failure) => return Ok(Err(failed("prepare", &failure))),
             }
+        }
+        if let Err(failure) = ready.start(base) {
+            return Ok(Err(failure));
         }
         ready.set_up.set(true);
         if cold || ready.workload.cold {
@@ -225,7 +237,7 @@ impl Runner {
                 return Ok(Err(Failure::new("system", message)));
             }
         }
-        Ok(Ok(attention))
+        Ok(Ok(Attention::Nothing))
     }
 
     /// Have its neighbours at work, where it has any.
@@ -248,16 +260,16 @@ impl Runner {
         ready: &Ready,
         settings: &Preparation,
         base: &BaseEnvironment,
-        step: Step,
+        (start, seq, step): (&Start, u64, Step),
     ) -> Result<Child, SpawnError> {
         let null = self.streams.null();
         let (stdout, stderr) = self.streams.ends(ready.workload.output, ready.prints());
         self.spawner.start(&SpawnRequest {
-            executable: ready.executable(step.2 as usize),
+            executable: ready.executable(start, step.2 as usize, Some(seq)),
             settings,
             user: base.user.as_ref(),
-            directory: ready.program.as_ref().map(|program| program.directory.as_c_str()),
-            input: ready.input.as_deref(),
+            directory: start.program.as_ref().map(|program| program.directory.as_c_str()),
+            input: start.input.as_deref(),
             null,
             stdout,
             stderr,
@@ -273,7 +285,11 @@ impl Runner {
         (seq, step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<Result<Ended, SpawnError>> {
-        let child = match self.start(ready, settings, base, step) {
+        // It was there when the commands before it had run.
+        let Ok(start) = ready.start(base) else {
+            return Ok(Err(SpawnError::Child { stage: Stage::Exec, error: io::ErrorKind::NotFound.into() }));
+        };
+        let child = match self.start(ready, settings, base, (start, seq, step)) {
             Ok(child) => child,
             Err(error) => return Ok(Err(error)),
         };
@@ -336,6 +352,11 @@ impl Runner {
             metrics: None,
         }
     }
+}
+
+/// A command around a program that failed.
+fn failed(called: &str, failure: &Failure) -> Failure {
+    Failure::new("prepare", format!("The {called} command failed. {}", failure.message))
 }
 
 /// How long a program has lived, ns: at least as long as it has run and waited for a CPU.

@@ -48,6 +48,7 @@ pub fn overhead(
                 arguments: &program.arguments,
                 environment: &environment,
                 padding: 64,
+                run: None,
             },
             settings: &settings,
             user: base.user.as_ref(),

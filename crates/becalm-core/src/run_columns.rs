@@ -23,7 +23,7 @@ const fn maybe(name: &'static str, unit: &'static str, meaning: &'static str) ->
 
 /// All columns.
 pub const TABLE: &[Column] = &[
-    always("seq", "", "place in the study: `first` of the request plus the index of the step"),
+    always("seq", "", "place in the study: `first` of the request plus the index of the step; the environment variable BECALM_RUN"),
     always("workload", "", "index of the workload"),
     always("settings", "", "index of the settings"),
     always("round", "", "round of the plan; below 0: a warm-up"),
@@ -38,7 +38,7 @@ pub const TABLE: &[Column] = &[
     maybe("major_faults", "events", "page faults for which something was read (wait4)"),
     maybe("voluntary", "events", "context switches of its own will (wait4)"),
     maybe("involuntary", "events", "context switches against its will (wait4)"),
-    always("outcome", "", "ok, failed (an exit code not expected, or a signal), timeout, aborted, refused (prepare failed or the program could not be started)"),
+    always("outcome", "", "ok, failed (an exit code not expected, a signal, or a cleanup command that failed), timeout, aborted, refused (prepare failed or the program could not be started)"),
     maybe("status", "", "exit code, or minus the signal's number"),
     always("left_behind", "processes", "descendants that still lived when the leader ended and, after cleanup, were killed"),
     maybe("metrics", "", "numbers that the program printed, a list in the order of the workload's metrics; unknown where it has none, or the run did not end well"),

@@ -8,7 +8,7 @@ history. The statistics are in `becalm.stats`; docs/explanation/statistics.md sa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -53,7 +53,11 @@ LOOK_GROWTH = 1.1
 
 
 class SequentialComparison:
-    """Compares every program with the reference, at every look."""
+    """Compares every program with the reference, at every look.
+
+    With `best`, which names the best program of a history, that one is the reference. All pairs then share the error,
+    as the reference is chosen by the same runs; a pair that becomes of interest is looked at as it would have been.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class SequentialComparison:
         confidence: float,
         fail_above: float | None,
         metric: Metric | None = None,
+        best: Callable[[History], int] | None = None,
     ) -> None:
         self.names = tuple(names)
         self.metric = metric
@@ -70,9 +75,14 @@ class SequentialComparison:
         self.goal = goal
         self.confidence = confidence
         self.fail_above = fail_above
-        self.others = [index for index in range(len(self.names)) if index != reference]
-        self._looks: dict[int, RepeatedPairs] = {}
-        self._last: dict[int, tuple[int, Difference]] = {}
+        self._best = best
+        count = len(self.names)
+        self._alpha = simultaneous_alpha(
+            1 - confidence, max(1, count - 1 if best is None else count * (count - 1) // 2)
+        )
+        self._looks: dict[tuple[int, int], RepeatedPairs] = {}
+        self._last: dict[tuple[int, int], tuple[int, Difference]] = {}
+        self._schedule: list[tuple[int, float]] = []
         self._looked_at = 0
         self.differences: tuple[Difference, ...] = ()
 
@@ -83,24 +93,29 @@ class SequentialComparison:
     def look(self, history: History) -> tuple[Difference, ...]:
         """The comparisons as they stand; valid at this and at every other look together."""
         if history.rounds and history.rounds != self._looked_at:
-            if self._looked_at == 0:
-                alpha = simultaneous_alpha(1 - self.confidence, max(1, len(self.others)))
-                self._looks = {index: RepeatedPairs(alpha) for index in self.others}
             self._looked_at = history.rounds
-            pairs, fraction = history.pairs(), self.goal.fraction(history)
-            self.differences = tuple(self._look(index, pairs, fraction) for index in self.others)
+            self._schedule.append((history.rounds, self.goal.fraction(history)))
+            if self._best is not None:
+                self.reference = self._best(history)
+            pairs = history.pairs()
+            others = (index for index in range(len(self.names)) if index != self.reference)
+            self.differences = tuple(self._look(index, pairs) for index in others)
         return self.differences
 
-    def _look(self, index: int, pairs: Pairs, fraction: float) -> Difference:
+    def _look(self, index: int, pairs: Pairs) -> Difference:
         """At one program and the reference, in the rounds that have both; nothing is new once one was retired."""
-        first, second = (pairs.log_wall[each] for each in (self.reference, index))
+        key = self.reference, index
+        first, second = (pairs.log_wall[each] for each in key)
+        one, other = (pairs.position[each] for each in key)
         common = min(len(first), len(second))
-        if (last := self._last.get(index)) is not None and last[0] == common:
-            return last[1]
-        one, other = (pairs.position[each][:common] for each in (self.reference, index))
-        found = self._difference(index, self._looks[index].look(first[:common], second[:common], one, other, fraction))
-        self._last[index] = (common, found)
-        return found
+        looks = self._looks.setdefault(key, RepeatedPairs(self._alpha))
+        for rounds, fraction in self._schedule if key not in self._last else self._schedule[-1:]:
+            now = min(common, rounds)
+            if now == 0 or (key in self._last and self._last[key][0] >= now):
+                continue
+            found = looks.look(first[:now], second[:now], one[:now], other[:now], fraction)
+            self._last[key] = (now, self._difference(index, found))
+        return self._last[key][1]
 
     def enough(self) -> Stopped | None:
         """Why no more measuring is needed, judging by the last look; None while it is."""

@@ -140,13 +140,15 @@ def unknown(
 def failure_numbers(run: Run, stderr: str, done: int, workload: Workload | None = None) -> dict[str, Any]:
     """Numbers of the finding "failure" on one run, `done` good ones before it.
 
-    `unread`: it ended well, but did not print what was to be measured.
+    `unread`: it ended well, but did not print what was to be measured. `spoilt`: it ended well, and what happened
+    around it did not.
     """
     codes = None if workload is None else workload.expect
     well = run.outcome == Outcome.FAILED and run.status is not None and run.status >= 0
-    unread = workload is not None and bool(workload.metrics) and well and (codes is None or run.status in codes)
+    fine = workload is not None and well and (codes is None or run.status in codes)
+    unread = fine and workload is not None and bool(workload.metrics)
     return {
-        **({"unread": True} if unread else {}),
+        **({"unread": True} if unread else {"spoilt": True} if fine else {}),
         "seq": run.seq,
         "status": run.status,
         "outcome": str(run.outcome),

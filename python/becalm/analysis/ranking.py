@@ -52,6 +52,10 @@ class SequentialRanking:
         rivals = self._looks.rivals(pairs.log_wall, pairs.position)
         return len(rivals) == len(history.active) - 1 and all(each.most <= NEGLIGIBLE for each in rivals)
 
+    def first(self, history: History) -> int:
+        """Return the program that looks the fastest of those that may be it."""
+        return self._looks.order(history.pairs().log_wall)[0]
+
     def result(self, history: History) -> Ranking | None:
         """The programs in order; None where there is nothing to rank."""
         if not self.used or history.rounds < 2:

@@ -284,7 +284,16 @@ def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[s
             )
     if not argv:
         raise UsageError("The command is empty. Name a program, for example: becalm run -- sleep 0.1")
+    if not shell and _ASSIGNMENT.match(argv[0]):
+        rest = " ".join(argv[1:]) or "./program"
+        raise UsageError(
+            f"{argv[0]!r} in front of a command is for a shell, and none reads it. Set variables by --env {argv[0]}, "
+            f"or for this command only: env {argv[0]} {rest}"
+        )
     return argv
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 _SHELL = re.compile(

@@ -103,7 +103,7 @@ def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:
     from becalm.analysis.instructions import of_counters  # A comparison of times starts without it.
 
     return of_counters(
-        looks.names, looks.study.workloads, looks.history, kept.metrics, options.reference, options.confidence
+        looks.names, looks.study.workloads, looks.history, kept.metrics, looks.comparison.reference, options.confidence
     )
 
 

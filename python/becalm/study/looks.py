@@ -60,12 +60,13 @@ class Looks:
         usual = BESIDE_OTHERS if any(each.beside for each in self.study.workloads) else USUAL
         self.rule = usual if self.options.drop_contaminated is None else rule(self.options.drop_contaminated)
         pair = self.options if isinstance(self.options, CompareOptions) else CompareOptions()
-        self.comparison = SequentialComparison(
-            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above, metric
-        )
         several = self.names if self.study.kind == "compare" else ()
         self.ranking = SequentialRanking(
             several, self.options.goal, self.options.confidence, fastest=pair.fastest is True
+        )
+        best = self.ranking.first if pair.to_best and self.ranking.used else None
+        self.comparison = SequentialComparison(
+            self.names, pair.reference, self.options.goal, self.options.confidence, pair.fail_above, metric, best
         )
 
     @property

@@ -22,7 +22,7 @@ from becalm.study.stored import Baseline, baseline_series
 from becalm.units import listed
 from becalm.wording import measurement
 from becalm.workloads import single
-from becalm.workloads.parameters import expand, filled
+from becalm.workloads.parameters import around, before_each_run, expand, filled
 
 if TYPE_CHECKING:
     from becalm.nouns.multi_host import MultiHostVerdict
@@ -108,6 +108,7 @@ def compare(
         reference=_position(given.get("reference", 0), programs),
         fastest=_fastest(options, given, several, len(programs)),
     )
+    options = replace(options, to_best=options.fastest is True and given.get("reference") is None)
     if several and options.baseline is not None:
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     stored = None
@@ -138,7 +139,9 @@ def _programs(
         variants = [each for each in commands if isinstance(each, str)]
         if len(variants) < len(commands):
             raise UsageError("Parameters stand in command lines: give the programs as text, with {name} in it.")
-        made = expand(variants, parameters, make=lambda text: single(text, **program))
+        elsewhere = before_each_run(given)
+        made = expand(variants, parameters, make=lambda text: single(text, **program), elsewhere=elsewhere)
+        made = [around(variant, given) for variant in made]
     else:
         made = [single(command, **program) for command in commands]
     if prepares := list(given.get("prepares") or ()):

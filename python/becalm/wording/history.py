@@ -159,8 +159,9 @@ def lost_commits(program: str, n: Numbers) -> str:
     """Commits that a rebase, a squash or another clone has left behind."""
     names = [short(name) for name in n["commits"]]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    which = f"{'Commit' if len(names) == 1 else 'Commits'} {listed(names[:5])}{more} {are(len(names))}"
     return (
-        f"{listed(names[:5])}{more} {are(len(names))} not in this repository (rebased, squashed, or of another clone): "
+        f"{which} not in this repository (rebased, squashed, or of another clone): "
         "their sittings are shown where they were measured, the others in git's order."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -125,10 +126,13 @@ def verdict(found: Verdict) -> str:
     """
     lines = [each.sentence for each in found.differences]
     if found.ranking is not None:
-        first = found.ranking.places[0].name
+        # Of the fastest one, or where that is the reference, of the second.
+        telling = {place.name for place in found.ranking.places[:2]}
+        if any(each.name == found.ranking.places[0].name for each in found.differences):
+            telling = {found.ranking.places[0].name}
         few = len(lines) < MANY
         said = [each for each in found.differences if each.answer is not Answer.UNKNOWN or each.weak]
-        lines = [each.sentence for each in said if few or each.name == first or each.weak]
+        lines = [each.sentence for each in said if few or each.name in telling or each.weak]
         lines.insert(0, fastest(found.ranking, found.metric))
     elif len(lines) >= MANY and all(each.answer is Answer.UNKNOWN for each in found.differences):
         lines = [unranked(found)]
@@ -228,20 +232,28 @@ def stopped(reason: Stopped) -> str:
     }.get(reason, "")
 
 
+_HOOK = re.compile(r"The (setup|prepare|cleanup) command failed\. ")
+"""How the agent begins to say that a command around a program failed."""
+
+
 def failure(name: str, n: Mapping[str, Any]) -> str:
     """Why a run does not count, and what to do; the numbers of the finding "failure"."""
     status, outcome, stderr = n["status"], n["outcome"], n["stderr"]
+    hook = _HOOK.match(stderr)
+    if hook is not None and (outcome == "refused" or n.get("unread") or n.get("spoilt")):
+        return f"The {hook[1]} command of {name} failed{_when(n)}. {stderr[hook.end() :].strip()}"
     if outcome == "timeout":
         how = f"did not end within its time limit and was killed after {duration(n['wall_ns'])}"
         hint = "Give it more time with --timeout, or a smaller input."
     elif outcome == "refused":
         how = "could not be started"
         hint = "See the message below." if stderr else "Check the command, and its setup and prepare commands."
-    elif n.get("unread"):
+    elif n.get("unread") or n.get("spoilt"):
         said = stderr.strip().splitlines()
         first, rest = (said[0], "\n".join(said[1:])) if said else ("", "")
         more = f"\nEnd of its standard error:\n{_indent(rest)}" if rest else ""
-        return f"{name} ended well, but its metric could not be read{_when(n)}. {first}{more}"
+        what = "its metric could not be read" if n.get("unread") else "its run does not count"
+        return f"{name} ended well, but {what}{_when(n)}. {first}{more}"
     elif status is not None and status < 0:
         how = f"was killed by signal {-status}{signal_name(-status)}"
         hint = "Run it by itself to see why."
@@ -253,7 +265,7 @@ def failure(name: str, n: Mapping[str, Any]) -> str:
 
 
 def _when(n: Mapping[str, Any]) -> str:
-    after = f" after {counted(n['done'], 'good run')}" if n["done"] else ""
+    after = f" in run {n['seq']}, after {counted(n['done'], 'good run')}" if n["done"] else ""
     return f"{after} (a warm-up run)" if n["warmup"] else after
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from becalm.errors import UsageError
-from becalm.nouns.workload import Workload
+from becalm.nouns.workload import HOOKS, Neighbour, Workload, shell_of, split
 
 MOST = 1000
 """More variants than that are a mistake, not a comparison."""
@@ -18,6 +19,10 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\.\.(\d+(?:\.\d+)
 
 _MEANT = re.compile(r"(^|[^./])\.\.([^./]|$)")
 """Two dots that are part of no path."""
+
+
+_DASH = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)")
+"""A range as it is written elsewhere."""
 
 
 def values(text: str) -> list[str]:
@@ -30,6 +35,8 @@ def values(text: str) -> list[str]:
         found = [part.strip() for part in text.split(",")]
         if "" in found:
             raise UsageError(f"{text!r} lists an empty value. Write values like 1,2,4 or 1..8.")
+        if len(found) == 1 and (dash := _DASH.fullmatch(found[0])):
+            raise UsageError(f"{text!r} is a single value. For a range write {dash[1]}..{dash[2]}, for a list 1,2,4.")
         if len(found) == 1 and _MEANT.search(text):
             raise UsageError(f"{text!r} is no range of numbers. Write it like 1..8, 10..100..30 or 0.5..2..0.5.")
         return found
@@ -45,10 +52,55 @@ def values(text: str) -> list[str]:
 
 
 def filled(template: str, program: Workload) -> str:
-    """A text with the values of a program's parameters in the place of their {names}."""
-    for name, value in program.parameters:
-        template = template.replace("{" + name + "}", value)
-    return template
+    """Return a text with the values of a program's parameters in the place of their {names}."""
+    return _put_in(template, dict(program.parameters))
+
+
+def _put_in(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with values in the place of their {names}; what a value holds is left alone."""
+    return re.sub(r"\{([^{}]*)\}", lambda match: values.get(match[1], match[0]), text)
+
+
+def around(program: Workload, given: Mapping[str, Any]) -> Workload:
+    """Return a program whose hooks, input, directory, environment and neighbours have its parameters filled in.
+
+    `given`: the hooks as they were given by keyword: text is split after it was filled in, as command lines are.
+    """
+    if not program.parameters:
+        return program
+    shell = shell_of(given)
+    hooks: dict[str, Any] = {}
+    for hook in HOOKS:
+        text = given.get(hook)
+        if isinstance(text, str):
+            hooks[hook] = split(filled(text, program), shell=shell)
+        elif text is not None:
+            hooks[hook] = split([filled(word, program) for word in text], shell=shell)
+    return replace(
+        program,
+        **hooks,
+        input=None if program.input is None else filled(program.input, program),
+        directory=None if program.directory is None else filled(program.directory, program),
+        environment=tuple((name, filled(value, program)) for name, value in program.environment),
+        beside=tuple(_near(neighbour, program) for neighbour in program.beside),
+    )
+
+
+def _near(neighbour: Neighbour, program: Workload) -> Neighbour:
+    work = neighbour.workload
+    argv = tuple(filled(word, program) for word in work.argv)
+    environment = tuple((name, filled(value, program)) for name, value in work.environment)
+    directory = None if work.directory is None else filled(work.directory, program)
+    named = replace(work, argv=argv, name=filled(work.name, program), environment=environment, directory=directory)
+    return replace(neighbour, workload=named)
+
+
+def before_each_run(given: Mapping[str, Any]) -> list[str]:
+    """Return the texts beside the command that make two variants of one command differ in each of their runs."""
+    prepare = given.get("prepare")
+    texts = [prepare] if isinstance(prepare, str) else list(prepare or ())
+    texts += [str(given[name]) for name in ("input", "directory") if given.get(name) is not None]
+    return [*texts, *(given.get("prepares") or ()), *(given.get("environment") or {}).values()]
 
 
 def expand(
@@ -57,24 +109,32 @@ def expand(
     *,
     shell: bool = False,
     make: Callable[[str], Workload] | None = None,
+    elsewhere: Sequence[str] = (),
 ) -> list[Workload]:
-    """All combinations of the parameters' values in all commands. Raises UsageError for an unused parameter.
+    """Return all combinations of the parameters' values in all commands. Raises UsageError for an unused parameter.
 
-    `make`: makes a program of a command [default: a command line].
+    `make`: makes a program of a command [default: a command line]. `elsewhere`: texts that belong to each run of all
+    commands, in which a parameter may stand too.
     """
+    there = {name for name in parameters if any("{" + name + "}" in text for text in elsewhere)}
     for name in parameters:
-        if not any("{" + name + "}" in command for command in commands):
-            raise UsageError(f"The parameter {name!r} appears in no command. Write it as {{{name}}}.")
+        if name not in there and not any("{" + name + "}" in command for command in commands):
+            raise UsageError(
+                f"The parameter {name!r} appears in no command. Write it as {{{name}}}, there or in --prepare, --env "
+                "or --input. --setup runs once for each program, so a program that it builds needs its own name."
+            )
     listed = {name: values(text) for name, text in parameters.items()}
     made = []
     for command in commands:
-        used = {name: each for name, each in listed.items() if "{" + name + "}" in command}
+        used = {name: each for name, each in listed.items() if name in there or "{" + name + "}" in command}
+        unseen = [name for name in used if "{" + name + "}" not in command]
         for combination in itertools.product(*used.values()):
             chosen = dict(zip(used, combination, strict=True))
-            text = command
-            for name, value in chosen.items():
-                text = text.replace("{" + name + "}", value)
+            text = _put_in(command, chosen)
             program = Workload.of(text, shell=shell) if make is None else make(text)
+            if unseen:
+                own = ", ".join(f"{name}={chosen[name]}" for name in unseen)
+                program = replace(program, name=f"{program.name} ({own})")
             made.append(replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items()))))
     if len(made) > MOST:
         raise UsageError(f"These parameters make {len(made)} programs; {MOST} are the most.")

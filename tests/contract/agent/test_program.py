@@ -91,10 +91,36 @@ def test_a_failing_prepare_refuses_the_run(agent, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_failing_cleanup_is_reported(agent):
-    (row,), texts = agent.run("true", cleanup=["false"])
-    assert row["outcome"] == "ok"
-    assert "cleanup command failed" in texts[0]["stderr"]
+def test_a_run_whose_cleanup_fails_does_not_count(agent):
+    (row,), texts = agent.run("true", cleanup=list(sh("echo why >&2; exit 7")))
+    assert (row["outcome"], row["status"]) == ("failed", 0)
+    assert texts[0]["stderr"].startswith("The cleanup command failed. ")
+    assert "exit code 7. why" in texts[0]["stderr"]
+
+
+def test_a_program_and_its_input_may_be_made_by_the_commands_before_it(agent, tmp_path):
+    build = f"printf '#!/bin/sh\\ncat\\n' > {tmp_path}/built; chmod +x {tmp_path}/built"
+    rows, texts = agent.run(
+        "./built", directory=str(tmp_path), input=str(tmp_path / "in"), steps=2, output="keep",
+        setup=list(sh(build)), prepare=list(sh(f"echo fresh > {tmp_path}/in")),
+    )  # fmt: skip
+    assert [row["outcome"] for row in rows] == ["ok", "ok"]
+    assert [texts[seq]["stdout"] for seq in (0, 1)] == ["fresh\n", "fresh\n"]
+
+
+def test_a_program_that_setup_does_not_make_is_missed_after_it(agent, tmp_path):
+    (row,), texts = agent.run("./built", directory=str(tmp_path), setup=["true"])
+    assert row["outcome"] == "refused"
+    assert 'There is no program "./built". The commands before it have not made it.' in texts[0]["stderr"]
+
+
+def test_the_number_of_the_run_is_the_same_for_program_and_hooks(agent, tmp_path):
+    log = tmp_path / "log"
+    note = list(sh(f"echo $BECALM_RUN $((${{#BECALM_RUN}} + ${{#BECALM_FILL}})) >> {log}"))
+    agent.define(*note, prepare=note, cleanup=note, environment={"BECALM_RUN": "mine"})
+    rows, _ = gather(agent.answer(agent.send("measure", first=9, steps=[[0, 0, 0, 0], [0, 0, 0, 1]])))
+    assert [row["seq"] for row in rows] == [9, 10]
+    assert log.read_text().splitlines() == ["9 20"] * 3 + ["10 20"] * 3
 
 
 def test_strings_that_are_not_utf8_arrive(agent):

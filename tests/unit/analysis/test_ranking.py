@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 
@@ -23,6 +24,11 @@ def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(stor
     found = compare(["spin {n}ms"], parameters={"n": "20,10,12,15,10.5"}, store=store, **OPTIONS)
     places = by_name(found)
     assert found.stopped is Stopped.KNOWN
+    # Distances are to the best, not to a first variant that was left out early.
+    assert {each.reference for each in found.differences} == {"spin 10ms"}
+    distances = {each.name: each for each in found.differences}
+    assert distances["spin 10.5ms"].low < 0.05 < distances["spin 10.5ms"].high
+    assert distances["spin 10.5ms"].pairs == places["spin 10.5ms"].rounds > distances["spin 20ms"].pairs
     assert found.ranking.fastest == ("spin 10ms",)
     assert "spin 10ms is the fastest of 5 programs (95 %)." in found.sentence
     assert [each.name for each in found.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
@@ -57,7 +63,9 @@ def test_without_parameters_all_have_all_rounds_and_are_ranked(store):
 
 def test_many_are_not_said_one_by_one(store):
     found = compare([f"spin {n}ms" for n in range(10, 16)], runs=60, store=store, **OPTIONS)
-    assert len(found.sentence.splitlines()) == 1
+    first, second = found.sentence.splitlines()
+    assert first == "spin 10ms is the fastest of 6 programs (95 %)."
+    assert re.match(r"spin 11ms is 10\.\d+ % slower than spin 10ms ", second)
     assert len(found.differences) == 5
 
 

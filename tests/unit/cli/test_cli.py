@@ -1,6 +1,8 @@
 """The command line: what it takes, what it refuses, what it prints, and how it ends."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from becalm._version import SCHEMA
 from becalm.cli.main import VERBS
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.workloads.parameters import expand, values
+from becalm.nouns.workload import Workload
+from becalm.workloads.parameters import around, expand, values
 
 
 def test_every_verb_has_help_with_an_example_or_a_purpose():
@@ -223,6 +226,43 @@ def test_parameters_make_all_combinations():
     workloads = expand(["a {x} {y}", "b {x}"], {"x": "1,2", "y": "p,q"})
     assert [workload.name for workload in workloads] == ["a 1 p", "a 1 q", "a 2 p", "a 2 q", "b 1", "b 2"]
     assert workloads[1].parameters == (("x", "1"), ("y", "q"))
+
+
+@pytest.mark.parametrize(("text", "meant"), [("1-4", "1..4"), ("0.5-2.5", "0.5..2.5")])
+def test_a_range_with_a_dash_is_asked_about(text, meant):
+    with pytest.raises(UsageError, match=rf"is a single value\. For a range write {re.escape(meant)}"):
+        values(text)
+    assert values("0-1,2-3") == ["0-1", "2-3"], "lists of CPUs"
+
+
+def test_braces_of_a_value_are_left_alone():
+    (workload,) = expand(["p '{x}' '{y}'"], {"x": "{y} {x} {print}", "y": "2"})
+    assert workload.argv == ("p", "{y} {x} {print}", "2")
+
+
+def test_a_parameter_may_stand_in_what_belongs_to_each_run_only():
+    workloads = expand(["./a", "./b {n}"], {"n": "1,2"}, elsewhere=["make clean; make LEVEL={n}"])
+    assert [workload.name for workload in workloads] == ["./a (n=1)", "./a (n=2)", "./b 1", "./b 2"]
+    with pytest.raises(UsageError, match="appears in no command"):
+        expand(["./a"], {"n": "1,2"})
+
+
+def test_parameters_are_filled_in_around_a_program():
+    given = {"setup": "cc -O{n} -o p-{n}", "cleanup": ["rm", "p-{n}"]}
+    plain = Workload.of("./p-3", environment={"N": "{n}"}, input="in-{n}", beside="spin {n}", **given)
+    found = around(replace(plain, parameters=(("n", "3 -g"),)), given)
+    assert found.setup == ("cc", "-O3", "-g", "-o", "p-3", "-g")
+    assert found.cleanup == ("rm", "p-3 -g")
+    assert (found.environment, found.input) == ((("N", "3 -g"),), "in-3 -g")
+    assert found.beside[0].workload.argv == ("spin", "3 -g")
+
+
+@pytest.mark.parametrize("command", ["FOO=1 ./old", "A_b2= ./x y"])
+def test_an_assignment_in_front_of_a_command_points_to_the_option(command):
+    with pytest.raises(UsageError, match="--env "):
+        Workload.of(command)
+    assert Workload.of(command, shell=True).argv[:2] == ("/bin/sh", "-c")
+    assert Workload.of("./a=1 x").argv[0] == "./a=1"
 
 
 def test_one_run_has_no_spread(home, becalm):

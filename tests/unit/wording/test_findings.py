@@ -32,6 +32,7 @@ EXAMPLES = {
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
     "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},
     "other_unit": {"units": ["ns", ""]},
+    "lost_commits": {"commits": ["a" * 40, "b" * 40]},
     "gone": {"commit": "a" * 40, "new": ["parse_all"]},
     "clock_stepped": {"times": 2, "order": "git"},
     "uncommitted": {"sittings": 3},

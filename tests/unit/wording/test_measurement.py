@@ -140,3 +140,21 @@ def test_one_is_too_few_and_two_are(store):
 )
 def test_a_factor_has_as_many_digits_as_it_is_worth(estimate, half, said):
     assert factor(estimate, half) == said
+
+
+def test_a_hook_that_failed_is_named_and_not_the_program():
+    numbers = {"seq": 3, "status": None, "outcome": "refused", "wall_ns": 0, "warmup": True, "done": 0}
+    said = measurement.failure(
+        "./new", {**numbers, "stderr": "The setup command failed. /bin/cc ended with exit code 1. x"}
+    )
+    assert said == "The setup command of ./new failed (a warm-up run). /bin/cc ended with exit code 1. x"
+    after = {**numbers, "status": 0, "outcome": "failed", "warmup": False, "done": 2, "spoilt": True}
+    said = measurement.failure("./new", {**after, "stderr": "The cleanup command failed. rm ended with exit code 1. "})
+    assert said == "The cleanup command of ./new failed in run 3, after 2 good runs. rm ended with exit code 1."
+    said = measurement.failure("./new", {**after, "stderr": "A neighbour ended."})
+    assert said == "./new ended well, but its run does not count in run 3, after 2 good runs. A neighbour ended."
+    # What a program prints itself is its own.
+    said = measurement.failure(
+        "./new", {**numbers, "status": 2, "outcome": "failed", "stderr": "The setup command failed. "}
+    )
+    assert "failed with exit code 2" in said

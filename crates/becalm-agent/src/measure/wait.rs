@@ -111,11 +111,11 @@ impl Runner {
         }
     }
 
-    /// Run a setup, prepare or cleanup command to its end, without settings.
+    /// Run a setup, prepare or cleanup command to its end, without settings. `run`: the number of the run.
     pub(super) fn hook(
         &mut self,
         program: &Program,
-        environment: &Environment,
+        (environment, run): (&Environment, u64),
         base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Attention, Failure>> {
@@ -127,6 +127,7 @@ impl Runner {
                 arguments: &program.arguments,
                 environment,
                 padding: 0,
+                run: Some(run),
             },
             settings: &settings,
             user: base.user.as_ref(),

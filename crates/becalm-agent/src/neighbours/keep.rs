@@ -211,19 +211,20 @@ impl<'a> Keeper<'a> {
         let ReadyNeighbour { ready, settings } = kept.wanted;
         let settings = &settings.process.child;
         let null = self.null.as_raw_fd();
+        let start = ready.start(self.base).map_err(|failure| failure.message)?;
         let explain = |error: &io::Error| {
-            ready.program.as_ref().map_or_else(|| error.to_string(), |found| found.explain(error))
+            start.program.as_ref().map_or_else(|| error.to_string(), |found| found.explain(error))
         };
         let failed =
             |error| format!("A neighbour cannot be started. {}", start_failure(&error, explain).message);
         let child = self
             .spawner
             .start(&SpawnRequest {
-                executable: ready.executable(0),
+                executable: ready.executable(start, 0, None),
                 settings,
                 user: self.base.user.as_ref(),
-                directory: ready.program.as_ref().map(|program| program.directory.as_c_str()),
-                input: ready.input.as_deref(),
+                directory: start.program.as_ref().map(|program| program.directory.as_c_str()),
+                input: start.input.as_deref(),
                 null,
                 stdout: null,
                 stderr: null,
@@ -237,7 +238,7 @@ impl<'a> Keeper<'a> {
                     let _ = reap(child.pid);
                     return Err(failed(error));
                 }
-                Ok(Some(begun_ns)) if ended || ready.program.is_none() || executed(child.pid) => {
+                Ok(Some(begun_ns)) if ended || start.program.is_none() || executed(child.pid) => {
                     break begun_ns
                 }
                 Ok(begun_ns) if ended => break begun_ns.unwrap_or(child.asked_ns),

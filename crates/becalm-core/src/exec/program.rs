@@ -22,6 +22,18 @@ pub const LARGEST_PADDING: usize = 1 << 16;
 
 const PADDING: &[u8] = b"BECALM_PADDING";
 
+/// Tells programs and the commands around them the number of their run.
+const RUN: &[u8] = b"BECALM_RUN";
+
+/// Fills up what shorter numbers of runs leave: the size of an environment moves the stack.
+const FILL: &[u8] = b"BECALM_FILL";
+
+/// Digits of the largest number of a run.
+const DIGITS: usize = 20;
+
+/// Variables that are becalm's own: each run has its own values.
+const OWN: [&[u8]; 3] = [PADDING, RUN, FILL];
+
 /// Where programs are found when PATH is not set (confstr(3), _CS_PATH, with sbin).
 const USUAL_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
@@ -38,8 +50,9 @@ fn package(name: &str) -> String {
 /// Why a command cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    #[error("There is no program {0:?}: it is in none of the directories of PATH ({1}).{hint}", hint = package(.0))]
-    NotInPath(String, String),
+    /// With the number of directories that were searched.
+    #[error("There is no program {0:?}: it is in none of the {1} directories of PATH.{hint}", hint = package(.0))]
+    NotInPath(String, usize),
     #[error("There is no program {0:?}.")]
     NotFound(String),
     #[error("{path} is not executable: {why}.")]
@@ -77,7 +90,7 @@ impl BaseEnvironment {
                 environment.insert(name.into(), value.clone().into_bytes());
             }
         }
-        environment.remove(PADDING);
+        environment.retain(|name, _| !OWN.contains(&name.as_slice()));
         let entry = |(name, value): (Vec<u8>, Vec<u8>)| entry(&name, &value).map(|entry| (name, entry));
         let environment = environment.into_iter().map(entry).collect::<Result<_, _>>()?;
         Ok(Self { environment: Rc::new(environment), directory, user })
@@ -113,7 +126,7 @@ impl Environment {
     /// The session's environment with a workload's own entries.
     pub fn new(base: &BaseEnvironment, own: &BTreeMap<String, Text>) -> Result<Self, TextError> {
         let mut entries = Entries::new();
-        for (name, value) in own.iter().filter(|(name, _)| name.as_bytes() != PADDING) {
+        for (name, value) in own.iter().filter(|(name, _)| !OWN.contains(&name.as_bytes())) {
             if name.is_empty() || name.contains('=') {
                 return Err(TextError::Name(name.clone()));
             }
@@ -128,6 +141,14 @@ impl Environment {
         let base = self.base.iter().filter(|(name, _)| !self.own.contains_key(*name));
         base.chain(&self.own).map(|(_, entry)| entry.as_c_str())
     }
+}
+
+/// The entries that tell the number of a run, as long for each number.
+pub fn numbered(run: u64) -> [CString; 2] {
+    let number = run.to_string().into_bytes();
+    let fill = vec![b'x'; DIGITS - number.len()];
+    // Neither holds a zero byte.
+    [(RUN, number), (FILL, fill)].map(|(name, value)| entry(name, &value).unwrap_or_default())
 }
 
 /// Lay out an entry of the environment that does nothing but take so many bytes; None when there is no room.
@@ -247,8 +268,8 @@ fn resolve(
             _ => {}
         }
     }
-    Err(refused
-        .unwrap_or_else(|| ProgramError::NotInPath(shown, String::from_utf8_lossy(search).into_owned())))
+    let searched = search.split(|byte| *byte == b':').count();
+    Err(refused.unwrap_or(ProgramError::NotInPath(shown, searched)))
 }
 
 /// Ok, or why not; Err(None) when there is no such file.
@@ -330,6 +351,15 @@ mod tests {
             assert_eq!(text.len(), PADDING.len() + 1 + size);
             assert!(text.starts_with(b"BECALM_PADDING=x"));
         }
+    }
+
+    #[test]
+    fn the_number_of_a_run_leaves_the_size_of_an_environment_as_it_is() {
+        let size = |run| numbered(run).iter().map(|entry| entry.to_bytes().len()).sum::<usize>();
+        assert_eq!(numbered(7)[0].to_bytes(), b"BECALM_RUN=7");
+        assert!([9, 10, 99_999, u64::MAX].into_iter().all(|run| size(run) == size(0)));
+        let outer = BTreeMap::from([(b"BECALM_RUN".to_vec(), b"3".to_vec())]);
+        assert!(BaseEnvironment::new(outer, "/".into(), None).unwrap().value(b"BECALM_RUN").is_none());
     }
 
     #[test]

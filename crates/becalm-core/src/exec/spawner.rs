@@ -66,6 +66,8 @@ pub enum Executable<'a> {
         environment: &'a Environment,
         /// Bytes of padding in the environment.
         padding: usize,
+        /// The number of the run, which its environment tells.
+        run: Option<u64>,
     },
     /// A built-in kernel, so many times.
     Kernel(Kernel, u64),
@@ -255,9 +257,10 @@ impl Spawner {
         let (directory, input) = (optional(request.directory)?, optional(request.input)?);
         let image = match request.executable {
             Executable::Kernel(kernel, iterations) => Image::Kernel(kernel, iterations),
-            Executable::Program { path, arguments, environment, padding } => {
+            Executable::Program { path, arguments, environment, padding, run } => {
                 // No padding, no variable.
                 let padding = if padding == 0 { None } else { Some(program::padding(arena, padding)?) };
+                let number = run.map(program::numbered);
                 let names = environment.base.keys().zip(base.iter().flat_map(|base| &base.pointers));
                 let shared = names.filter(|(name, _)| !environment.own.contains_key(*name));
                 Image::Exec {
@@ -265,7 +268,7 @@ impl Spawner {
                     argv: arena.list([].into_iter(), arguments.iter().map(CString::as_c_str))?,
                     envp: arena.list(
                         shared.map(|(_, at)| *at).chain(padding),
-                        environment.own.values().map(CString::as_c_str),
+                        environment.own.values().chain(number.iter().flatten()).map(CString::as_c_str),
                     )?,
                 }
             }

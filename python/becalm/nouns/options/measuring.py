@@ -107,7 +107,11 @@ class RunOptions(StudyOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions(RunOptions):
-    """How programs are compared. `reference`: position of the one that the others are compared with."""
+    """How programs are compared.
+
+    `reference`: position of the one that the others are compared with; with `to_best` that is the best one, whichever
+    it turns out to be.
+    """
 
     budget_ns: int | None = budget("30s")
     reference: int = option(0, "The program to compare with: position or name.", int | str, metavar="N|NAME")
@@ -128,6 +132,7 @@ class CompareOptions(RunOptions):
         metavar="FILE|ID",
         parse=str,
     )
+    to_best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
