@@ -62,7 +62,8 @@ def test_runs_before_the_number_went_missing_count(store, tmp_path):
     verdict = becalm.run(shell(script), metric="Time: ([0-9.]+)", runs=40, warmup=0)
     assert verdict.stopped is Stopped.FAILED
     assert verdict.summaries[0].runs == 6
-    assert "could not be read after 6 good runs" in next(f.sentence for f in verdict.findings if f.kind == "failure")
+    (said,) = [finding.sentence for finding in verdict.findings if finding.kind == "failure"]
+    assert "could not be read in run 6, after 6 good runs" in said
 
 
 def test_only_the_end_of_much_output_is_looked_at(store):

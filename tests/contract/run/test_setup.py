@@ -41,7 +41,7 @@ def test_a_cleanup_that_fails_is_reported_and_the_runs_before_it_are_kept(tmp_pa
     assert found.summaries[0].runs == 2
     (failed,) = [each for each in found.findings if each.kind == "failure"]
     assert "The cleanup command of" in failed.sentence
-    assert "after 2 good runs" in failed.sentence
+    assert "in run 2, after 2 good runs" in failed.sentence
 
 
 def test_parameters_are_filled_in_all_hooks_and_setup_builds_each_variant(tmp_path, store):

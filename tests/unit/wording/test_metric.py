@@ -97,7 +97,9 @@ def test_a_number_that_was_not_printed_is_said_with_the_last_line():
         "done": 3, "warmup": False, "wall_ns": 5, "seq": 3, "unread": True,
     }  # fmt: skip
     said = measurement.failure("prog", numbers)
-    assert said.startswith("prog ended well, but its metric could not be read after 3 good runs. The metric's pattern")
+    assert said.startswith(
+        "prog ended well, but its metric could not be read in run 3, after 3 good runs. The metric's pattern"
+    )
     assert said.endswith("End of its standard error:\n    warning")
 
 
