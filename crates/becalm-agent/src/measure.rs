@@ -308,8 +308,9 @@ impl Runner {
         self.gauges.stop();
         let early = self.spawner.early();
         let queue = run_queue(child.pid).map(|queue| queue.since(early));
-        let own = observer.ended(child.pid, queue, early);
+        let (own, exit) = observer.ended(child.pid, queue, early);
         let (status, usage) = reap(child.pid)?;
+        let end = exit.map_or(end, |exit| end.no_later(exit.latest_ns(usage.max_rss_bytes)));
         let mut run = Finished { begun_ns, end, queue, own, status, usage };
         if let Some(script) = &mut self.script {
             let (scripted, resident) = script.replace(step.0, &run);

@@ -11,8 +11,10 @@ use std::path::Path;
 use becalm_core::exec::account::RunQueue;
 use becalm_core::load::counted::{beginnings, SOURCES};
 use becalm_core::load::digest::Digest;
+use becalm_core::load::exit::Exit;
 use becalm_core::load::machine::Digests;
 use becalm_core::load::own::Own;
+use becalm_core::load::own_cpus::{allowed, Cpu};
 use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;
 use becalm_core::source::interface::Rows;
@@ -74,8 +76,8 @@ pub struct Observer {
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
-    /// How the last record ended.
-    last: Option<Digest>,
+    /// How the last record ended, and what each CPU had done then.
+    last: Option<(Digest, Vec<Cpu>)>,
     /// CPU time that this thread has spent on observing, ns.
     spent_ns: i64,
     /// Why columns of this block were unknown.
@@ -179,14 +181,15 @@ impl Observer {
             self.sample();
         }
         if self.open.is_none() {
-            let fresh = self.last.filter(|last| self.place.clock.now_ns() - last.at_ns() < GAP_NS);
+            let now_ns = self.place.clock.now_ns();
+            let fresh = self.last.take().filter(|(last, _)| now_ns - last.at_ns() < GAP_NS);
             let spent_ns = self.cost_ns();
             // Before the machine is read: looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
             let around = self.around.as_mut().map(Around::read).unwrap_or_default();
-            let begin = fresh.unwrap_or_else(|| self.read());
-            self.open = Some(Record::new(seq, (begin, around), spent_ns, series));
+            let (begin, cpus) = fresh.unwrap_or_else(|| self.read());
+            self.open = Some(Record::new(seq, (begin, cpus, around), spent_ns, series));
         }
         if let Some(open) = &mut self.open {
             open.joined &= self.stays;
@@ -216,14 +219,21 @@ impl Observer {
         self.spent_ns += self.place.clock.cpu_ns() - begun;
     }
 
-    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`. `queue`: since its time
-    /// began; `early`: what it had run and waited before.
-    pub fn ended(&mut self, pid: i32, queue: Option<RunQueue>, early: RunQueue) -> Option<Own> {
-        let accounts = self.accounts.as_mut().filter(|_| self.open.is_some())?;
+    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`, and its end by the
+    /// kernel's record. `queue`: since its time began; `early`: what it had run and waited before.
+    pub fn ended(
+        &mut self,
+        pid: i32,
+        queue: Option<RunQueue>,
+        early: RunQueue,
+    ) -> (Option<Own>, Option<Exit>) {
+        let (Some(accounts), Some(open)) = (&mut self.accounts, &mut self.open) else { return (None, None) };
         let begun = self.place.clock.cpu_ns();
-        let own = accounts.ended(pid as u32, queue, early);
+        // First: what is told of its end is the better the sooner it is asked for.
+        let (own, exit) = accounts.ended(pid as u32, queue, early);
+        open.shared.join(allowed(pid));
         self.spent_ns += self.place.clock.cpu_ns() - begun;
-        Some(own)
+        (Some(own), exit)
     }
 
     /// It was reaped.
@@ -249,24 +259,24 @@ impl Observer {
             self.open = None;
             return;
         };
-        let end = self.read();
+        let (end, cpus) = self.read();
         self.fetch(end.at_ns());
         let Some(open) = self.open.take() else { return };
         let around = self.around.as_mut().map(Around::read).unwrap_or_default();
-        let load = open.load(last, (&end, &around), self.epoch_ns, self.cost_ns());
+        let load = open.load(last, (&end, &cpus, &around), self.epoch_ns, self.cost_ns());
         self.unknown.extend(load.unknown(|source| self.probe.absent(source)));
         output.load(&load);
         let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
         if let Some(series) = open.series.event((open.first, last), (&open.begin, &end), account) {
             output.series(series);
         }
-        self.last = Some(end);
+        self.last = Some((end, cpus));
     }
 
-    fn read(&mut self) -> Digest {
+    fn read(&mut self) -> (Digest, Vec<Cpu>) {
         let (digest, cost_ns) = self.probe.read();
         self.spent_ns += cost_ns;
-        digest
+        (digest, self.probe.cpus())
     }
 
     /// Have a sampler of what is wanted; without one (no thread can be had) there are no samples.

@@ -3,6 +3,7 @@
 use becalm_core::load::counted::SOURCES;
 use becalm_core::load::digest::Digest;
 use becalm_core::load::machine::Machine;
+use becalm_core::load::own_cpus::{Cpu, Finder};
 use becalm_core::source::file::Place;
 use becalm_core::source::snapshot::Snapshot;
 use becalm_core::source::table::find;
@@ -14,6 +15,7 @@ pub struct Probe {
     place: Place,
     open: Option<(Reader, Machine)>,
     snapshot: Snapshot,
+    finder: Finder,
     /// CPU time of a reading, ns; 0 before the first. Smoothed, and one that was disturbed counts little.
     pub price_ns: i64,
 }
@@ -21,7 +23,7 @@ pub struct Probe {
 impl Probe {
     /// A probe of a machine that was not read yet.
     pub fn new(place: Place) -> Self {
-        Self { place, open: None, snapshot: Snapshot::default(), price_ns: 0 }
+        Self { place, open: None, snapshot: Snapshot::default(), finder: Finder::default(), price_ns: 0 }
     }
 
     /// Read the cheap sources now. Gives the CPU time that it took besides, ns, which is more for the first.
@@ -42,6 +44,11 @@ impl Probe {
         self.price_ns =
             if self.price_ns == 0 { price } else { (3 * self.price_ns + price.min(2 * self.price_ns)) / 4 };
         (digest, end - begun)
+    }
+
+    /// What each CPU had done at the last reading.
+    pub fn cpus(&mut self) -> Vec<Cpu> {
+        self.finder.cpus(&self.snapshot)
     }
 
     /// Why a source gave nothing at all at the last reading; None when it gave something.

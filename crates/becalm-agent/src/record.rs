@@ -2,6 +2,7 @@
 
 use becalm_core::load::digest::Digest;
 use becalm_core::load::own::Own;
+use becalm_core::load::own_cpus::{Cpu, OwnCpus, Shared};
 use becalm_core::load::{Load, Queue};
 use becalm_core::source::group::Counted;
 
@@ -12,6 +13,10 @@ pub struct Record {
     pub first: u64,
     pub last: Option<u64>,
     pub begin: Digest,
+    /// What each CPU had done then.
+    pub cpus: Vec<Cpu>,
+    /// CPUs that its programs could use.
+    pub shared: Shared,
     pub around: Counted,
     /// Whether all its programs were in the group of their own.
     pub joined: bool,
@@ -23,10 +28,15 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that begins with this run, when the machine and the group around the programs were so.
-    pub fn new(first: u64, (begin, around): (Digest, Counted), spent_ns: i64, series: Samples) -> Self {
-        let (own, queue) = (Own::none_yet(), Queue::default());
-        Self { first, last: None, begin, around, joined: true, spent_ns, own, queue, series }
+    /// A record that begins with this run, when the machine, its CPUs and the group around the programs were so.
+    pub fn new(
+        first: u64,
+        (begin, cpus, around): (Digest, Vec<Cpu>, Counted),
+        spent_ns: i64,
+        series: Samples,
+    ) -> Self {
+        let (own, queue, shared) = (Own::none_yet(), Queue::default(), Shared::default());
+        Self { first, last: None, begin, cpus, shared, around, joined: true, spent_ns, own, queue, series }
     }
 
     /// Take a sample of the time before `until_ns`; an older one belongs to the record before.
@@ -39,9 +49,15 @@ impl Record {
         }
     }
 
-    /// The load of its runs up to `last`, with the machine and the group as they are now. `epoch_ns`: Unix time minus
-    /// CLOCK_MONOTONIC_RAW; `spent_ns`: CPU time that observing has taken until now.
-    pub fn load(&self, last: u64, (end, around): (&Digest, &Counted), epoch_ns: i64, spent_ns: i64) -> Load {
+    /// The load of its runs up to `last`, with the machine, its CPUs and the group as they are now. `epoch_ns`: Unix time
+    /// minus CLOCK_MONOTONIC_RAW; `spent_ns`: CPU time that observing has taken until now.
+    pub fn load(
+        &self,
+        last: u64,
+        (end, cpus, around): (&Digest, &[Cpu], &Counted),
+        epoch_ns: i64,
+        spent_ns: i64,
+    ) -> Load {
         let around = around.since(&self.around);
         let pressure_ns = if self.joined { around.pressure_ns } else { [None; 3] };
         Load {
@@ -49,6 +65,7 @@ impl Record {
             last,
             queue: self.queue,
             own: Own { quota_ns: around.quota_ns, pressure_ns, ..self.own },
+            own_cpus: OwnCpus::between(&self.shared, &self.cpus, cpus),
             cost_ns: spent_ns - self.spent_ns,
             ..Load::between(&self.begin, end, epoch_ns)
         }

@@ -5,6 +5,8 @@ good. It holds for whole rounds, in which every program ran once, so it favours 
 counted can be in it: a program's own disk traffic must not contaminate it. What the counters cannot resolve counts for
 the program.
 
+What others do on CPUs that the program may not use (affinity, isolation) is none of its load, and is left out.
+
 A measure that is not known is not zero: rounds without it are neither clean nor contaminated (`Judged.unknown`).
 
 Public: Limit, Rule, rule, USUAL, BESIDE_OTHERS, Judged, judge, contaminated.
@@ -17,25 +19,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from becalm.errors import UsageError
 from becalm.load.background_load import MIB, own_cpu_ns
+from becalm.load.cpu_competition import ALONE, others_share, stolen_share
 from becalm.load.record import TICK_NS, Load
 from becalm.nouns.run import Run
 from becalm.values import dataclass
 
 
 def _cpu(load: Load, own_ns: float | None) -> float | None:
-    room = load.interval_ns * (load.cpus or 0)
-    if load.busy_ns is None or own_ns is None or not room:
-        return None
-    return (load.busy_ns - own_ns) / room - TICK_NS / load.interval_ns
+    share = others_share(load, own_ns)
+    return None if share is None else share - TICK_NS / load.interval_ns
 
 
 def _queue(load: Load, own_ns: float | None) -> float | None:
+    if load.confined:
+        # The queue of the machine is not that of the program's CPUs, on which it is alone or among others not counted.
+        others = _cpu(load, own_ns)
+        return 1.0 if others is not None and others <= ALONE else None
     return None if load.queue is None or not load.cpus else load.queue / load.cpus
 
 
 def _steal(load: Load, own_ns: float | None) -> float | None:
-    room = load.interval_ns * (load.cpus or 0)
-    return None if load.steal_ns is None or not room else load.steal_ns / room - TICK_NS / load.interval_ns
+    share = stolen_share(load)
+    return None if share is None else share - TICK_NS / load.interval_ns
 
 
 def _page_outs(load: Load, own_ns: float | None) -> float | None:
@@ -45,9 +50,9 @@ def _page_outs(load: Load, own_ns: float | None) -> float | None:
 
 
 MEASURES: Mapping[str, tuple[Callable[[Load, float | None], float | None], str]] = {
-    "cpu": (_cpu, "share of all CPUs that others used"),
+    "cpu": (_cpu, "share of the CPUs that others used, of those that the program may use"),
     "queue": (_queue, "run queue over CPUs, the program included"),
-    "steal": (_steal, "share of CPU time that the hypervisor took"),
+    "steal": (_steal, "share of the time of these CPUs that the hypervisor took"),
     "page-outs": (_page_outs, "MiB/s paged out"),
 }
 """Measures of a rule: how each is computed of a load and the CPU time of the study's own runs in it, and what it is."""

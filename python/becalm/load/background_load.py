@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from becalm.load.cpu_competition import confined, others_share, stolen_share
 from becalm.load.delay import Circumstances, Delay, delay, mund
 from becalm.load.record import Load
 from becalm.load.record import pooled as pooled_load
@@ -68,14 +69,15 @@ def observed(
         for program in sorted({run.workload for run in good}):
             mine = [run for run in good if run.workload == program]
             whole = len(mine) == len(inside)
+            times = of(mine, load, whole=whole)
             found.append(
                 Observed(
                     study=study,
                     program=names[program],
                     machine=machine,
-                    times=of(mine, load, whole=whole),
+                    times=times,
                     load=load,
-                    around=(around or _plain)(mine[0], load),
+                    around=confined((around or _plain)(mine[0], load), load, times, own),
                     seqs=tuple(run.seq for run in mine),
                     own_cpu_ns=own,
                     mixed=not whole,
@@ -117,13 +119,15 @@ def pooled(found: Sequence[Observed]) -> Observed:
         if each.name not in NAMES
     }
     cpu = [each.own_cpu_ns for each in found]
+    own_ns = None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu)
+    together = Times(runs=sum(runs), **times, **shared([each.times for each in found]))
     return replace(
         found[0],
-        times=Times(runs=sum(runs), **times, **shared([each.times for each in found])),
+        times=together,
         load=load,
-        around=replace(found[0].around, queue=load.queue),
+        around=confined(replace(found[0].around, queue=load.queue), load, together, own_ns),
         seqs=tuple(seq for each in found for seq in each.seqs),
-        own_cpu_ns=None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu),
+        own_cpu_ns=own_ns,
         mixed=any(each.mixed for each in found),
     )
 
@@ -214,22 +218,20 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
     `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
     are saturated the others use what a slow program leaves, so that the whole follows from the delay, and of a single
     CPU nothing is known by it. `steal`: share of the interval's CPU time that was stolen; the rest in their unit a
-    second.
+    second. CPUs are those that the program may use.
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
     for each in found:
         load, seconds = each.load, each.load.interval_ns / 1e9
         cpus = each.around.cpus or load.cpus
-        room = None if not load.cpus or not load.interval_ns else load.cpus * load.interval_ns
         queue = each.around.queue
         table["queue"].append(None if queue is None or not cpus else mund(queue, cpus, each.times.ready) - 1)
-        used = None
-        if load.busy_ns is not None and each.own_cpu_ns is not None and room is not None:
-            used = max(0.0, load.busy_ns - each.own_cpu_ns) / room
+        used = others_share(load, each.own_cpu_ns)
+        used = None if used is None else max(0.0, used)
         table[USED].append(used)
         least = min(cpus or 0, load.cpus or 0)
         table["cpu"].append(None if used is None or least < 2 else min(used, 1 - 1 / least))
-        table["steal"].append(None if load.steal_ns is None or room is None else load.steal_ns / room)
+        table["steal"].append(stolen_share(load))
         for measure in AMOUNTS:
             amount = measure.amount(load)
             table[measure.name].append(None if amount is None or not seconds else amount / seconds)

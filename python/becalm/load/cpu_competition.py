@@ -1,13 +1,24 @@
-"""What a load, the settings of a run and the facts of the machine say of the competition for CPUs."""
+"""What a load, the settings of a run and the facts of the machine say of the competition for CPUs.
+
+A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
+so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
+
+Public: circumstances, others_share, stolen_share, confined.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from becalm.load.delay import Circumstances
-from becalm.load.record import Load
+from becalm.load.record import TICK_NS, Load
+from becalm.load.time_accounting import Times
 from becalm.nouns.settings import Settings
+
+ALONE = 0.05
+"""Of the CPUs that a program may use: up to here others use them so little that they are the program's alone."""
 
 
 def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Circumstances:
@@ -28,6 +39,38 @@ def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any
         # Without autogroup there may still be control groups, which nobody has asked about.
         grouped=True if autogroup else None,
     )
+
+
+def others_share(load: Load, own_ns: float | None) -> float | None:
+    """Return the share of the CPUs that programs may use which others used; may be below 0 for what ticks cannot tell.
+
+    `own_ns`: CPU time in the interval that is not others'. Without a record of which CPUs these are it is all of them.
+    """
+    busy, cpus = (load.own_cpus_busy_ns, load.own_cpus) if load.confined else (load.busy_ns, load.cpus)
+    room = load.interval_ns * (cpus or 0)
+    return None if busy is None or own_ns is None or not room else (busy - own_ns) / room
+
+
+def stolen_share(load: Load) -> float | None:
+    """Return the share of the time of the CPUs that programs may use which the hypervisor took."""
+    steal, cpus = (load.own_cpus_steal_ns, load.own_cpus) if load.confined else (load.steal_ns, load.cpus)
+    room = load.interval_ns * (cpus or 0)
+    return None if steal is None or not room else steal / room
+
+
+def confined(around: Circumstances, load: Load, times: Times, own_ns: float | None) -> Circumstances:
+    """Return what is known of the competition on the CPUs that a program may use.
+
+    On fewer than the machine has the queue is the program's own tasks where others used none of them, else unknown.
+    """
+    cpus = around.cpus
+    if load.own_cpus is not None:
+        cpus = float(load.own_cpus)
+    if cpus is None or load.cpus is None or cpus >= load.cpus:
+        return replace(around, cpus=cpus)
+    others = others_share(load, own_ns) if load.confined else None
+    alone = others is not None and others - TICK_NS / load.interval_ns <= ALONE
+    return replace(around, cpus=cpus, queue=times.ready if alone else None)
 
 
 def _count(cpus: str) -> float | None:

@@ -93,6 +93,14 @@ class Load(NamedTuple):
     counters_enabled_ns: int | None = None
     counters_running_ns: int | None = None
     counters_scope: str | None = None
+    own_cpus: int | None = None
+    own_cpus_busy_ns: int | None = None
+    own_cpus_steal_ns: int | None = None
+
+    @property
+    def confined(self) -> bool:
+        """Whether the programs could use some of the machine's CPUs alone, as far as that was recorded."""
+        return self.own_cpus is not None and self.cpus is not None and self.own_cpus < self.cpus
 
 
 LOAD_COLUMNS = Load._fields

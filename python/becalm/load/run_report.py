@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from becalm._version import VERSION
+from becalm.load.background_load import own_cpu_ns
+from becalm.load.cpu_competition import confined
 from becalm.load.delay import Circumstances, Delay, delay
 from becalm.load.live import Consumer
 from becalm.load.metrics import MEASURES, Measure
@@ -56,11 +58,12 @@ class Interrupter:
 class Watched:
     """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
-    `cpus`: those that it may use, on which what is expected of a run queue rests. `study`: its number in the store;
-    None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time of observing over
-    the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`: those of this run;
-    `kept`: those that were on before, and still. `emulated`: why its times are not those of a real processor; empty
-    where they are.
+    `cpus`, `queue`: those that it may use and the tasks that wanted them, the program's own included, on which what is
+    expected rests; on fewer CPUs than the machine has the queue is known where others used none of them. `study`: its
+    number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
+    of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
+    those of this run; `kept`: those that were on before, and still. `emulated`: why its times are not those of a real
+    processor; empty where they are.
     """
 
     study: int | None
@@ -71,6 +74,7 @@ class Watched:
     delay: Delay | None
     waterfall: Waterfall | None
     cpus: float | None = None
+    queue: float | None = None
     courses: tuple[Course, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     interrupters: tuple[Interrupter, ...] = ()
@@ -123,6 +127,8 @@ def watched(
 ) -> Watched:
     """Put together what is known of one run. `reference`: the times of an unloaded one, if there is one."""
     times = times_of([run], load)
+    if load is not None:
+        around = confined(around, load, times, own_cpu_ns([run], load))
     skipped, dropped = (0, 0) if series is None else (series.skipped, series.dropped)
     cost = None
     if load is not None and load.cost_ns is not None and load.interval_ns > 0:
@@ -137,6 +143,7 @@ def watched(
         delay=delay(times, around, reference),
         waterfall=waterfall(times, reference, around.cpus),
         cpus=around.cpus,
+        queue=around.queue,
         courses=courses(load, series),
         consumers=() if series is None else tuple(map(_consumer, series.consumers)),
         interrupters=() if series is None else tuple(map(_interrupter, series.interrupts)),

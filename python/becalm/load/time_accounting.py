@@ -151,8 +151,12 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
         level = load.level
         # What the machine did is spread over the interval: a run has its share by time.
         per_run = wall / load.interval_ns if load.interval_ns else 0.0
-        found["steal_ns"] = None if load.steal_ns is None else load.steal_ns * per_run
-        found["busy_ns"] = None if load.busy_ns is None else load.busy_ns * per_run
+        steal, busy = load.steal_ns, load.busy_ns
+        if load.confined:
+            # What was stolen of other CPUs was not stolen of the program.
+            steal, busy = load.own_cpus_steal_ns, load.own_cpus_busy_ns
+        found["steal_ns"] = None if steal is None else steal * per_run
+        found["busy_ns"] = None if busy is None else busy * per_run
         found["frequency_khz"] = load.frequency_khz
         if whole:
             sums = {name: getattr(load, name) for name in OWN}

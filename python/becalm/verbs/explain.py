@@ -252,7 +252,7 @@ def _case(shown: Evidence, designed: bool) -> Case:
             last=max(each.seqs),
             runs=each.times.runs,
             delay=late,
-            queue=each.load.queue,
+            queue=each.around.queue if (each.around.cpus or 0.0) < (each.load.cpus or 0) else each.load.queue,
             cpus=each.around.cpus,
             measures={name: values[index] for name, values in shown.measures.items()},
             bars={bar.name: bar.ns for bar in fall.bars},

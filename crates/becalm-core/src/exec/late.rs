@@ -67,6 +67,11 @@ pub struct End {
 }
 
 impl End {
+    /// The same, when it was no later than this.
+    pub fn no_later(self, latest_ns: i64) -> Self {
+        Self { late_ns: self.late_ns.max(self.seen_ns - latest_ns), ..self }
+    }
+
     /// When it was, ns: not before it can have been.
     pub fn at(self, earliest_ns: i64) -> i64 {
         (self.seen_ns - self.late_ns).max(earliest_ns).min(self.seen_ns)
@@ -121,6 +126,7 @@ mod tests {
         let end = End { seen_ns: 1000, late_ns: 300 };
         assert_eq!([0, 699, 701, 999, 2000].map(|earliest| end.at(earliest)), [700, 700, 701, 999, 1000]);
         assert_eq!(End { late_ns: 0, ..end }.at(0), 1000);
+        assert_eq!([600, 700, 800, 2000].map(|latest| end.no_later(latest).at(0)), [600, 700, 700, 700]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! this process as its nearest subreaper, so at the end of a run all ends can be put in their places. For a run with very
 //! many ends that is done on the way, too, with the help of the parents that still live.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use crate::source::delays::Delays;
@@ -17,9 +17,22 @@ const MOST: usize = 1 << 16;
 /// From so many on it is worth looking for living parents.
 const MANY: usize = 1 << 12;
 
+/// What the kernel told of a process when the last of its threads so far had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// How long it had lived, ns.
+    pub lived_ns: u64,
+    /// What that thread had done.
+    pub delays: Delays,
+    /// Whether its threads are known to be its own: else others may have ended later.
+    pub whole: bool,
+}
+
 /// The ends of tasks during one run.
 pub struct Family {
     own: u32,
+    /// Of processes that this one has as children.
+    endings: HashMap<u32, Ending>,
     ours: HashSet<u32>,
     waiting: Vec<Task>,
     sum: Delays,
@@ -30,12 +43,13 @@ pub struct Family {
 impl Family {
     /// A family below this process, whose number is `own`.
     pub fn new(own: u32) -> Self {
-        let (ours, waiting) = (HashSet::new(), Vec::new());
-        Self { own, ours, waiting, sum: Delays::ZERO, tasks: 0, lost: 0 }
+        let (endings, ours, waiting) = (HashMap::new(), HashSet::new(), Vec::new());
+        Self { own, endings, ours, waiting, sum: Delays::ZERO, tasks: 0, lost: 0 }
     }
 
     /// Begin a run: nothing has ended yet.
     pub fn begin(&mut self) {
+        self.endings.clear();
         self.ours.clear();
         self.waiting.clear();
         (self.sum, self.tasks, self.lost) = (Delays::ZERO, 0, 0);
@@ -47,7 +61,22 @@ impl Family {
             self.lost += 1;
             return;
         }
+        if task.parent == self.own {
+            let whole = task.process.is_some();
+            let ending = Ending { lived_ns: task.lived_ns, delays: task.delays, whole };
+            let last = self.endings.entry(task.process.unwrap_or(task.pid)).or_insert(ending);
+            if ending.lived_ns > last.lived_ns {
+                *last = ending;
+            }
+        }
         self.waiting.push(task);
+    }
+
+    /// How the process `leader` ended, after `finish`; None where that was not told, or where a later end of one of its
+    /// threads may be missing.
+    pub fn ending(&self, leader: u32) -> Option<Ending> {
+        let ending = self.endings.get(&leader).filter(|ending| ending.whole || self.tasks == 0)?;
+        (self.lost == 0).then_some(*ending)
     }
 
     /// The kernel had to drop some.
@@ -127,7 +156,45 @@ mod tests {
     use super::*;
 
     fn task(pid: u32, parent: u32) -> Task {
-        Task { pid, parent, runs: 1, delays: Delays([Some(u64::from(pid)); 9]) }
+        let delays = Delays([Some(u64::from(pid)); 9]);
+        Task { pid, parent, runs: 1, delays, process: None, lived_ns: 1000 * u64::from(pid) }
+    }
+
+    fn thread(pid: u32, process: u32, lived_ns: u64) -> Task {
+        Task { process: Some(process), lived_ns, ..task(pid, 10) }
+    }
+
+    #[test]
+    fn a_process_ends_with_the_last_of_its_threads() {
+        let mut family = Family::new(10);
+        family.begin();
+        for ended in
+            [thread(101, 100, 5000), thread(100, 100, 9000), thread(102, 100, 7000), thread(7, 7, 99_000)]
+        {
+            family.ended(ended);
+        }
+        family.finish(100);
+        let ending = family.ending(100).unwrap();
+        assert_eq!((ending.lived_ns, ending.delays.value("exec_ns"), ending.whole), (9000, Some(100), true));
+        assert_eq!(family.ending(300), None);
+        family.dropped(1);
+        assert_eq!(family.ending(100), None, "the last end may be among those that were dropped");
+        family.begin();
+        assert_eq!(family.ending(100), None);
+    }
+
+    #[test]
+    fn without_the_process_of_threads_only_that_of_a_single_one_is_known() {
+        let mut family = Family::new(10);
+        family.begin();
+        family.ended(task(100, 10));
+        family.finish(100);
+        assert_eq!(family.ending(100).map(|ending| ending.lived_ns), Some(100_000));
+        family.begin();
+        family.ended(task(100, 10));
+        family.ended(task(101, 10));
+        family.finish(100);
+        assert_eq!(family.ending(100), None);
     }
 
     #[test]

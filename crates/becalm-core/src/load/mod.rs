@@ -1,21 +1,24 @@
 //! The record of what was counted while programs ran: the columns of the agent's `loads` event.
 //!
 //! `table` lists them, each a `column`. `counted` says which values of the sources are the counters of a record, `machine` makes a `digest` of a snapshot, and
-//! of two digests their difference; `own` sums what the kernel tells of the programs themselves, `family` finds out which
-//! ended tasks those are. A `Load` is one record. The agent's observer makes them.
+//! of two digests their difference; `own` sums what the kernel tells of the programs themselves, `own_cpus` what was done
+//! on the CPUs that they could use, `family` finds out which ended tasks are theirs. A `Load` is one record. The agent's observer makes them.
 
 pub mod column;
 pub mod counted;
 pub mod digest;
+pub mod exit;
 pub mod family;
 pub mod machine;
 pub mod own;
+pub mod own_cpus;
 pub mod table;
 
 use column::Take;
 use counted::{COUNTED, STATES};
 use digest::{Change, Digest};
 use own::Own;
+use own_cpus::OwnCpus;
 use serde::{Serialize, Serializer};
 use table::TABLE;
 
@@ -57,6 +60,7 @@ pub struct Load {
     pub states: [Change; STATES.len()],
     pub queue: Queue,
     pub own: Own,
+    pub own_cpus: Option<OwnCpus>,
     /// CPU time that observing took, ns.
     pub cost_ns: i64,
 }
@@ -82,6 +86,7 @@ impl Load {
             states: end.states(begin),
             queue: Queue::default(),
             own: Own::default(),
+            own_cpus: None,
             cost_ns: 0,
         }
     }
@@ -142,6 +147,9 @@ impl Load {
             "own_memory_pressure_ns" => own.pressure_ns[2],
             "tasks" => own.tasks,
             "lost" => own.lost,
+            "own_cpus" => self.own_cpus.map(|cpus| cpus.count),
+            "own_cpus_busy_ns" => self.own_cpus.map(|cpus| cpus.busy_ns),
+            "own_cpus_steal_ns" => self.own_cpus.map(|cpus| cpus.steal_ns),
             "counters_scope" => return own.counts.scope().map(Cell::Word),
             name => own.delays.value(name).or_else(|| own.counts.value(name)),
         };
@@ -172,8 +180,9 @@ mod tests {
         queue.add(2);
         queue.add(1);
         let (own, cost_ns) = (Own::default(), 11);
+        let (first, last, started_ns, interval_ns, own_cpus) = (3, 9, 5, 6, None);
         let load =
-            Load { first: 3, last: 9, started_ns: 5, interval_ns: 6, counted, states, queue, own, cost_ns };
+            Load { first, last, started_ns, interval_ns, counted, states, queue, own, own_cpus, cost_ns };
         let mut out = Vec::new();
         load.write(&mut out);
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
@@ -205,7 +214,8 @@ mod tests {
         let counts = Counts { kernel: Some(true), ..Counts::ZERO };
         let own = Own { counts, quota_ns: Some(0), pressure_ns: [Some(0); 3], ..Own::none_yet() };
         let digest = Digest([0; digest::WIDTH]);
-        let mut load = Load { own, ..Load::between(&digest, &digest, 0) };
+        let own_cpus = Some(OwnCpus { count: 1, busy_ns: 0, steal_ns: 0 });
+        let mut load = Load { own, own_cpus, ..Load::between(&digest, &digest, 0) };
         load.queue.add(0);
         for (index, row) in TABLE.iter().enumerate() {
             assert!(load.cell(index).is_some(), "{}", row.name);

@@ -34,6 +34,9 @@ const TASKS: Column = Column { subject: Subject::Programs, source: "taskstats", 
 /// What it tells of the control group around the programs.
 const GROUP: Column = Column { subject: Subject::Programs, source: "group", unit: "ns", ..MACHINE };
 
+/// Of the CPUs that the programs may use.
+const OWN_CPUS: Column = Column { subject: Subject::Programs, source: "stat", ..MACHINE };
+
 /// What the processor counted of the programs.
 const COUNTED: Column = Column { subject: Subject::Programs, source: "counters", ..MACHINE };
 
@@ -579,6 +582,26 @@ pub const TABLE: &[Column] = &[
         pooling: Pooling::First,
         meaning: "what they are of: \"all\", or \"user\" where the kernel's own work may not be counted (kernel.perf_event_paranoid above 1, without root)",
         ..COUNTED
+    },
+    Column {
+        name: "own_cpus",
+        unit: "CPUs",
+        kind: Kind::State,
+        pooling: Pooling::First,
+        meaning: "CPUs online that the programs could use at their end (sched_getaffinity(2)); unknown when not all of them could use the same",
+        ..OWN_CPUS
+    },
+    Column {
+        name: "own_cpus_busy_ns",
+        unit: "ns",
+        meaning: "as busy_ns, of these CPUs",
+        ..OWN_CPUS
+    },
+    Column {
+        name: "own_cpus_steal_ns",
+        unit: "ns",
+        meaning: "as steal_ns, of these CPUs",
+        ..OWN_CPUS
     },
 ];
 

@@ -22,6 +22,10 @@ pub struct Task {
     /// How often it was put on a CPU; 0 for a sum over no thread.
     pub runs: u64,
     pub delays: Delays,
+    /// Its process; unknown before Linux 5.19.
+    pub process: Option<u32>,
+    /// How long its process had lived then, itself where that is unknown: since it was forked, in whole µs.
+    pub lived_ns: u64,
 }
 
 /// Places of the parts in `struct taskstats`, in the order of `DELAYS`. The structure grows at its end; a kernel that has
@@ -32,6 +36,9 @@ const PID: usize = 128;
 const PARENT: usize = 132;
 /// Since it was forked, µs.
 const LIFE_US: usize = 144;
+/// Since version 12: the thread group, and how long its leader has lived, µs.
+const PROCESS: usize = 368;
+const PROCESS_LIFE_US: usize = 376;
 
 /// Version 15 (Linux 6.14) put new parts in between, version 16 moved them to the end.
 const DISORDERED: u16 = 15;
@@ -161,11 +168,14 @@ fn task(bytes: &[u8]) -> Option<Task> {
     if u16_at(bytes, 0)? == DISORDERED {
         return None;
     }
+    let life_us = u64_at(bytes, PROCESS_LIFE_US).or_else(|| u64_at(bytes, LIFE_US));
     Some(Task {
         pid: u32_at(bytes, PID)?,
         parent: u32_at(bytes, PARENT)?,
         runs: u64_at(bytes, RUNS)?,
         delays: Delays(PLACES.map(|place| u64_at(bytes, place))),
+        process: u64_at(bytes, PROCESS_LIFE_US).and_then(|_| u32_at(bytes, PROCESS)),
+        lived_ns: life_us?.saturating_mul(1000),
     })
 }
 
@@ -201,6 +211,9 @@ mod tests {
             assert_eq!(delays.0.iter().flatten().count(), known, "version {version}");
             assert_eq!(delays.value("wait_ns"), Some(24));
             assert_eq!(delays.value("copy_ns"), (known > 7).then_some(408));
+            let told = task(&structure(version, length)).unwrap();
+            let expected = if known > 7 { (Some(368), 376_000) } else { (None, 144_000) };
+            assert_eq!((told.process, told.lived_ns), expected, "version {version}");
         }
         assert_eq!(task(&structure(15, 560)), None, "parts in another order");
         assert_eq!(task(&structure(16, 100)), None, "cut off");

@@ -20,12 +20,13 @@ def delays(found: Watched) -> Table | None:
     delay = found.delay
     if delay is None:
         return None
-    load = found.load
     base = "time of an unloaded run" if delay.reference == UNLOADED else delay.reference
     rows = [("observed", f"{delay.factor:.2f}", f"wall time / {base}")]
-    queue, cpus = None if load is None else load.queue, found.cpus
+    queue, cpus = found.queue, found.cpus
     parallel = found.waterfall is not None and (found.waterfall.parallel or 1.0) > 1
     why = "run queue not known"
+    if queue is None and found.load is not None and found.load.queue is not None:
+        why = "run queue of its own CPUs not known"
     if queue is not None and cpus is not None:
         own = ", its own tasks in it," if parallel else ""
         why = f"run queue of {queue:.2f}{own} on {counted(round(cpus), 'CPU')}, equal shares"

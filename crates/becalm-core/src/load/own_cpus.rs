@@ -1,0 +1,162 @@
+//! What was done on the CPUs that the programs of a record could use.
+//!
+//! Others elsewhere are no load for a program that is bound to CPUs of its own (affinity, cpuset, isolation).
+
+use std::mem;
+use std::sync::Arc;
+
+use crate::source::layout::Layout;
+use crate::source::snapshot::{known, Snapshot};
+use crate::source::TICK_NS;
+
+/// A set of CPUs.
+pub type Cpus = Vec<usize>;
+
+/// The CPUs that a process may use, also one that has ended and was not reaped; None when the kernel does not tell.
+pub fn allowed(pid: libc::pid_t) -> Option<Cpus> {
+    // SAFETY: an all-zero cpu_set_t is the empty set; the pointer is live, and the length is its own.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        if libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return None;
+        }
+        set
+    };
+    // SAFETY: within the set.
+    Some((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+}
+
+/// The CPUs that all programs of a record could use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Shared {
+    /// None has ended yet.
+    #[default]
+    Open,
+    Same(Cpus),
+    /// They could use different ones, or it is not known of one.
+    Unknown,
+}
+
+impl Shared {
+    /// A program has ended that could use these.
+    pub fn join(&mut self, cpus: Option<Cpus>) {
+        *self = match (mem::take(self), cpus) {
+            (Self::Open, Some(cpus)) => Self::Same(cpus),
+            (Self::Same(before), Some(cpus)) if before == cpus => Self::Same(cpus),
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What a CPU has done since the boot, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cpu {
+    pub number: usize,
+    pub busy: u64,
+    pub steal: u64,
+}
+
+/// Finds the CPUs among the values of a snapshot.
+#[derive(Default)]
+pub struct Finder {
+    layout: Arc<Layout>,
+    /// A CPU's number, and the places of user, nice, system and steal.
+    places: Vec<(usize, [usize; 4])>,
+}
+
+impl Finder {
+    /// The CPUs that are online, as a snapshot has them.
+    pub fn cpus(&mut self, snapshot: &Snapshot) -> Vec<Cpu> {
+        let Some(section) = snapshot.section("stat") else { return Vec::new() };
+        if !Arc::ptr_eq(&self.layout, &section.layout) {
+            let names: Vec<String> = section.layout.names().take(section.len).map(|(name, _)| name).collect();
+            self.places = find(&names);
+            self.layout = Arc::clone(&section.layout);
+        }
+        let values = snapshot.of(section);
+        let cpu = |(number, places): &(usize, [usize; 4])| {
+            let [user, nice, system, steal] = places.map(|place| known(values[place]));
+            Some(Cpu { number: *number, busy: user? + nice? + system?, steal: steal? })
+        };
+        self.places.iter().filter_map(cpu).collect()
+    }
+}
+
+fn find(names: &[String]) -> Vec<(usize, [usize; 4])> {
+    let place = |name: String| names.iter().position(|found| *found == name);
+    let cpus = names.iter().filter_map(|name| name.strip_prefix("cpu")?.strip_suffix(".user")?.parse().ok());
+    let found = cpus.filter_map(|number: usize| {
+        let [user, nice, system, steal] =
+            ["user", "nice", "system", "steal"].map(|what| place(format!("cpu{number}.{what}")));
+        Some((number, [user?, nice?, system?, steal?]))
+    });
+    found.collect()
+}
+
+/// What was done on the CPUs of programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnCpus {
+    pub count: u64,
+    pub busy_ns: u64,
+    pub steal_ns: u64,
+}
+
+impl OwnCpus {
+    /// On those of `shared` that are online, from a reading to a later one; None when it is not known of one of them.
+    pub fn between(shared: &Shared, begin: &[Cpu], end: &[Cpu]) -> Option<Self> {
+        let Shared::Same(cpus) = shared else { return None };
+        let mut sum = Self { count: 0, busy_ns: 0, steal_ns: 0 };
+        for after in end.iter().filter(|cpu| cpus.contains(&cpu.number)) {
+            let before = begin.iter().find(|cpu| cpu.number == after.number)?;
+            sum.count += 1;
+            sum.busy_ns += after.busy.checked_sub(before.busy)? * TICK_NS;
+            sum.steal_ns += after.steal.checked_sub(before.steal)? * TICK_NS;
+        }
+        (sum.count > 0).then_some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(number: usize, busy: u64, steal: u64) -> Cpu {
+        Cpu { number, busy, steal }
+    }
+
+    #[test]
+    fn sums_are_over_the_cpus_that_all_programs_could_use() {
+        let begin = [cpu(0, 100, 1), cpu(1, 50, 2), cpu(3, 7, 0)];
+        let end = [cpu(0, 190, 1), cpu(1, 53, 3), cpu(3, 7, 0)];
+        let mut shared = Shared::default();
+        assert_eq!(OwnCpus::between(&shared, &begin, &end), None);
+        shared.join(Some(vec![1, 2]));
+        shared.join(Some(vec![1, 2]));
+        let expected = OwnCpus { count: 1, busy_ns: 3 * TICK_NS, steal_ns: TICK_NS };
+        assert_eq!(OwnCpus::between(&shared, &begin, &end), Some(expected), "CPU 2 is offline");
+        assert_eq!(OwnCpus::between(&shared, &begin[..1], &end), None, "CPU 1 came meanwhile");
+        assert_eq!(OwnCpus::between(&shared, &end, &begin), None, "it ran backwards");
+        shared.join(Some(vec![0]));
+        assert_eq!(shared, Shared::Unknown);
+        shared.join(Some(vec![0]));
+        assert_eq!(OwnCpus::between(&shared, &begin, &end), None);
+        let mut untold = Shared::default();
+        untold.join(None);
+        assert_eq!(untold, Shared::Unknown);
+    }
+
+    #[test]
+    fn cpus_are_found_by_their_names() {
+        let names: Vec<String> =
+            ["cpu.user", "cpu0.user", "cpu0.nice", "cpu0.system", "cpu0.steal", "cpu12.user"]
+                .map(str::to_owned)
+                .to_vec();
+        assert_eq!(find(&names), [(0, [1, 2, 3, 4])]);
+    }
+
+    #[test]
+    fn a_process_may_use_some_cpu() {
+        assert!(!allowed(0).unwrap().is_empty());
+        assert_eq!(allowed(-5), None);
+    }
+}
