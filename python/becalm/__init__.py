@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from becalm.study.session_options import SessionOptions as SessionOptions
     from becalm.study.session_options import SeveralHosts as SeveralHosts
     from becalm.study.session_options import WithProfile as WithProfile
+    from becalm.units import plain_number as plain_number
+    from becalm.units import whole_number as whole_number
     from becalm.verbs import *  # noqa: F403
     from becalm.verbs import kinds as kinds
     from becalm.verbs.host import Checked as Checked
@@ -175,6 +177,7 @@ _VALUES = {
     "becalm.profiles": "Profile known_profiles",
     "becalm.store": "Store",
     "becalm.study.session_options": "SessionOptions SeveralHosts WithProfile",
+    "becalm.units": "plain_number whole_number",
     "becalm.verbs": "kinds",
     "becalm.verbs.host": "Checked",
     "becalm.verbs.load_experiment": "Campaign",

@@ -26,6 +26,31 @@ _DURATION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s
 _FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IGNORECASE)
 
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+_SEPARATED = re.compile(r"[+-]?[0-9](?:[0-9.,'_ \u2019\u00a0\u202f\u2009]*[0-9])?")
+
+
+def plain_number(text: str) -> float:
+    """Return the number that a person typed. Raises UsageError, also for one that can be read in two ways: 1,234."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if _SEPARATED.fullmatch(text):
+        raise UsageError(
+            f"{text!r} has separators, and can be read in two ways. Write it with a point for decimals, "
+            "and nothing for thousands: 1234 or 1.234."
+        )
+    raise UsageError(f"{text!r} is not a number.")
+
+
+def whole_number(text: str) -> int:
+    """Return the whole number that a person typed. Raises UsageError, also for one with separators: 1_000 or 1,000."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text.strip()):
+        plain_number(text)
+        raise UsageError(f"{text!r} is not a whole number.")
+    return int(text)
+
+
 def duration_ns(value: float | str) -> int:
     """A duration in ns; numbers and text without a unit are seconds. Raises UsageError."""
     if isinstance(value, str):
@@ -95,8 +120,9 @@ def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
     if value is None or value == "any":
         return None
     try:
-        codes = tuple(int(part) for part in (value.split(",") if isinstance(value, str) else value))
-    except ValueError:
+        parts = value.split(",") if isinstance(value, str) else value
+        codes = tuple(whole_number(part) if isinstance(part, str) else int(part) for part in parts)
+    except (ValueError, UsageError):
         codes = (-1,)
     if any(not 0 <= code <= 255 for code in codes):
         raise UsageError(f"{value!r} is not a list of exit codes. Write it like 0,1, or any.")
@@ -107,12 +133,12 @@ def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
     """Processors such as "0,2-3", in order. Raises UsageError."""
     try:
         parts = (
-            [[int(end) for end in part.split("-", 1)] for part in value.split(",")]
+            [[whole_number(end) for end in part.split("-", 1)] for part in value.split(",")]
             if isinstance(value, str)
             else [[int(each)] for each in value]
         )
         cpus = tuple(sorted({cpu for ends in parts for cpu in range(ends[0], ends[-1] + 1)}))
-    except ValueError:
+    except (ValueError, UsageError):
         cpus = ()
     if not cpus or cpus[0] < 0 or cpus[-1] > 1023:
         raise UsageError(f"{value!r} is not a list of processors. Write it like 0,2-3.")

@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
-from becalm.units import duration_ns, fraction, limit_ns, listed, size_bytes
+from becalm.units import (
+    cpu_list,
+    duration_ns,
+    exit_codes,
+    fraction,
+    limit_ns,
+    listed,
+    plain_number,
+    size_bytes,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +83,35 @@ def test_any_text_is_a_duration_or_a_usage_error(text):
 def test_lists(names, said):
     assert listed(names) == said
     assert listed(iter(names), "or") == said.replace(" and ", " or ")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("1", 1), (" 1.5 ", 1.5), (".5", 0.5), ("1e3", 1000), ("-2", -2), ("1234", 1234)]
+)
+def test_plain_numbers_are_read(text, number):
+    assert plain_number(text) == number
+
+
+SEPARATED = ["1,234", "1,5", "1.234.567", "1_000", "1'000", "12 345", "1,234.5", "1.234,5", "1\u202f000", "1,2,3"]
+
+
+@pytest.mark.parametrize("text", SEPARATED)
+def test_numbers_that_can_be_read_in_two_ways_are_refused(text):
+    for read in (plain_number, whole_number):
+        with pytest.raises(UsageError, match="can be read in two ways"):
+            read(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1s", "0x10", "\u0663", "nan", "inf", "1,", ",5", "--1"])
+def test_what_is_no_number_is_refused(text):
+    with pytest.raises(UsageError, match="is not a number"):
+        plain_number(text)
+    with pytest.raises(UsageError, match="is not a whole number"):
+        whole_number("1.5")
+
+
+def test_lists_of_processors_and_codes_take_no_separators():
+    with pytest.raises(UsageError, match="list of processors"):
+        cpu_list("1_0")
+    with pytest.raises(UsageError, match="list of exit codes"):
+        exit_codes("1_0")

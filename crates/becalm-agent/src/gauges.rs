@@ -8,7 +8,8 @@ use std::cell::Cell;
 use std::path::Path;
 
 use becalm_core::exec::{clock_ns, now_ns};
-use becalm_core::metric::{sensible, Metric, MetricError};
+use becalm_core::metric::{Metric, MetricError};
+use becalm_core::number::sensible;
 use becalm_core::quantity::{Kind, Memory, Quantity};
 use becalm_core::source::course::{Course, FEWEST};
 use becalm_core::source::energy::Energy;

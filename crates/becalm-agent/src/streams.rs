@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::stream::{Keep, Stream};
-use becalm_core::metric::{Metric, MetricError};
+use becalm_core::metric::{Metric, MetricError, Printed};
 use becalm_core::types::{Outcome, Output as Kind, Row};
 
 use crate::conversation::Conversation;
@@ -12,8 +12,8 @@ use crate::gauges::Taken;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
-/// Where metrics are looked for: the end of what was written.
-const METRIC_TAIL: usize = 4 << 20;
+/// Where metrics are looked for: the beginning and the end of what was written, so much of each.
+const METRIC_ENDS: usize = 4 << 20;
 
 /// The streams that programs get.
 pub struct Streams {
@@ -37,11 +37,11 @@ impl Streams {
         self.null.as_raw_fd()
     }
 
-    /// What is kept of the output of a workload of this kind; with `metrics` its end, to look for them.
+    /// What is kept of the output of a workload of this kind; with `metrics` both ends, to look for them.
     pub fn choose(&mut self, kind: Kind, metrics: bool) {
         let forwarded =
             |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
-        let of = |usual| if metrics { Keep::Last(METRIC_TAIL) } else { usual };
+        let of = |usual| if metrics { Keep::Ends(METRIC_ENDS) } else { usual };
         self.out.keep = forwarded(self.stdout.is_some(), of(Keep::First(STDOUT_HEAD)));
         self.err.keep = forwarded(self.stderr.is_some(), of(Keep::Last(STDERR_TAIL)));
     }
@@ -109,13 +109,14 @@ impl Streams {
             self.out.drain();
         }
         self.forward(talk, Stream::take)?;
-        let (mut err, mut out) = (self.err.take(), self.out.take());
+        let (err, out) = (Whole::of(&mut self.err), Whole::of(&mut self.out));
         if !metrics.is_empty() {
+            let (stdout, stderr) = (out.printed(), err.printed());
             if row.outcome == Outcome::Ok {
                 let number = |(place, metric): (usize, &Metric)| match metric.quantity() {
                     // The first is what is compared.
                     Some(quantity) => taken.value(quantity, place == 0),
-                    None => metric.find(&out, &err),
+                    None => metric.find(&stdout, &stderr),
                 };
                 match metrics.iter().enumerate().map(number).collect() {
                     Ok(found) => row.metrics = Some(found),
@@ -125,9 +126,8 @@ impl Streams {
                     }
                 }
             }
-            out = end(&out, STDOUT_HEAD).to_owned();
-            err = end(&err, STDERR_TAIL).to_owned();
         }
+        let (out, err) = (out.beginning(STDOUT_HEAD), err.end(STDERR_TAIL));
         let keep = kind == Kind::Keep;
         let silent = row.outcome == Outcome::Ok && !keep;
         if !silent || !said.is_empty() {
@@ -152,6 +152,70 @@ fn missing_metric(missing: &MetricError, said: &str) -> String {
     }
 }
 
+/// What came through a stream: its beginning, its end where something between them is lost, and how many bytes.
+struct Whole {
+    first: String,
+    last: String,
+    came: u64,
+}
+
+impl Whole {
+    /// Take it out of a stream.
+    fn of(stream: &mut Stream) -> Self {
+        let (first, last, came) = stream.take_ends();
+        Self { first, last, came }
+    }
+
+    /// Its whole lines, to look for a metric: of a line that is cut a part could be taken for the number.
+    fn printed(&self) -> Printed {
+        if self.last.is_empty() {
+            return Printed::whole(&self.first);
+        }
+        let first = self.first.rfind('\n').map_or("", |at| &self.first[..=at]);
+        let last = self.last.find('\n').map_or("", |at| &self.last[at + 1..]);
+        let lost = self.came.saturating_sub((first.len() + last.len()) as u64).max(1);
+        Printed { first: first.to_owned(), last: last.to_owned(), lost }
+    }
+
+    /// Whether a text is all that came; bytes that are no UTF-8 make it longer.
+    fn is_whole(&self, text: &str) -> bool {
+        self.last.is_empty() && text.len() as u64 >= self.came
+    }
+
+    /// The first bytes, and a line that says so where there were more.
+    fn beginning(self, most: usize) -> String {
+        let kept = begin(&self.first, most);
+        if kept == self.first && self.is_whole(&self.first) {
+            return kept.to_owned();
+        }
+        format!("{kept}\n{}\n", note("first", kept.len(), self.came))
+    }
+
+    /// The last bytes, and a line that says so where there were more.
+    fn end(self, most: usize) -> String {
+        let text = if self.last.is_empty() { &self.first } else { &self.last };
+        let kept = end(text, most);
+        if kept == text && self.is_whole(text) {
+            return kept.to_owned();
+        }
+        format!("{}\n{kept}", note("last", kept.len(), self.came))
+    }
+}
+
+/// That a part of an output is all that was kept.
+fn note(which: &str, kept: usize, came: u64) -> String {
+    format!("[becalm kept the {which} {kept} of {came} bytes]")
+}
+
+/// At most so many bytes from the beginning of a text, in whole characters.
+fn begin(text: &str, most: usize) -> &str {
+    let mut to = text.len().min(most);
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    &text[..to]
+}
+
 /// At most so many bytes from the end of a text, in whole characters.
 fn end(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
@@ -171,5 +235,29 @@ mod tests {
         assert_eq!(end("abc", 2), "bc");
         assert_eq!(end("aé", 1), "");
         assert_eq!(end("éa", 2), "a");
+        assert_eq!((begin("éa", 1), begin("éa", 2), begin("ab", 9)), ("", "é", "ab"));
+    }
+
+    fn whole(first: &str, last: &str, came: u64) -> Whole {
+        Whole { first: first.to_owned(), last: last.to_owned(), came }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_long_text_says_so() {
+        assert_eq!(whole("abc", "", 3).beginning(3), "abc");
+        assert_eq!(whole("abc", "", 3).end(3), "abc");
+        assert_eq!(whole("abcd", "", 4).beginning(3), "abc\n[becalm kept the first 3 of 4 bytes]\n");
+        assert_eq!(whole("abcd", "", 4).end(3), "[becalm kept the last 3 of 4 bytes]\nbcd");
+        assert_eq!(whole("abc", "", 9).beginning(3), "abc\n[becalm kept the first 3 of 9 bytes]\n");
+        assert_eq!(whole("ab", "yz", 9).end(3), "[becalm kept the last 2 of 9 bytes]\nyz");
+    }
+
+    #[test]
+    fn metrics_are_looked_for_in_whole_lines() {
+        assert_eq!(whole("a\nb", "", 3).printed(), Printed::whole("a\nb"));
+        let cut = whole("a\n12", "34\nb\n", 20).printed();
+        assert_eq!((cut.first.as_str(), cut.last.as_str(), cut.lost), ("a\n", "b\n", 16));
+        let line = whole("12", "34", 20).printed();
+        assert_eq!((line.first.as_str(), line.last.as_str(), line.lost), ("", "", 20));
     }
 }

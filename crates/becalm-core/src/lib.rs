@@ -18,6 +18,7 @@ pub mod kernel;
 pub mod knob;
 pub mod load;
 pub mod metric;
+pub mod number;
 pub mod quantity;
 mod refusal;
 pub mod run_columns;

@@ -1,7 +1,8 @@
 //! Numbers that programs print, found in what a run has written: by a pattern with one group, or by a path into JSON; or
 //! those that are measured of them (`quantity`).
 //!
-//! Standard output is looked at first, then standard error, of both the end that was kept. A pattern is that of the crate
+//! Standard output is looked at first, then standard error. Of long outputs the middle is not kept: a number that may be in
+//! it is not found, and never another one in its place. A pattern is that of the crate
 //! `regex-lite`: the usual syntax without look-around and back-references, and linear in time, so that no pattern and no
 //! output can keep the agent.
 
@@ -9,6 +10,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::number::{self, goes_on, sensible, Unusable};
 use crate::quantity::{self, Quantity};
 
 /// Which match of a pattern counts.
@@ -58,6 +60,18 @@ pub enum MetricError {
     NoMatch(String, String),
     #[error("The metric's pattern {0:?} found {1:?}, which is not a number above zero. {2}")]
     NoNumber(String, String, String),
+    #[error(
+        "The metric's pattern {0:?} found {1:?}, which can be read in two ways, for example 1,234 as 1234 or as 1.234. Have \
+         the program print it without separators (LC_ALL=C). {2}"
+    )]
+    Ambiguous(String, String, String),
+    #[error(
+        "The metric's pattern {0:?} found {1:?}, which is a part of {2:?}. Write the pattern so that it matches the whole \
+         number, or with the character that ends it: 'Time: ([0-9.]+) ms'. {3}"
+    )]
+    Part(String, String, String, String),
+    #[error("The metric {0:?} is not in {1} that it printed, and the rest was not kept. {2} {3}")]
+    Cut(String, String, &'static str, String),
     #[error("The metric json:{0} is not in what it printed: {1}. {2}")]
     NoPath(String, String, String),
     #[error("There is no quantity {0:?}.")]
@@ -105,70 +119,161 @@ impl Metric {
     }
 
     /// The number in what a run wrote; what is measured is in none. An error is a sentence with the last line of it.
-    pub fn find(&self, stdout: &str, stderr: &str) -> Result<f64, MetricError> {
+    pub fn find(&self, stdout: &Printed, stderr: &Printed) -> Result<f64, MetricError> {
+        let printed = [stdout, stderr];
+        let line = || last_line(stdout.end(), stderr.end());
         match self {
             Metric::Quantity(found) => {
                 Err(MetricError::NotMeasured(found.name, "it is not looked for in its output".to_owned()))
             }
             Metric::Pattern(regex, take) => {
-                let text = [stdout, stderr].into_iter().find_map(|text| matched(regex, *take, text));
-                let text = text.ok_or_else(|| {
-                    MetricError::NoMatch(regex.as_str().to_owned(), last_line(stdout, stderr))
-                })?;
-                usable(text).ok_or_else(|| {
-                    let found = text.chars().take(MOST_SHOWN).collect();
-                    MetricError::NoNumber(regex.as_str().to_owned(), found, last_line(stdout, stderr))
-                })
+                let pattern = || regex.as_str().to_owned();
+                for text in printed {
+                    match matched(regex, *take, text.searched(*take)) {
+                        Some(found) => return in_match(regex, found).map_err(|why| why.with(line())),
+                        None if text.lost > 0 => {
+                            return Err(MetricError::Cut(pattern(), kept(*take, text), hint(*take), line()))
+                        }
+                        None => {}
+                    }
+                }
+                Err(MetricError::NoMatch(pattern(), line()))
             }
             Metric::Json(path) => {
-                let missing = |why| MetricError::NoPath(shown(path), why, last_line(stdout, stderr));
-                let value = [stdout, stderr].into_iter().find_map(document);
-                let value = value.ok_or_else(|| missing("that is not JSON".to_owned()))?;
-                number_at(&value, path).map_err(missing)
+                let missing = |why| MetricError::NoPath(shown(path), why, line());
+                for text in printed {
+                    match document(text) {
+                        Some(value) => return number_at(&value, path).map_err(missing),
+                        None if text.lost > 0 => {
+                            let spec = format!("json:{}", shown(path));
+                            return Err(MetricError::Cut(
+                                spec,
+                                kept(Take::Last, text),
+                                hint(Take::Last),
+                                line(),
+                            ));
+                        }
+                        None => {}
+                    }
+                }
+                Err(missing("that is not JSON".to_owned()))
             }
         }
     }
 }
 
+/// The number of a match. Errors lack the last line of the output.
+fn in_match(regex: &Regex, (text, group, whole): Found<'_>) -> Result<f64, MetricError> {
+    let pattern = || regex.as_str().to_owned();
+    let shown = |part: &str| part.chars().take(MOST_SHOWN).collect::<String>();
+    if goes_on(text, group.range(), whole.range()) {
+        let from = text[..group.start()].rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let from = (from..=group.start()).find(|at| text.is_char_boundary(*at)).unwrap_or(group.start());
+        let to = text[group.end()..].find(char::is_whitespace).map_or(text.len(), |at| group.end() + at);
+        return Err(MetricError::Part(
+            pattern(),
+            shown(group.as_str()),
+            shown(&text[from..to]),
+            String::new(),
+        ));
+    }
+    number::printed(group.as_str()).map_err(|why| match why {
+        Unusable::Ambiguous => MetricError::Ambiguous(pattern(), shown(group.as_str()), String::new()),
+        Unusable::NoNumber => MetricError::NoNumber(pattern(), shown(group.as_str()), String::new()),
+    })
+}
+
+impl MetricError {
+    /// The same with the last line of what was printed.
+    fn with(self, line: String) -> Self {
+        match self {
+            Self::Part(pattern, found, number, _) => Self::Part(pattern, found, number, line),
+            Self::Ambiguous(pattern, found, _) => Self::Ambiguous(pattern, found, line),
+            Self::NoNumber(pattern, found, _) => Self::NoNumber(pattern, found, line),
+            other => other,
+        }
+    }
+}
+
+/// What was kept of an output that is cut.
+fn kept(take: Take, text: &Printed) -> String {
+    let (which, length) = match take {
+        Take::First => ("first", text.first.len()),
+        Take::Last => ("last", text.last.len()),
+    };
+    let total = text.first.len() as u64 + text.lost + text.last.len() as u64;
+    format!("the {which} {length} of {total} bytes")
+}
+
+/// What to do about it.
+fn hint(take: Take) -> &'static str {
+    match take {
+        Take::First => "Have it print less, or the number early.",
+        Take::Last => "Have it print less, or the number in one of its last lines.",
+    }
+}
+
 const MOST_SHOWN: usize = 200;
 
-/// Numbers whose fourth powers, which statistics take, are numbers too; zero has no ratio to another.
-pub fn sensible(number: f64) -> bool {
-    (1e-60..=1e60).contains(&number)
+/// What was printed through one stream: its beginning, and its end where what lies between was not kept.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// All of it, or the first whole lines.
+    pub first: String,
+    /// The last whole lines.
+    pub last: String,
+    /// Bytes between the two.
+    pub lost: u64,
 }
 
-fn matched<'a>(regex: &Regex, take: Take, text: &'a str) -> Option<&'a str> {
-    let mut all = regex.captures_iter(text).filter_map(|found| found.get(1));
-    let found = match take {
+impl Printed {
+    /// All of what was printed.
+    pub fn whole(text: &str) -> Self {
+        Self { first: text.to_owned(), last: String::new(), lost: 0 }
+    }
+
+    /// The end of what was printed.
+    pub fn end(&self) -> &str {
+        if self.lost > 0 {
+            &self.last
+        } else {
+            &self.first
+        }
+    }
+
+    /// Where a match counts; elsewhere another one may have been lost.
+    fn searched(&self, take: Take) -> &str {
+        match take {
+            Take::First => &self.first,
+            Take::Last => self.end(),
+        }
+    }
+}
+
+/// The group and the whole of a match.
+type Found<'a> = (&'a str, regex_lite::Match<'a>, regex_lite::Match<'a>);
+
+fn matched<'a>(regex: &Regex, take: Take, text: &'a str) -> Option<Found<'a>> {
+    let mut all = regex.captures_iter(text).filter_map(|found| Some((text, found.get(1)?, found.get(0)?)));
+    match take {
         Take::First => all.next(),
         Take::Last => all.last(),
-    };
-    found.map(|found| found.as_str())
-}
-
-/// A number as programs print them, thousands set off by commas too; above zero, since only such have ratios.
-fn usable(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let number = text.parse::<f64>().ok().or_else(|| grouped(text)?.parse().ok())?;
-    sensible(number).then_some(number)
-}
-
-/// "1,234,567.8" without its commas; None where they do not set off thousands.
-fn grouped(text: &str) -> Option<String> {
-    let whole = text.split('.').next()?;
-    let mut parts = whole.split(',');
-    let first = parts.next()?;
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let right =
-        (1..=3).contains(&first.len()) && digits(first) && parts.all(|part| part.len() == 3 && digits(part));
-    right.then(|| text.replace(',', ""))
+    }
 }
 
 /// All that was written as one JSON value, else the last line that is an object or a list.
-fn document(text: &str) -> Option<Value> {
+///
+/// Of an output that is cut an indented line is taken for a part of a larger value.
+fn document(text: &Printed) -> Option<Value> {
     let holds = |value: &Value| value.is_object() || value.is_array();
-    let whole = serde_json::from_str::<Value>(text).ok().filter(holds);
-    whole.or_else(|| text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).find(holds))
+    if text.lost == 0 {
+        let marked = text.first.trim_start_matches('\u{feff}');
+        if let Some(whole) = serde_json::from_str::<Value>(marked).ok().filter(holds) {
+            return Some(whole);
+        }
+    }
+    let lines = text.end().lines().rev().filter(|line| text.lost == 0 || line.starts_with(['{', '[']));
+    lines.filter_map(|line| serde_json::from_str(line).ok()).find(holds)
 }
 
 fn number_at(value: &Value, path: &[Key]) -> Result<f64, String> {
@@ -189,7 +294,13 @@ fn number_at(value: &Value, path: &[Key]) -> Result<f64, String> {
     }
     let number = match at {
         Value::Number(number) => number.as_f64().filter(|number| sensible(*number)),
-        Value::String(text) => usable(text),
+        Value::String(text) => match number::printed(text) {
+            Ok(number) => Some(number),
+            Err(Unusable::Ambiguous) => {
+                return Err(format!("there is {text:?}, which can be read in two ways"))
+            }
+            Err(Unusable::NoNumber) => None,
+        },
         _ => None,
     };
     number.ok_or_else(|| {
@@ -230,6 +341,14 @@ mod tests {
         Metric::new(&Wanted { pattern: Some(text.into()), json: None, quantity: None, take }).unwrap()
     }
 
+    fn whole(text: &str) -> Printed {
+        Printed::whole(text)
+    }
+
+    fn find(metric: &Metric, stdout: &str, stderr: &str) -> Result<f64, MetricError> {
+        metric.find(&whole(stdout), &whole(stderr))
+    }
+
     fn json(path: &str) -> Metric {
         Metric::new(&serde_json::from_str(&format!("{{\"json\":{path}}}")).unwrap()).unwrap()
     }
@@ -237,55 +356,100 @@ mod tests {
     #[test]
     fn the_last_match_unless_the_first_is_asked_for() {
         let out = "10 % done, Time: 1.5\nTime: 2.25\n";
-        assert_eq!(pattern("Time: ([0-9.]+)", Take::Last).find(out, ""), Ok(2.25));
-        assert_eq!(pattern("Time: ([0-9.]+)", Take::First).find(out, ""), Ok(1.5));
+        assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::Last), out, ""), Ok(2.25));
+        assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::First), out, ""), Ok(1.5));
     }
 
     #[test]
     fn standard_error_where_standard_output_has_none() {
         let time = pattern("Time: ([0-9.]+)", Take::Last);
-        assert_eq!(time.find("hello", "Time: 3"), Ok(3.0));
-        assert_eq!(time.find("Time: 4", "Time: 3"), Ok(4.0));
-        assert_eq!(json("[\"p99\"]").find("", "{\"p99\":7}"), Ok(7.0));
+        assert_eq!(find(&time, "hello", "Time: 3"), Ok(3.0));
+        assert_eq!(find(&time, "Time: 4", "Time: 3"), Ok(4.0));
+        assert_eq!(find(&json("[\"p99\"]"), "", "{\"p99\":7}"), Ok(7.0));
     }
 
     #[test]
-    fn numbers_as_programs_print_them() {
+    fn numbers_with_separators_are_read_in_one_way_or_refused() {
         let any = pattern("n=(.*)", Take::Last);
-        for (text, number) in [("1e3", 1000.0), (" 2 ", 2.0), ("1,234,567.5", 1_234_567.5), ("+3", 3.0)] {
-            assert_eq!(any.find(&format!("n={text}"), ""), Ok(number), "{text}");
+        assert_eq!(find(&any, "n=1,234,567.5", ""), Ok(1_234_567.5));
+        for bad in ["1,234", "1.234,5", "1_000", "1.234.567"] {
+            let error = find(&any, &format!("n={bad}"), "").unwrap_err();
+            assert!(matches!(error, MetricError::Ambiguous(..)), "{bad}: {error}");
         }
-        for bad in ["0", "-1", "1e99", "nan", "inf", "1,23", "3 s", "", "1,2345", "0x10"] {
-            assert!(matches!(any.find(&format!("n={bad}"), ""), Err(MetricError::NoNumber(..))), "{bad}");
+        for bad in ["0", "-1", "1e99", "3 s", ""] {
+            let error = find(&any, &format!("n={bad}"), "").unwrap_err();
+            assert!(matches!(error, MetricError::NoNumber(..)), "{bad}: {error}");
         }
+        let error = find(&json("[\"a\"]"), "{\"a\": \"1,234\"}", "").unwrap_err().to_string();
+        assert!(error.contains("two ways"), "{error}");
+    }
+
+    #[test]
+    fn a_part_of_a_number_is_never_taken_for_it() {
+        for (text, take) in
+            [("Time: 1,234 ms", Take::First), ("Time: 1,234.5 ms", Take::Last), ("Time: 1.5e+06", Take::Last)]
+        {
+            for form in ["([0-9.]+)", "Time: ([0-9.]+)", "([0-9.]+) ms"] {
+                let found = find(&pattern(form, take), text, "");
+                assert!(!matches!(found, Ok(number) if number != 1234.5), "{form} of {text}: {found:?}");
+            }
+        }
+        let error = find(&pattern("Time: ([0-9.]+)", Take::Last), "\u{b5} Time: 1,234 ms", "").unwrap_err();
+        assert!(error.to_string().contains("found \"1\", which is a part of \"1,234\""), "{error}");
+        assert_eq!(
+            find(&pattern("^a,([0-9]+),", Take::Last), "a,12,345", ""),
+            Ok(12.0),
+            "a column of a table"
+        );
+    }
+
+    #[test]
+    fn what_was_cut_is_never_taken_for_the_whole() {
+        let cut = Printed { first: "n=1\n".into(), last: "n=3\n{\"a\":4}\n  {\"a\":5}\n".into(), lost: 99 };
+        let none = whole("");
+        assert_eq!(pattern("n=(.)", Take::First).find(&cut, &none), Ok(1.0));
+        assert_eq!(pattern("n=(.)", Take::Last).find(&cut, &none), Ok(3.0));
+        assert_eq!(
+            json("[\"a\"]").find(&cut, &none),
+            Ok(4.0),
+            "the indented line is a part of another value"
+        );
+        for metric in [pattern("m=(.)", Take::First), pattern("m=(.)", Take::Last)] {
+            // Neither nothing, nor what standard error says.
+            let error = metric.find(&cut, &whole("m=7")).unwrap_err();
+            assert!(matches!(error, MetricError::Cut(..)), "{error}");
+        }
+        let error =
+            json("[\"a\"]").find(&Printed { last: "  1\n]\n".into(), ..cut }, &none).unwrap_err().to_string();
+        assert!(error.contains("the last 6 of 109 bytes") && error.contains("was not kept"), "{error}");
     }
 
     #[test]
     fn a_path_into_json_by_names_and_places() {
         let out = "{\"jobs\":[{\"lat\":{\"99.0\":5}},{\"lat\":{\"99.0\":\"6.5\"}}]}";
-        assert_eq!(json("[\"jobs\",0,\"lat\",\"99.0\"]").find(out, ""), Ok(5.0));
-        assert_eq!(json("[\"jobs\",-1,\"lat\",\"99.0\"]").find(out, ""), Ok(6.5));
-        let error = json("[\"jobs\",2,\"lat\"]").find(out, "").unwrap_err().to_string();
+        assert_eq!(find(&json("[\"jobs\",0,\"lat\",\"99.0\"]"), out, ""), Ok(5.0));
+        assert_eq!(find(&json("[\"jobs\",-1,\"lat\",\"99.0\"]"), out, ""), Ok(6.5));
+        let error = find(&json("[\"jobs\",2,\"lat\"]"), out, "").unwrap_err().to_string();
         assert!(error.contains("there is no jobs[2]"), "{error}");
-        let error = json("[\"jobs\"]").find(out, "").unwrap_err().to_string();
+        let error = find(&json("[\"jobs\"]"), out, "").unwrap_err().to_string();
         assert!(error.contains("not a number above zero"), "{error}");
-        assert!(json("[\"jobs\",-9]").find(out, "").is_err());
+        assert!(find(&json("[\"jobs\",-9]"), out, "").is_err());
     }
 
     #[test]
     fn json_after_other_lines_is_the_last_line_of_it() {
         let out = "starting\n{\"p99\":1}\n{\"p99\":2}\n3\ndone\n";
-        assert_eq!(json("[\"p99\"]").find(out, ""), Ok(2.0));
+        assert_eq!(find(&json("[\"p99\"]"), out, ""), Ok(2.0));
     }
 
     #[test]
     fn what_is_missing_is_said_with_the_last_line() {
         let time = pattern("Time: ([0-9.]+)", Take::Last);
-        let said = |out, err| time.find(out, err).unwrap_err().to_string();
+        let said = |out, err| find(&time, out, err).unwrap_err().to_string();
         assert!(said("one\ntwo\n\n", "err").ends_with("Last line of its standard output: \"two\"."));
         assert!(said("", "no luck\n").ends_with("Last line of its standard error: \"no luck\"."));
         assert!(said("", "").ends_with("It printed nothing."));
-        assert!(json("[\"a\"]").find("x", "").unwrap_err().to_string().contains("not JSON"));
+        assert!(find(&json("[\"a\"]"), "x", "").unwrap_err().to_string().contains("not JSON"));
     }
 
     #[test]
@@ -306,7 +470,7 @@ mod tests {
         }
         let found = of(r#"{"quantity":"memory:peak"}"#).unwrap();
         assert_eq!(found.quantity().map(|row| row.unit), Some("bytes"));
-        assert!(found.find("memory:peak 5", "").is_err());
+        assert!(find(&found, "memory:peak 5", "").is_err());
         let missing = of(r#"{"quantity":"memory:heat"}"#).unwrap_err();
         assert_eq!(missing, MetricError::NoQuantity("memory:heat".to_owned()));
     }

@@ -21,7 +21,9 @@ from becalm.units import duration_ns, listed
     help="Time for everything  [default: 5min, of --quick 20s].",
 )
 @click.option("--quick", is_flag=True, help="Only the usual timers, without the flushes that take longest.")
-@click.option("--cpu", type=int, metavar="N", help="Processor that measures  [default: the last one allowed].")
+@click.option(
+    "--cpu", type=options.Number(True, 0), metavar="N", help="Processor that measures  [default: the last one allowed]."
+)
 @click.option(
     "--timer",
     "timers",
@@ -46,7 +48,7 @@ from becalm.units import duration_ns, listed
     show_default=True,
     help="How t_min and t_diff are found.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed for the measurement order.")
+@click.option("--seed", type=options.Number(True), default=1, show_default=True, help="Seed for the measurement order.")
 @click.option(
     "--check",
     type=options.Checked("duration", duration_ns),

@@ -55,7 +55,7 @@ def command_export_settings(
         raise UsageError("Which settings? Name the number of a study (becalm export-settings 12), or a profile.")
     out = output.Output.of(given)
     found = becalm.export_settings(
-        *profiles, settings=dict(settings), format=format_, host=host, sudo=sudo, root=root, store=store
+        *profiles, settings=options.once(settings), format=format_, host=host, sudo=sudo, root=root, store=store
     )
     if to is not None:
         for path, file in zip(becalm.write_settings(found, to), found.files, strict=True):

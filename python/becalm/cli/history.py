@@ -20,7 +20,9 @@ from becalm.errors import UsageError
 @click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="A benchmark that had another name before.")
 @click.option("--links", metavar="URL", help="Page of a commit, with {commit} in it, for the report.")
 @click.option(
-    "--rate", type=float, help="False alarms that a commit may bring, over all benchmarks.  [default: 0.0005]"
+    "--rate",
+    type=options.Number(False),
+    help="False alarms that a commit may bring, over all benchmarks.  [default: 0.0005]",
 )
 @click.option(
     "--fail-on-change", is_flag=True, help="Exit code 1 when the newest sitting shows a change for the worse."

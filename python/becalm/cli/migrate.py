@@ -48,9 +48,11 @@ class WithCommand(click.Command):
 @click.option(
     "--for", "duration", type=options.Checked("duration", duration_ns), help="It has its CPUs back after so long."
 )
-@click.option("--moves", type=click.IntRange(3), help="With account: so many moments are drawn.  [20]")
-@click.option("--reuse", type=click.FloatRange(0, 1), help="With account: p, how likely a line is used again.  [0.8]")
-@click.option("--seed", type=int, help="With account: of moments and places of pages.  [0]")
+@click.option("--moves", type=options.Number(True, 3), help="With account: so many moments are drawn.  [20]")
+@click.option(
+    "--reuse", type=options.Number(False, 0, 1), help="With account: p, how likely a line is used again.  [0.8]"
+)
+@click.option("--seed", type=options.Number(True), help="With account: of moments and places of pages.  [0]")
 @click.option("--cache", metavar="SIZE", help="With account: of each simulated last-level cache.  [6M]")
 @options.one(becalm.SessionOptions, "sudo")
 @output.options

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import click
@@ -38,6 +39,26 @@ class Checked(_AnyType):
         except UsageError as error:
             self.fail(str(error), param, ctx)
         return value
+
+
+class Number(_AnyType):
+    """A number, whole or not; one with separators is refused, which Python itself reads: 1_000."""
+
+    def __init__(self, whole: bool, least: float = -math.inf, most: float = math.inf) -> None:
+        self.name = "integer" if whole else "float"
+        self._parse = becalm.whole_number if whole else becalm.plain_number
+        self._least, self._most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            number = self._parse(value) if isinstance(value, str) else value
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+        if not self._least <= number <= self._most:
+            limits = f"from {self._least:g}" + (f" to {self._most:g}" if self._most < math.inf else "")
+            self.fail(f"{value} is not a number {limits}.", param, ctx)
+        return number
 
 
 class Setting(_AnyType):
@@ -107,7 +128,7 @@ def _type(each: Any) -> Any:
             if each.repeats or each.parse in (None, str, tuple)
             else Checked(each.metavar.lower() or "text", each.value)
         )
-    return int if _is(each.given, int) else float
+    return Number(whole=_is(each.given, int))
 
 
 def _is(given: Any, kind: type[Any]) -> bool:
@@ -123,13 +144,24 @@ def keywords(given: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
                 raise UsageError(f"{each.flag} and {each.off} contradict each other. Leave one out.")
             found[each.name] = each.off_gives
         if each.name in found and isinstance(_type(each), Setting):
-            found[each.name] = dict(found[each.name])
+            found[each.name] = once(found[each.name], each.flag)
     hosts = list(found.pop("hosts", ()))
     if len(hosts) > 1 or "cluster" in found:
         found["hosts"] = hosts
     elif hosts:
         found["host"] = hosts[0]
     return found
+
+
+def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str]:
+    """Return values by name. Raises UsageError for a name with two values, of which one would be ignored."""
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if values.setdefault(name, value) != value:
+            raise UsageError(
+                f"{flag} {name}={values[name]} and {flag} {name}={value} contradict each other. Leave one out."
+            )
+    return values
 
 
 def typed(*names: str) -> list[str]:

@@ -24,7 +24,7 @@ STORE = options.one(becalm.SessionOptions, "store")
 
 
 @click.command("list")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
+@click.option("--limit", type=options.Number(True, 1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @click.option("--kind", type=click.Choice(list(becalm.kinds())), help="Only those of one kind.")
 @STORE

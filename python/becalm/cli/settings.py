@@ -123,7 +123,7 @@ def command_apply(
     if not profiles and not settings:
         raise UsageError("Which settings? Name a profile (becalm apply llvm-tips) or give --set NAME=VALUE.")
     try:
-        chosen = becalm.profile(*profiles, settings=dict(settings))
+        chosen = becalm.profile(*profiles, settings=options.once(settings))
     except UsageError as error:
         unsure = len(profiles) > 1 and not command
         hint = " A program stands after --: becalm apply PROFILE -- PROGRAM"

@@ -97,7 +97,7 @@ def _simulate(command: tuple[str, ...], given: dict[str, Any], out: output.Outpu
         raise UsageError("What is to be simulated? For example: becalm simulate -- hackbench -g 5")
     from becalm.report.simulation_progress import progress_of_simulation
 
-    given["settings"] = dict(given["settings"])
+    given["settings"] = options.once(given["settings"])
     lines = not (out.as_json or out.markdown)
     with progress_of_simulation(quiet=out.quiet, lines=lines, plain=out.plain) as told:
         found = becalm.simulate(output.words(command), timeline=out.report is not None, progress=told, **given)

@@ -20,7 +20,7 @@ from becalm.units import cpu_list, duration_ns
 
 @click.command("sweetspots")
 @click.option("--from", "file", metavar="FILE", help="perf.data, a log of the thesis, dumps of callgrind, or JSON.")
-@click.option("--pid", type=click.IntRange(1), metavar="N", help="This running process; with --from, only it.")
+@click.option("--pid", type=options.Number(True, 1), metavar="N", help="This running process; with --from, only it.")
 @click.option("--events", metavar="NAME", help="Count llc, faults or ws_turnover. [default: llc]")
 @click.option("--by", metavar="NAME", help="Record by perf, or by bpf. [default: perf]")
 @click.option("--cpus", type=options.Checked("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")

@@ -28,7 +28,7 @@ VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, beca
 
 @click.command("watch")
 @click.argument("command", nargs=-1)
-@click.option("--pid", type=click.IntRange(1), metavar="N", help="Watch this running program until it ends.")
+@click.option("--pid", type=options.Number(True, 1), metavar="N", help="Watch this running program until it ends.")
 @click.option(
     "--interval",
     type=options.Checked("duration", duration_ns),
@@ -36,7 +36,7 @@ VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, beca
     show_default=True,
     help="Time between two readings.",
 )
-@click.option("--count", type=click.IntRange(1), metavar="N", help="Stop after N intervals.")
+@click.option("--count", type=options.Number(True, 1), metavar="N", help="Stop after N intervals.")
 @click.option("--prometheus", metavar="FILE|:PORT", help="Expose metrics: a file for node_exporter, or a local port.")
 @options.of(*VALUES, without=("load",), output="inherit")
 @output.options

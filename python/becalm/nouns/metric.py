@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
+from becalm.units import plain_number
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
@@ -204,11 +205,15 @@ def tasks(given: str | float | Tasks) -> Tasks:
     """As people write it: a number, or a number and what it counts. Raises UsageError."""
     if isinstance(given, Tasks):
         return given
-    number, _, what = str(given).strip().partition(" ")
-    try:
-        count = float(number.replace("_", "").replace(",", ""))
-    except ValueError:
-        count = 0.0
+    if isinstance(given, str):
+        # What follows the number begins with a letter: "800 000 messages" are no 800.
+        number, what = re.fullmatch(r"\s*([-+0-9.,'_\s]*(?:e[-+]?[0-9]+)?)(.*)", given, re.DOTALL).groups()  # type: ignore[union-attr]
+        try:
+            count = plain_number(number) if number.strip() else 0.0
+        except UsageError as error:
+            raise UsageError(f"--tasks: {error}") from None
+    else:
+        count, what = float(given), ""
     if not 0.0 < count < 1e18:
         raise UsageError(f"--tasks is a number above zero and what it counts, '800000 messages', not {given!r}.")
     return Tasks(count, " ".join(what.split()) or "tasks")

@@ -12,12 +12,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
 from becalm.nouns.design import PLACES
 from becalm.nouns.factor import Factor, Level, distinct
+from becalm.units import plain_number
 
 ASIDE = ("note", "notes", "comment")
 """Columns for people."""
@@ -90,6 +92,7 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
         raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
     if mark != ",":
         # Spreadsheets that separate by semicolons write decimal commas.
+        _check_decimals([cell for row in table[1:] for cell in row], name)
         table = [table[0], *([_decimal(cell) for cell in row] for row in table[1:])]
     if not table or not any(table[0]):
         raise UsageError(f"{name} is empty. Write a design with: becalm design central time=80..90min --csv")
@@ -101,6 +104,21 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
         if len(row) > len(head) and any(row[len(head) :]):
             raise UsageError(f"{name}, line {line}: {len(row)} cells under a head of {len(head)}.")
     return head, [(line, [*row, *[""] * (len(head) - len(row))]) for line, row in rows]
+
+
+def _check_decimals(cells: Sequence[str], name: str) -> None:
+    """Raise UsageError where commas may set off thousands: next to points, or with three digits behind each."""
+    commas = [each for each in cells if re.fullmatch(r"[+-]?\d+,\d+", each)]
+    points = [each for each in cells if re.fullmatch(r"[+-]?\d+\.\d+", each)]
+    if commas and points:
+        raise UsageError(
+            f"{name} has numbers with commas ({commas[0]}) and with points ({points[0]}), and one of them may set off "
+            "thousands. Write all decimals with points, and no thousands."
+        )
+    if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", each) for each in commas):
+        raise UsageError(
+            f"{name} has {commas[0]}, which can be read in two ways. Write decimals with points, and no thousands."
+        )
 
 
 def _decimal(cell: str) -> str:
@@ -145,9 +163,9 @@ def _place(factor: Factor, cell: str, where: str) -> float:
 
 def _number(cell: str, where: str, column: str) -> float:
     try:
-        found = float(cell)
-    except ValueError:
-        found = math.nan
+        found = plain_number(cell)
+    except UsageError as error:
+        raise UsageError(f"{where}, column {column}: {error}") from None
     if not math.isfinite(found):
         raise UsageError(f"{where}: {cell!r} in the column {column} is no number.")
     return found

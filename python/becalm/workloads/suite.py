@@ -23,7 +23,7 @@ from becalm.files.tables import check_keys, read_toml
 from becalm.nouns.metric import EXAMPLE, Metric, metrics
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import HOOKS, Workload, split
-from becalm.units import UNITS_NS, duration_ns
+from becalm.units import UNITS_NS, duration_ns, plain_number
 from becalm.workloads.asked import Asked
 
 
@@ -124,7 +124,7 @@ def _amount(given: float | str, metric: Metric, where: str) -> float:
         if unit in UNITS_NS and unit and text[-1:].isalpha():
             number = duration_ns(text) / UNITS_NS[unit]
         else:
-            number = float(text.removesuffix(unit))
+            number = plain_number(text.removesuffix(unit))
     if not 0 < number < math.inf:
         example = f"12.5 {unit}".strip()
         raise UsageError(

@@ -66,10 +66,29 @@ def test_runs_before_the_number_went_missing_count(store, tmp_path):
     assert "could not be read in run 6, after 6 good runs" in said
 
 
-def test_only_the_end_of_much_output_is_looked_at(store):
-    script = "echo Time: 9; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo Time: 7"
-    verdict = becalm.run(shell(script), metric="Time: ([0-9.]+),take=first", runs=2, warmup=0)
-    assert verdict.summaries[0].metrics[0].mean.value == 7.0
+MUCH = "head -c 20000000 /dev/zero | tr '\\0' x; echo"
+
+
+@pytest.mark.parametrize(("take", "number"), [("first", 9.0), ("last", 7.0)])
+def test_the_first_and_the_last_number_of_much_output(store, take, number):
+    script = f"echo Time: 9; {MUCH}; echo Time: 7"
+    verdict = becalm.run(shell(script), metric=f"Time: ([0-9.]+),take={take}", runs=1, warmup=0)
+    assert verdict.summaries[0].metrics[0].mean.value == number
+
+
+@pytest.mark.parametrize("metric", ["Time: ([0-9.]+)", "Time: ([0-9.]+),take=first", "json:time"])
+def test_what_may_be_in_the_lost_middle_of_much_output_is_not_taken_for_missing(store, metric):
+    script = f"{MUCH}; echo Time: 8; {MUCH}"
+    with pytest.raises(WorkloadError, match=r"bytes that it printed, and the rest was not kept\. Have it print less"):
+        becalm.run(shell(script), metric=metric, runs=1, warmup=0)
+
+
+def test_a_number_that_can_be_read_in_two_ways_is_refused(store):
+    for text, words in (("Time: 1,234 ms", "is a part of"), ("Time: 1,234", "is a part of")):
+        with pytest.raises(WorkloadError, match=words):
+            becalm.run(shell(f"echo '{text}'"), metric="Time: ([0-9.]+)", runs=1, warmup=0)
+    with pytest.raises(WorkloadError, match="can be read in two ways"):
+        becalm.run(shell("echo 'Time: 1,234'"), metric="Time: ([0-9.,]+)", runs=1, warmup=0)
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,20 @@ def test_two_metrics_have_two_names():
 
 @pytest.mark.parametrize(
     ("given_", "found"),
-    [(1000, Tasks(1000.0)), ("800000 messages", Tasks(8e5, "messages")), ("1,000 big tasks", Tasks(1e3, "big tasks"))],
+    [
+        (1000, Tasks(1000.0)),
+        ("800000 messages", Tasks(8e5, "messages")),
+        ("10.5 big tasks", Tasks(10.5, "big tasks")),
+    ],
 )
 def test_tasks_as_people_write_them(given_, found):
     assert tasks(given_) == found
+
+
+@pytest.mark.parametrize("bad", ["1,000 tasks", "1,5", "800 000 messages", "1_000", "1.234.567"])
+def test_tasks_that_can_be_read_in_two_ways_are_refused(bad):
+    with pytest.raises(UsageError, match=r"--tasks: .* can be read in two ways"):
+        tasks(bad)
 
 
 @pytest.mark.parametrize("bad", ["", "messages", "0", "-3", "nan", "inf x"])

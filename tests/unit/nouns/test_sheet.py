@@ -63,9 +63,9 @@ def test_empty_cells_of_a_response_are_missing():
         ("a=1..2\n1\n", "no column for what was measured"),
         ("a=1..2,y\n1,2,3\n", "line 2: 3 cells under a head of 2"),
         ("a=1..2,y\n1,2\n,3\n", "line 3: the cell of a is empty"),
-        ("a=1..2,y\n1,2\n2,fast\n", "line 3: 'fast' in the column y is no number"),
-        ("a=1..2,y\n1,nan\n", "line 2: 'nan' in the column y"),
-        ("a=1..2,y\none,2\n", "line 2: 'one' in the column a"),
+        ("a=1..2,y\n1,2\n2,fast\n", "line 3, column y: 'fast' is not a number"),
+        ("a=1..2,y\n1,nan\n", "line 2, column y: 'nan' is not a number"),
+        ("a=1..2,y\none,2\n", "line 2, column a: 'one' is not a number"),
         ('"a=p,q",y\nr,2\n', "line 2: a is one of p, q"),
         ("a=1..2:log,y\n0,2\n", "line 2: 0 has no place"),
         ("a=2..1,y\n1,2\n", "lower to a higher"),
@@ -90,3 +90,22 @@ def test_a_run_that_was_copied_is_not_taken_for_a_repeated_one():
         read(HEAD + first + other + first, "x.csv")
     once_more = [HEAD + first + other + made for made in ("3,3,1,cube,80,other,5.5\n", "1,1,2,cube,80,other,5.5\n")]
     assert [len(read(text, "x.csv").coded) for text in once_more] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a=1..2;y\n1;1,234\n2;5,678\n", "1,234, which can be read in two ways"),
+        ("a=1..2\ty\n1\t1,234\n2\t5\n", "1,234, which can be read in two ways"),
+        ("a=1..2;y\n1;1.234\n2;12,5\n", r"commas \(12,5\) and with points \(1\.234\)"),
+        ('a=1..2,y\n1,"1,234"\n2,5\n', "'1,234' has separators"),
+        ("a=1..2,y\n1,1_000\n2,5\n", "'1_000' has separators"),
+    ],
+)
+def test_numbers_that_can_be_read_in_two_ways_are_refused(text, words):
+    with pytest.raises(UsageError, match=words):
+        read(text, "x.csv")
+
+
+def test_commas_are_decimals_where_they_cannot_be_thousands():
+    assert read("a=1..2;y\n1;1,234\n2;12,5\n", "x.csv").responses == {"y": (1.234, 12.5)}

@@ -13,6 +13,8 @@ pub enum Keep {
     First(usize),
     /// The last bytes, at most so many.
     Last(usize),
+    /// The first and the last bytes, at most so many of each.
+    Ends(usize),
     /// Everything since it was last taken: somebody forwards it at once.
     All,
 }
@@ -25,6 +27,10 @@ pub struct Stream {
     /// Nothing is read for now: the writer waits when the pipe is full.
     pub paused: bool,
     kept: Vec<u8>,
+    /// The last bytes of `Keep::Ends`.
+    end: Vec<u8>,
+    /// Bytes that came since it was last taken, also those that were not kept.
+    came: u64,
     chunk: Vec<u8>,
 }
 
@@ -40,7 +46,16 @@ impl Stream {
             checked(libc::fcntl(ends[0], libc::F_SETFL, libc::O_NONBLOCK))?;
             (File::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
         };
-        Ok(Self { reader, writer, keep, paused: false, kept: Vec::new(), chunk: vec![0; CHUNK] })
+        Ok(Self {
+            reader,
+            writer,
+            keep,
+            paused: false,
+            kept: Vec::new(),
+            end: Vec::new(),
+            came: 0,
+            chunk: vec![0; CHUNK],
+        })
     }
 
     /// The descriptor that a child gets.
@@ -72,41 +87,57 @@ impl Stream {
     }
 
     fn take_in(&mut self, chunk: &[u8]) {
+        self.came += chunk.len() as u64;
         match self.keep {
             Keep::All => self.kept.extend_from_slice(chunk),
             Keep::First(most) => {
                 let room = most.saturating_sub(self.kept.len());
                 self.kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
-            Keep::Last(most) => {
-                self.kept.extend_from_slice(chunk);
-                // Not with every chunk: moving the rest would cost as much as reading it many times over.
-                if self.kept.len() > most.saturating_mul(2) {
-                    self.cut();
-                }
+            Keep::Last(most) => last_of(&mut self.kept, chunk, most),
+            Keep::Ends(most) => {
+                let room = most.saturating_sub(self.kept.len()).min(chunk.len());
+                self.kept.extend_from_slice(&chunk[..room]);
+                last_of(&mut self.end, &chunk[room..], most);
             }
         }
     }
 
     /// Leave out what is more than is to be kept of the end.
     fn cut(&mut self) {
-        if let Keep::Last(most) = self.keep {
-            self.kept.drain(..self.kept.len().saturating_sub(most));
+        match self.keep {
+            Keep::Last(most) => drop(self.kept.drain(..self.kept.len().saturating_sub(most))),
+            Keep::Ends(most) => drop(self.end.drain(..self.end.len().saturating_sub(most))),
+            Keep::First(_) | Keep::All => {}
         }
     }
 
     /// What was kept, as text; nothing is kept afterwards.
     pub fn take(&mut self) -> String {
+        self.take_ends().0
+    }
+
+    /// What was kept and how many bytes came, of which those in between may be lost: the beginning, and the end where
+    /// something is lost. Nothing is kept afterwards.
+    pub fn take_ends(&mut self) -> (String, String, u64) {
         self.cut();
-        let text = String::from_utf8_lossy(&self.kept).into_owned();
-        self.kept.clear();
-        text
+        let came = std::mem::take(&mut self.came);
+        if came <= (self.kept.len() + self.end.len()) as u64 {
+            self.kept.append(&mut self.end);
+        }
+        let text = |bytes: &mut Vec<u8>| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            bytes.clear();
+            text
+        };
+        (text(&mut self.kept), text(&mut self.end), came)
     }
 
     /// What was kept, as text, but for a character of which only the first bytes have come; they stay.
     pub fn take_whole(&mut self) -> String {
         let rest = self.kept.split_off(whole_characters(&self.kept));
         let text = self.take();
+        self.came = rest.len() as u64;
         self.kept = rest;
         text
     }
@@ -114,6 +145,15 @@ impl Stream {
     /// Whether nothing was kept.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+}
+
+/// Add bytes to the last ones, of which so many are kept.
+fn last_of(kept: &mut Vec<u8>, chunk: &[u8], most: usize) {
+    kept.extend_from_slice(chunk);
+    // Not with every chunk: moving the rest would cost as much as reading it many times over.
+    if kept.len() > most.saturating_mul(2) {
+        kept.drain(..kept.len() - most);
     }
 }
 
@@ -146,6 +186,23 @@ mod tests {
         assert_eq!(kept(Keep::Last(4), &["ab", "cdef", "g"]), "defg");
         assert_eq!(kept(Keep::Last(4), &["abcdefghij"]), "ghij");
         assert_eq!(kept(Keep::All, &["ab", "cd"]), "abcd");
+    }
+
+    #[test]
+    fn both_ends_and_how_much_came() {
+        let ends = |chunks: &[&str]| {
+            let mut stream = Stream::new(Keep::Ends(4)).unwrap();
+            for chunk in chunks {
+                stream.take_in(chunk.as_bytes());
+            }
+            let (first, last, came) = stream.take_ends();
+            assert!(stream.is_empty() && stream.take_ends() == (String::new(), String::new(), 0));
+            (first, last, came)
+        };
+        let of = |first: &str, last: &str, came| (first.to_owned(), last.to_owned(), came);
+        assert_eq!(ends(&["ab", "c"]), of("abc", "", 3));
+        assert_eq!(ends(&["abc", "defgh"]), of("abcdefgh", "", 8));
+        assert_eq!(ends(&["abc", "defghi", "jklmnopqrstuv", "w"]), of("abcd", "tuvw", 23));
     }
 
     #[test]

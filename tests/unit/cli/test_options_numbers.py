@@ -1,0 +1,24 @@
+"""Numbers and repeated settings on the command line: read in one way, or refused."""
+
+import pytest
+
+SIM = ("run", "--host", "sim:laptop-a", "--no-store", "spin 10ms", "--runs")
+
+
+@pytest.mark.parametrize("number", ["1_000", "1,000", "1'000", "1.000.000", "1 000"])
+def test_numbers_with_separators_are_refused(home, becalm, number):
+    ended = becalm(*SIM, number)
+    assert ended.returncode == 2
+    assert "can be read in two ways" in " ".join(ended.stderr.split())
+
+
+@pytest.mark.parametrize("number", ["0", "1_0", "x", "1.5"])
+def test_numbers_out_of_range_are_refused(home, becalm, number):
+    assert becalm("list", "--limit", number).returncode == 2
+
+
+def test_a_setting_with_two_values_is_refused(home, becalm):
+    ended = becalm(*SIM, "3", "--set", "aslr=on", "--set", "aslr=off")
+    assert ended.returncode == 2
+    assert "aslr=on and --set aslr=off contradict each other" in " ".join(ended.stderr.split())
+    assert becalm(*SIM, "3", "--set", "aslr=off", "--set", "aslr=off").returncode == 0
