@@ -39,7 +39,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     """
     from becalm.wording.measurement import recovered
 
-    found = becalm.list_studies(store, limit=None if everything else limit, kind=kind)
+    found = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
     for each in found.recovered:
         output.warned(recovered(each.study_id, each.runs, each.aside))
     if as_json:
@@ -50,7 +50,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     if not found.studies:
         echo(f"The store {found.store} is empty. Measure something: becalm run -- true")
         return
-    terminal.console(plain=plain).print(terminal.listing(found.studies))
+    terminal.console(plain=plain).print(terminal.listing(found.studies, found.outcomes))
 
 
 def _listing(found: Any) -> dict[str, Any]:
@@ -69,10 +69,44 @@ def _listing(found: Any) -> dict[str, Any]:
                 "environment": each.environment,
                 "programs": [workload.name for workload in each.study.workloads],
                 "damaged": damage(each),
+                "state": found.outcomes[each.number].state,
+                "result": found.outcomes[each.number].result,
             }
             for each in found.studies
         ],
     }
+
+
+@click.command("delete")
+@click.argument("studies", nargs=-1, required=True, metavar="NUMBER|FIRST..LAST|last …")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@STORE
+@output.as_json
+def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_json: bool) -> None:
+    """Delete studies with all their runs. What is deleted cannot be brought back; `becalm export` saves it before.
+
+    \b
+    becalm delete 12
+    becalm delete 3..7 9 --yes
+    """
+    from becalm.report import terminal
+    from becalm.wording.measurement import counted
+
+    chosen = becalm.delete(studies, store, dry_run=True)
+    count = {1: "study", 2: "studies"}[min(len(chosen), 2)]
+    if not yes:
+        terminal.console(stderr=True).print(terminal.listing(chosen))
+        if not sys.stdin.isatty():
+            raise UsageError(f"{len(chosen)} {count} would be deleted. Nobody can be asked here: give --yes.")
+        if not click.confirm(f"Delete {len(chosen)} {count}?", err=True):
+            echo("Nothing was deleted.")
+            return
+    becalm.delete([study.number for study in chosen], store)
+    if as_json:
+        numbers = [study.number for study in chosen]
+        output.print_json("delete", {"studies": numbers, "runs": sum(study.runs for study in chosen)})
+        return
+    echo(f"Deleted {len(chosen)} {count} with {counted(sum(study.runs for study in chosen), 'run')}.")
 
 
 @click.command("show")

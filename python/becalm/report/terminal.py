@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
+from becalm.wording.outcome import FINISHED, Outcome
 from becalm.wording.printable import distinct, lettered, one_line, printable
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -321,17 +322,35 @@ def _when(ns: int) -> str:
         return "?"
 
 
-def listing(studies: Sequence[StoredStudy]) -> RenderableType:
-    """The studies of a store, one line each."""
+def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | None = None) -> RenderableType:
+    """The studies of a store, one line each. `outcomes`: what they came to, where that is to be shown."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("study", justify="right", no_wrap=True, min_width=5)
     table.add_column("when", no_wrap=True, min_width=16)
     table.add_column("verb", no_wrap=True, min_width=7)
     table.add_column("runs", justify="right", no_wrap=True, min_width=7)
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
+    if outcomes is not None:
+        table.add_column("result", overflow="ellipsis", no_wrap=True)
     for each in studies:
         what = (each.study.title,) if each.study.title else [workload.name for workload in each.study.workloads]
         wrong = measurement.damage(each)
         shown = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in what])
-        table.add_row(str(each.number), _when(each.created_ns), Text(each.study.kind), f"{each.runs:,}", shown)
-    return Fitted(table, (4,), (1,))
+        cells: list[RenderableType] = [
+            str(each.number),
+            _when(each.created_ns),
+            Text(each.study.kind),
+            f"{each.runs:,}",
+            shown,
+        ]
+        if outcomes is not None:
+            cells.append(_cell(outcomes.get(each.number)))
+        table.add_row(*cells)
+    return Fitted(table, (4,) if outcomes is None else (4, 5), (1, 3))
+
+
+def _cell(found: Outcome | None) -> RenderableType:
+    """What a study came to; one that did not end well stands out."""
+    if found is None or not found.shown:
+        return Text("")
+    return Names([found.shown]) if found.state in ("", FINISHED) else Text(found.shown, "yellow")

@@ -6,7 +6,7 @@ turns what people give into a database, `failure` words what a database says whe
 safe until they are stored. Only this package knows SQL and its drivers.
 """
 
-from becalm.store.spool import Elsewhere, Recovered, Spool, elsewhere, recover
+from becalm.store.spool import Elsewhere, Recovered, Spool, elsewhere, in_use, recover
 from becalm.store.store import Store
 
-__all__ = ["Elsewhere", "Recovered", "Spool", "Store", "elsewhere", "recover"]
+__all__ = ["Elsewhere", "Recovered", "Spool", "Store", "elsewhere", "in_use", "recover"]

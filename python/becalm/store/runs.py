@@ -1,6 +1,7 @@
 """The tables of runs and of what they said. Each row is stored with its checksum, and read only where that fits.
 
-Public: insert, insert_texts, runs, good_columns, good_metrics, averages, missing, texts.
+Public: insert, insert_texts, runs, good_columns, good_metrics, averages, missing, last_outcome,
+texts.
 """
 
 from __future__ import annotations
@@ -127,6 +128,12 @@ def missing(db: Connection, number: int, seqs: Iterable[int]) -> set[int]:
     wanted = set(seqs)
     query = "SELECT seq FROM run WHERE study_id = :number AND seq >= :first"
     return wanted - {seq for (seq,) in db.execute(query, number=number, first=min(wanted, default=0))}
+
+
+def last_outcome(db: Connection, number: int) -> str:
+    """Return how the last run of a study ended; empty where it has none, or that cannot be read."""
+    code = db.value("SELECT outcome FROM run WHERE study_id = :number ORDER BY seq DESC LIMIT 1", number=number)
+    return OUTCOMES[code] if isinstance(code, int) and 0 <= code < len(OUTCOMES) else ""
 
 
 def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str, str]]:

@@ -190,6 +190,17 @@ def recover(store: Store, *, heard: bool = True) -> list[Recovered]:
     return [found for path in _paths(store, directory) for found in _recover(store, path, heard)]
 
 
+def in_use(store: Store) -> set[int]:
+    """Return the numbers of the studies that a becalm on this machine measures at this moment."""
+    found = set()
+    with contextlib.suppress(MachineError):
+        for path in () if store.location.memory else _paths(store, spool_dir()):
+            with _unused(path) as descriptor:
+                if descriptor is None and path.exists():
+                    found.add(_study(path)[0])
+    return found
+
+
 def elsewhere(store: Store) -> list[Elsewhere]:
     """Studies of killed becalms whose last runs may still be on another machine."""
     found = []

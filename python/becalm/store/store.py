@@ -128,6 +128,14 @@ class Store:
         with self._writing() as db:
             studies.conclude(db, number, verdict)
 
+    def delete(self, numbers: Sequence[int]) -> None:
+        """Remove studies with all their runs: all of them or, when StoreError is raised, none."""
+        with self._writing() as db:
+            for number in numbers:
+                studies.delete(db, number)
+                self._created.pop(number, None)
+                self._damaged.pop(number, None)
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is written inside is one transaction: all of it is kept, or, after an error, nothing."""
@@ -223,6 +231,11 @@ class Store:
         """
         with self._reading() as db:
             yield from runs.runs(db, number, self._created_ns(db, number), self._lost(number, "run"))
+
+    def last_outcome(self, number: int) -> str:
+        """Return how the last run of a study ended; empty where it has none, or that cannot be read."""
+        with self._reading() as db:
+            return runs.last_outcome(db, number)
 
     def damaged(self, number: int) -> dict[str, tuple[int, int]]:
         """What was left out of what has been read of a study, since it is not as it was stored, or not there any more.

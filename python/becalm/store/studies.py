@@ -2,7 +2,7 @@
 
 What is damaged in the rows of a study costs that study, and is said in it; the others stay readable.
 
-Public: insert, add_settings, add_noticed, noticed, created_ns, studies, in_group, newest, conclude, verdict,
+Public: insert, add_settings, add_noticed, noticed, created_ns, studies, delete, in_group, newest, conclude, verdict,
 json_object.
 """
 
@@ -23,7 +23,7 @@ from becalm.store import counts
 from becalm.store.checksum import as_text, of_text
 from becalm.store.database import Connection
 from becalm.store.runs import clean
-from becalm.store.schema import STUDY
+from becalm.store.schema import STUDY, TABLES
 from becalm.units import listed
 
 T = TypeVar("T")
@@ -129,6 +129,15 @@ def studies(
     if limit is not None:
         query += f" LIMIT {int(limit)}"
     return [_study(db, row, facts) for rows in db.parts(query, _CHUNK, **wanted) for row in rows]
+
+
+def delete(db: Connection, number: int) -> None:
+    """Remove a study with all that belongs to it, and its machine as it was then where no other study has it."""
+    for table in TABLES:
+        if any(column.refers == STUDY.name for column in table.columns):
+            db.execute(f"DELETE FROM {table.name} WHERE study_id = :number", number=number)
+    db.execute("DELETE FROM study WHERE id = :number", number=number)
+    db.execute("DELETE FROM host WHERE id NOT IN (SELECT host_id FROM study)")
 
 
 def in_group(db: Connection, group: str) -> list[int]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from becalm.verbs.compare_stored import compare_stored as compare_stored
     from becalm.verbs.data_frame import columns as columns
     from becalm.verbs.data_frame import data_frame as data_frame
+    from becalm.verbs.delete import delete as delete
     from becalm.verbs.design import design as design
     from becalm.verbs.design import fit_design as fit_design
     from becalm.verbs.design_swarm import design_swarm as design_swarm
@@ -235,7 +236,8 @@ TABLE = (
         "Give other machines names, and check whether they answer.",
         "host.add_host host.remove_host host.list_hosts host.check_host",
     ),
-    Verb("list", "List what was measured.", "listing.list_studies", module="records"),
+    Verb("list", "List what was measured, and what it came to.", "listing.list_studies", module="records"),
+    Verb("delete", "Delete studies that are wanted no more.", module="records"),
     Verb("show", "Show a study again.", "records.show records.show_together records.to_json", module="records"),
     Verb(
         "export",

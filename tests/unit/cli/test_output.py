@@ -45,6 +45,7 @@ CALLS = {
     "sweetspots": ("simulate", "synthetic:1"),
     "list": (),
     "export": (),
+    "delete": ("last", "--yes"),
     "import": ("exported.json",),
 }  # fmt: skip
 """One call of each verb that can be made without a machine."""

@@ -1,0 +1,82 @@
+"""What a study came to, in a few words for a list: the verdict as it is stored, of any kind and from any becalm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from becalm.nouns.verdict import Stopped
+from becalm.values import dataclass
+from becalm.wording.metric import quantity
+from becalm.wording.numbers import duration, percent
+from becalm.wording.printable import one_line
+
+FINISHED, UNFINISHED, INTERRUPTED, FAILED = "finished", "unfinished", "interrupted", "failed"
+"""States of a study; one without a verdict of its own has none."""
+
+_STATES = {str(Stopped.INTERRUPTED): INTERRUPTED, str(Stopped.FAILED): FAILED}
+
+_GATES = {"within": "within the limit", "above": "over the limit", "undecided": "limit undecided"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`state`: how the study ended, empty where that is not known; `result`: what it came to, empty for nothing."""
+
+    state: str
+    result: str
+
+    @property
+    def shown(self) -> str:
+        """Both in a cell of a table; what has ended well needs no word."""
+        return ", ".join(part for part in (self.state if self.state != FINISHED else "", self.result) if part)
+
+
+_ENDS = {"": UNFINISHED, "ok": UNFINISHED, "aborted": INTERRUPTED}
+"""States of a study without the verdict that its kind keeps, by how its last run ended."""
+
+
+def outcome(verdict: Mapping[str, Any] | None, *, concluded: bool, last: str = "") -> Outcome:
+    """Return what a study came to.
+
+    `concluded`: studies of its kind keep a verdict when they are finished; `last`: how its last run ended.
+    """
+    if verdict is None:
+        return Outcome(_ENDS.get(last, FAILED) if concluded else "", "")
+    state = _STATES.get(str(verdict.get("stopped")), FINISHED)
+    if verdict.get("kind") == "record" and any(item.get("failed") for item in verdict.get("summaries") or ()):
+        state = FAILED
+    try:
+        return Outcome(state, _result(verdict))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # Of an older becalm, or damaged: `show` says more.
+        return Outcome(state, "")
+
+
+def _result(verdict: Mapping[str, Any]) -> str:
+    """Return the answer in a few words."""
+    if verdict.get("gate"):
+        return _GATES.get(str(verdict["gate"]), "")
+    if (ranking := verdict.get("ranking")) and ranking.get("places"):
+        first, unsure = ranking["places"][0], [place for place in ranking["places"] if place["best"] == 1]
+        return f"{'fastest' if len(unsure) == 1 else 'perhaps'}: {one_line(first['name'])}"
+    differences, summaries = verdict.get("differences") or [], verdict.get("summaries") or []
+    if len(differences) == 1:
+        return _difference(differences[0])
+    if len(summaries) == 1:
+        metrics = summaries[0].get("metrics") or []
+        if metrics:
+            return quantity(metrics[0]["mean"]["value"], metrics[0]["unit"])
+        return duration(summaries[0]["mean_ns"]["value"])
+    sentence = str(verdict.get("sentence") or "")
+    return one_line(sentence.splitlines()[0]) if sentence else ""
+
+
+def _difference(found: Mapping[str, Any]) -> str:
+    """Return one comparison in a few words."""
+    if found.get("low") is None or found.get("high") is None:
+        return "undecided"
+    half = (found["high"] - found["low"]) / 2
+    if found["low"] <= 0 <= found["high"]:
+        return f"no difference above {percent(max(-found['low'], found['high']), half)} %"
+    return f"{percent(found['estimate'], half, sign=True)} %"
