@@ -19,12 +19,14 @@ def test_loads_travel_with_their_study(store, location, tmp_path):
     text = export(number, store=location)
     assert "steal_ns" not in json.loads(text)["loads"]["columns"], "what is unknown in all of them is left out"
     path = tmp_path / "exported.json"
-    path.write_text(text)
+    value = json.loads(text)
+    value["study"]["title"] = "copy"
+    path.write_text(json.dumps(value))
     (copy,) = import_(path, location)
     found = stored(copy, location)
     assert (list(found.loads), list(found.series)) == (LOADS, [SERIES])
-    value = json.loads(text)
     del value["loads"], value["series"]
+    value["study"]["title"] = "older"
     path.write_text(json.dumps(value))
     (older,) = import_(path, location)
     assert store.loads(older) == []
@@ -102,7 +104,9 @@ def test_damaged_loads_are_told_in_one_sentence_and_the_rest_is_exported(store, 
     assert stored(number, location, warned=said.append, later=True).loads == LOADS[1:]
     assert said[1:] == said[:1]
     path = tmp_path / "exported.json"
-    path.write_text(export(number, store=location))
+    value = json.loads(export(number, store=location))
+    value["study"]["title"] = "saved"
+    path.write_text(json.dumps(value))
     (copy,) = import_(path, location)
     saved = stored(copy, location, warned=said.append)
     assert (len(said), saved.loads, saved.series, saved.texts) == (2, found.loads, [SERIES], {})

@@ -20,6 +20,9 @@ def test_a_failed_import_leaves_nothing(location, tmp_path):
     document = json.loads(export("last", store=location))
     path = tmp_path / "exported.json"
     path.write_text(json.dumps(document))
+    assert import_(path, location) == (1,), "it is there already"
+    document["study"]["title"] = "another one"
+    path.write_text(json.dumps(document))
     assert import_(path, location) == (2,)
     rows = document["runs"]["rows"]
     rows.append(list(rows[0]))

@@ -369,6 +369,35 @@ OLDER = (
 """What makes a store of version 4 of a new one."""
 
 
+def always_timed(db):
+    """Make the table of runs that of version 10, which knows how long each run took."""
+    if db.dialect.name == "postgresql":
+        db.execute("ALTER TABLE run ALTER COLUMN wall_ns SET NOT NULL")
+        return
+    sql = db.value("SELECT sql FROM sqlite_master WHERE name = 'run'")
+    db.execute("ALTER TABLE run RENAME TO old")
+    db.execute(sql.replace('"wall_ns" BIGINT', '"wall_ns" BIGINT NOT NULL'))
+    db.execute("INSERT INTO run SELECT * FROM old")
+    db.execute("DROP TABLE old")
+
+
+def test_a_store_of_timed_runs_takes_imported_ones_without_times(store):
+    number = begin(store)
+    before = list(store.runs(number))
+    untimed = run(len(before))._replace(wall_ns=None, metrics=(1.5,))
+    with store._writing() as db:
+        always_timed(db)
+        db.execute("UPDATE meta SET value = '10' WHERE name = 'schema_version'")
+    with pytest.raises(StoreError):
+        store.append(number, [untimed])
+    with store._writing() as db:
+        migrate(db, store.shown)
+    assert list(store.runs(number)) == before != []
+    store.append(number, [untimed])
+    assert list(store.runs(number)) == [*before, untimed]
+    assert np.isnan(store.columns(number, ("wall_ns",), untimed.workload)["wall_ns"][-1])
+
+
 def test_a_store_of_before_files_of_regions_takes_them(store):
     number = begin(store)
     before = list(store.runs(number))
@@ -376,7 +405,7 @@ def test_a_store_of_before_files_of_regions_takes_them(store):
         for statement in OLDER:
             db.execute(statement)
         migrate(db, store.shown)
-        assert version(db) == current() == 10
+        assert version(db) == current() == 11
     assert list(store.runs(number)) == before != []
     store.append(number, [run(len(before))])
     found = store.study(number)

@@ -91,7 +91,7 @@ def co_run_profile(
 
     def timed(workload: int) -> tuple[TimedRun, ...]:
         good = (run for run in by_workload.get(workload, ()) if run.round >= 0 and run.outcome == Outcome.OK)
-        return tuple(TimedRun(run.round, run.seq, run.wall_ns / 1e9) for run in good if run.wall_ns > 0)
+        return tuple(TimedRun(run.round, run.seq, run.took_ns / 1e9) for run in good if run.took_ns > 0)
 
     def failed(workload: int) -> tuple[FailedRun, ...]:
         bad = (run for run in by_workload.get(workload, ()) if run.outcome not in (Outcome.OK, Outcome.ABORTED))
@@ -160,9 +160,9 @@ def _left_out(
 
 def _waited(rows: Sequence[Run]) -> float | None:
     """Share of the time of runs that count in which they waited for a CPU."""
-    good = [run for run in rows if run.round >= 0 and run.outcome == Outcome.OK and run.wall_ns > 0]
+    good = [run for run in rows if run.round >= 0 and run.outcome == Outcome.OK and run.took_ns > 0]
     known = [run.wait_ns for run in good if run.wait_ns is not None]
-    return sum(known) / sum(run.wall_ns for run in good) if good and len(known) == len(good) else None
+    return sum(known) / sum(run.took_ns for run in good) if good and len(known) == len(good) else None
 
 
 def _counted(rows: Sequence[Run]) -> Counted | None:

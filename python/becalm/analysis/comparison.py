@@ -271,27 +271,29 @@ def summarise(
     wall = history.wall_ns(program)
     if len(wall) == 0:
         return None
-    found = describe(wall, confidence)
     response = np.asarray(wall if history.metric is None else history.printed(program), dtype=np.float64)
+    timed = history.timed
+    found = describe(wall if timed else response, confidence)
+    mean = Interval(found.mean, *found.mean_interval) if timed else None
     return Summary(
         name=name,
         runs=len(wall),
         failed=history.bad[program],
-        mean_ns=Interval(found.mean, *found.mean_interval),
-        median_ns=Interval(found.median, *found.median_interval),
-        cv=Interval(found.cv, *found.cv_interval),
-        sd_ns=found.sd,
-        min_ns=int(found.minimum),
-        max_ns=int(found.maximum),
+        mean_ns=mean,
+        median_ns=Interval(found.median, *found.median_interval) if timed else None,
+        cv=Interval(found.cv, *found.cv_interval) if timed else None,
+        sd_ns=found.sd if timed else None,
+        min_ns=int(found.minimum) if timed else None,
+        max_ns=int(found.maximum) if timed else None,
         user_ns=averages.user_ns,
         system_ns=averages.system_ns,
         wait_ns=averages.wait_ns,
         max_rss_bytes=averages.max_rss_bytes,
         effective_runs=found.effective_n,
-        runs_for_one_percent=found.runs_for(0.01),
-        histogram=histogram(wall),
+        runs_for_one_percent=found.runs_for(0.01) if timed else None,
+        histogram=histogram(wall) if timed else None,
         metrics=_metrics(history, program, workload, printed, confidence),
-        throughput=throughput(workload, Interval(found.mean, *found.mean_interval)),
+        throughput=throughput(workload, mean),
         quantiles=quantiles(response),
         course=course(response),
         memory=memory,
@@ -330,9 +332,9 @@ def metric_summary(metric: Metric, values: Floats, confidence: float) -> MetricS
     )
 
 
-def throughput(workload: Workload | None, mean_ns: Interval) -> Throughput | None:
+def throughput(workload: Workload | None, mean_ns: Interval | None) -> Throughput | None:
     """What a program gets done in a second of its mean time; the ends of the interval change places."""
-    if workload is None or workload.tasks is None or mean_ns.value <= 0:
+    if workload is None or workload.tasks is None or mean_ns is None or mean_ns.value <= 0:
         return None
     done = workload.tasks.count * 1e9
     low = 0.0 if not math.isfinite(mean_ns.high) else done / mean_ns.high

@@ -143,7 +143,8 @@ def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[P
     """Of each program, over the hosts that know its mean with an interval."""
     found = []
     for name, by_host in _summaries(verdicts).items():
-        here = _pooled({host: (each.mean_ns, level) for host, (each, level) in by_host.items()}, confidence)
+        known = {host: (each.mean_ns, level) for host, (each, level) in by_host.items() if each.mean_ns is not None}
+        here = _pooled(known, confidence)
         if here is None:
             continue
         made = PooledTime(

@@ -65,7 +65,7 @@ def ratings(
     def times(cell: Cell) -> tuple[list[int], int]:
         found = counted.get(places.get(cell, -1), [])
         failed = sum(run.outcome not in (Outcome.OK, Outcome.ABORTED) for run in found)
-        return [run.wall_ns for run in good(cell)], failed
+        return [run.took_ns for run in good(cell)], failed
 
     def one(number: int, program: int) -> Rated:
         alone, failed = times(Cell(number, program, False))

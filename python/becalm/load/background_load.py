@@ -94,7 +94,7 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
         if run.user_ns is None or run.system_ns is None:
             return None
         spent += run.user_ns + run.system_ns
-    return spent + max(0, load.interval_ns - sum(run.wall_ns for run in inside))
+    return spent + max(0, load.interval_ns - sum(run.took_ns for run in inside))
 
 
 def pooled(found: Sequence[Observed]) -> Observed:

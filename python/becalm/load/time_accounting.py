@@ -145,7 +145,7 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
     count = len(runs)
     cpu = _mean([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
     found: dict[str, Any] = {"wait_ns": _mean([run.wait_ns for run in runs])}
-    wall = math.fsum(run.wall_ns for run in runs) / count
+    wall = math.fsum(run.took_ns for run in runs) / count
     scope, level = "leader", 0 if found["wait_ns"] is None else 1
     if load is not None:
         level = load.level

@@ -71,12 +71,14 @@ class History:
     """The runs of one study in the order they were made.
 
     `active`: the programs of rounds to come. Values of one that was retired are of the first rounds only. `metric`:
-    what is compared in place of wall times, the first number that the programs print.
+    what is compared in place of wall times, the first number that the programs print. `timed`: whether the wall times
+    of all runs are known; where they are not, `wall_ns` means nothing.
     """
 
     def __init__(self, programs: int, metric: Metric | None = None) -> None:
         self.programs = programs
         self.metric = metric
+        self.timed = True
         self.active = tuple(range(programs))
         self._taken = 0
         self.next_seq = 0
@@ -112,7 +114,9 @@ class History:
             self.left_behind[run.workload] += 1
         if self.first_started_ns is None and run.round >= 0:
             self.first_started_ns = run.started_ns
-        self.last_ended_ns = run.started_ns + run.wall_ns
+        self.timed = self.timed and run.wall_ns is not None
+        wall_ns = run.wall_ns or 0
+        self.last_ended_ns = run.started_ns + wall_ns
         if run.outcome != Outcome.OK or (self.metric is not None and run.metrics is None):
             self.bad[run.workload] += run.round >= 0
             if run.outcome != Outcome.ABORTED and self.failure is None:
@@ -124,10 +128,10 @@ class History:
         self.good[run.workload] += 1
         self.next_round = max(self.next_round, run.round + 1)
         done = self._open.setdefault(run.round, {})
-        done[run.workload] = (run.seq, run.wall_ns, run.metrics[0] if run.metrics else 0.0)
+        done[run.workload] = (run.seq, wall_ns, run.metrics[0] if run.metrics else 0.0)
         if len(done) == len(self.active):
-            for program, (seq, wall_ns, printed) in done.items():
-                self._wall[program].append(wall_ns)
+            for program, (seq, taken_ns, printed) in done.items():
+                self._wall[program].append(taken_ns)
                 if self._printed:
                     self._printed[program].append(printed)
                 self._seq[program].append(seq)

@@ -48,7 +48,8 @@ class Block:
 class Run(NamedTuple):
     """One measured execution, never edited. Units are in the names; None is unknown, never zero.
 
-    The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run.
+    The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run. The
+    wall time is unknown only of runs that another tool has timed by the iteration: their time is a metric.
     """
 
     seq: int
@@ -57,7 +58,7 @@ class Run(NamedTuple):
     round: int
     padding: int
     started_ns: int
-    wall_ns: int
+    wall_ns: int | None
     user_ns: int | None
     system_ns: int | None
     wait_ns: int | None
@@ -70,6 +71,13 @@ class Run(NamedTuple):
     status: int | None
     left_behind: int
     metrics: tuple[float, ...] | None = None
+
+    @property
+    def took_ns(self) -> int:
+        """Return the wall time of a run that becalm has measured, which is always known. Raises ValueError."""
+        if self.wall_ns is None:
+            raise ValueError(f"The wall time of run {self.seq} is not known.")
+        return self.wall_ns
 
     @property
     def warmup(self) -> bool:

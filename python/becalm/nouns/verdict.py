@@ -157,7 +157,8 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction.
+    """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction. Those of wall times are
+    None where these are not known: another tool has timed iterations, and there are metrics.
 
     `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
     what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
@@ -168,12 +169,12 @@ class Summary:
     name: str
     runs: int
     failed: int
-    mean_ns: Interval
-    median_ns: Interval
-    cv: Interval
-    sd_ns: float
-    min_ns: int
-    max_ns: int
+    mean_ns: Interval | None
+    median_ns: Interval | None
+    cv: Interval | None
+    sd_ns: float | None
+    min_ns: int | None
+    max_ns: int | None
     user_ns: float | None
     system_ns: float | None
     wait_ns: float | None
@@ -222,7 +223,8 @@ class Ranking:
 class Verdict(InNotebook):
     """What one study concludes.
 
-    `study` is its number in the store (None when nothing was stored). `gate`: what became of the limit `fail_above`,
+    `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
+    imported runs took. `gate`: what became of the limit `fail_above`,
     None without one; `undecided`: whether an undecided one is to "pass" or to "fail". `decides_ns`: time of measuring
     in all that would decide it with a probability of 80 %, if programs differ as it looks; None when that is unknown.
     `ranking`: of three programs and more. `metric`: what the programs print that is compared, None for their wall time.
@@ -231,7 +233,7 @@ class Verdict(InNotebook):
     kind: str
     study: int | None
     host: str
-    elapsed_ns: int
+    elapsed_ns: int | None
     stopped: Stopped
     confidence: float
     summaries: tuple[Summary, ...]
@@ -299,10 +301,8 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
 
     def summary(found: Mapping[str, Any]) -> Summary:
         changed = {
-            "mean_ns": interval(found["mean_ns"]),
-            "median_ns": interval(found["median_ns"]),
-            "cv": interval(found["cv"]),
-            "sd_ns": number(found["sd_ns"], math.nan),
+            **{name: found[name] and interval(found[name]) for name in ("mean_ns", "median_ns", "cv")},
+            "sd_ns": None if found["mean_ns"] is None else number(found["sd_ns"], math.nan),
             "histogram": histogram(found.get("histogram")),
             "metrics": tuple(map(metric_summary, found.get("metrics", ()))),
             "throughput": throughput(found.get("throughput")),

@@ -30,7 +30,7 @@ def beside_loads(log: RunLog, loads: Sequence[Demand], rng: np.random.Generator)
     if number == len(loads):
         return None
     warmups = [run for run in log.rows if run.warmup]
-    each_ns = (warmups[-1].started_ns + warmups[-1].wall_ns - warmups[0].started_ns) / len(warmups)
+    each_ns = (warmups[-1].started_ns + warmups[-1].took_ns - warmups[0].started_ns) / len(warmups)
     repeat = int(min(max(BLOCK_NS / max(each_ns, 1.0), 1.0), LARGEST_BLOCK))
     load = loads[number]
     return Block(tuple(_step(number, rng) for _ in range(repeat)), beside=None if load.empty else load)

@@ -134,7 +134,7 @@ def co_runs(
 def pilot(rows: Sequence[Run], programs: int) -> dict[int, float]:
     """Time alone in the last round of the pilot, ns, of programs that ended well there."""
     return {
-        run.workload: float(run.wall_ns)
+        run.workload: float(run.took_ns)
         for run in rows
         if run.round == PILOTS[-1] and run.workload < programs and run.outcome == Outcome.OK
     }
@@ -150,7 +150,7 @@ def _given_up(rows: Sequence[Run], workload: int) -> bool:
 
 
 def _elapsed_ns(rows: Sequence[Run]) -> int:
-    return rows[-1].started_ns + rows[-1].wall_ns - rows[0].started_ns
+    return rows[-1].started_ns + rows[-1].took_ns - rows[0].started_ns
 
 
 def _until_ns(rows: Sequence[Run], number: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from becalm.nouns.verdict import Difference, Verdict
+from becalm.nouns.verdict import Difference, Summary, Verdict
 from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
 from becalm.wording.measurement import duration, percent, ranks
@@ -45,8 +45,8 @@ def _summaries(found: Verdict) -> Iterator[Table]:
         (
             each.name,
             str(each.runs),
-            *map(duration, (each.mean_ns.value, each.median_ns.value, each.min_ns, each.max_ns)),
-            f"{percent(each.cv.value)} %" if each.runs > 1 else "",
+            *_times(each),
+            f"{percent(each.cv.value)} %" if each.runs > 1 and each.cv is not None else "",
             *((per_second(each).removesuffix("/s"),) if rates else ()),
         )
         for each in summaries
@@ -69,7 +69,17 @@ def _summaries(found: Verdict) -> Iterator[Table]:
     ]
     if rows:
         yield Table("", head, tuple(rows), tuple(range(3, len(head))), codes=0)
-    yield times
+    if any(each.mean_ns is not None for each in summaries) or not rows:
+        yield times
+
+
+def _times(summary: Summary) -> tuple[str, ...]:
+    """Return mean, median, least and largest wall time; empty where they are not known."""
+    if summary.mean_ns is None or summary.median_ns is None or summary.min_ns is None or summary.max_ns is None:
+        return "", "", "", ""
+    return tuple(
+        duration(ns) for ns in (summary.mean_ns.value, summary.median_ns.value, summary.min_ns, summary.max_ns)
+    )
 
 
 def _difference(d: Difference) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def axis_unit(found: Verdict) -> tuple[str, float]:
     """The unit of an axis and how many of what is measured make one."""
     if found.metric is not None:
         return found.metric.unit, 1.0
-    medians = [each.median_ns.value for each in found.summaries]
+    medians = [each.median_ns.value for each in found.summaries if each.median_ns is not None]
     typical = median_of(medians) if medians else 1e9
     name = duration(typical).rpartition(" ")[2]
     return name, {**UNITS, "µs": 1e3, "min": 60e9}[name]

@@ -244,8 +244,9 @@ def _summary(summary: Summary, confidence: float) -> Table:
         for beside in summary.metrics[1:]:
             own = partial(quantity, unit=beside.unit)
             table.add_row(beside.name, own(beside.mean.value), between(beside.mean, own))
-        table.add_row("wall time", duration(summary.mean_ns.value), between(summary.mean_ns, duration))
-    else:
+        if summary.mean_ns is not None:
+            table.add_row("wall time", duration(summary.mean_ns.value), between(summary.mean_ns, duration))
+    elif summary.min_ns is not None and summary.max_ns is not None:
         table.add_row("range", duration(summary.min_ns), f"to {duration(summary.max_ns)}")
     if (made := summary.throughput) is not None:
         own = partial(quantity, unit=f"{made.what}/s")

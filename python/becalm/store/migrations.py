@@ -9,6 +9,7 @@ A new column of loads takes no version: `extend` adds it, older versions of beca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from becalm._version import VERSION
@@ -105,6 +106,20 @@ def _checked_records(db: Connection) -> None:
         db.execute(f"ALTER TABLE study_count ADD COLUMN {column} BIGINT")
 
 
+def _unknown_times(db: Connection) -> None:
+    """From 10 to 11: the wall time of an imported run may be unknown."""
+    if db.dialect.name == "postgresql":
+        db.execute("ALTER TABLE run ALTER COLUMN wall_ns DROP NOT NULL")
+        return
+    # SQLite changes no constraint of a table that is there (https://www.sqlite.org/lang_altertable.html, section 7).
+    made = db.value("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'run'")
+    changed = re.sub(r'("?wall_ns"?\s+\w+)\s+NOT\s+NULL', r"\1", made)
+    db.execute("ALTER TABLE run RENAME TO run_before")
+    db.execute(changed)
+    db.execute("INSERT INTO run SELECT * FROM run_before")
+    db.execute("DROP TABLE run_before")
+
+
 STEPS: Sequence[Step] = (
     _loads,
     _checksums,
@@ -115,6 +130,7 @@ STEPS: Sequence[Step] = (
     _counts,
     _checked_descriptions,
     _checked_records,
+    _unknown_times,
 )
 
 _LOCK = 0x6265_6361_6C6D

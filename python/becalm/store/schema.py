@@ -123,11 +123,17 @@ without the later columns."""
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}
 """The outcome is stored as a number; an exit code has eight bits. Metrics are a list of JSON."""
 
+_UNKNOWN = ("wall_ns",)
+"""Columns that the agent always knows, and other tools do not."""
+
 RUN = Table(
     "run",
     (
         _OF_STUDY,
-        *(Column(each.name, _RUN_FORMS.get(each.name, "wide"), each.always) for each in run_columns()),
+        *(
+            Column(each.name, _RUN_FORMS.get(each.name, "wide"), each.always and each.name not in _UNKNOWN)
+            for each in run_columns()
+        ),
         Column("checksum", "integer", always=False),
     ),
     key=("study_id", "seq"),

@@ -46,7 +46,8 @@ _LONGEST_PLACE = 65536
 _LARGEST = 1 << 26
 """Bytes that are read of a spool: a block of runs is a megabyte or two, and a file may say that it never ends."""
 
-_OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind))
+_OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "None" in str(kind)) - {"wall_ns"}
+"""Columns of a run that an agent may not know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,9 @@ def summarise_stored(document: Document) -> Verdict:
     source = ImportOptions.from_json(study.options).source
     findings = (*found.findings, finding("imported", {"source": source}))
     # Nobody knows when these runs were made: what they took together is all the time there is.
-    return _worded(replace(found, elapsed_ns=sum(run.wall_ns for run in document.runs), findings=findings))
+    taken = [run.wall_ns for run in document.runs if run.wall_ns is not None]
+    elapsed_ns = sum(taken) if len(taken) == len(document.runs) else None
+    return _worded(replace(found, elapsed_ns=elapsed_ns, findings=findings))
 
 
 def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:

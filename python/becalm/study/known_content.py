@@ -46,7 +46,9 @@ class KnownContent:
         if document.regions:
             return b"".join(self._opened.regions(number)) == b"".join(document.regions)
         if document.runs:
-            return list(self._opened.runs(number)) == list(document.runs)
+            same = list(self._opened.runs(number)) == list(document.runs)
+            # What is damaged is saved by importing what was exported of it.
+            return same and not self._opened.damaged(number)
         return document.verdict is not None
 
 

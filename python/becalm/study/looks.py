@@ -25,6 +25,7 @@ from becalm.nouns.study import Study
 from becalm.nouns.verdict import Stopped, Summary
 from becalm.plans.interleave import interleave
 from becalm.wording import measurement
+from becalm.wording.metric import measured
 
 
 def _nobody(looks: Looks) -> None:
@@ -139,7 +140,7 @@ class Looks:
         wanted, summary = self.options.precision, self.summary
         if wanted is None or summary is None:
             return None
-        mean = summary.metrics[0].mean if summary.metrics else summary.mean_ns
+        mean = measured(summary).mean
         return Stopped.PRECISION if (mean.high - mean.low) / 2 <= wanted * mean.value else None
 
 

@@ -69,7 +69,7 @@ def _add(
     for _ in range(runs):
         found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots), texts)]
         pilots += found
-        spent += sum(run.wall_ns for run in found)
+        spent += sum(run.took_ns for run in found)
         if spent > ENOUGH_NS or any(run.outcome != Outcome.OK for run in found):
             return
 
@@ -95,17 +95,17 @@ def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: 
 
 
 def _shortest(found: Sequence[Run]) -> float:
-    return float(min((run.wall_ns for run in found if run.outcome == Outcome.OK), default=0))
+    return float(min((run.took_ns for run in found if run.outcome == Outcome.OK), default=0))
 
 
 def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:
     """Wall times in ns of the good pilot runs of each program."""
-    return _of_each(pilots, programs, lambda run: run.wall_ns)
+    return _of_each(pilots, programs, lambda run: run.took_ns)
 
 
 def responses(pilots: Sequence[Run], programs: int) -> list[Floats]:
     """The same of what is measured: the first number that a program prints, else its wall time."""
-    return _of_each(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.wall_ns)
+    return _of_each(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.took_ns)
 
 
 def _of_each(pilots: Sequence[Run], programs: int, value: Callable[[Run], float]) -> list[Floats]:

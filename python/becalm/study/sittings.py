@@ -83,7 +83,7 @@ def _benchmarks(
 ) -> Iterator[tuple[str, Identity, SittingSeries | str]]:
     """Each number that is measured of a program, with its name; why not where it cannot be compared."""
     if not workload.metrics:
-        times = [float(run.wall_ns) for run in runs]
+        times = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
         yield called, Identity(workload.name, workload.parameters), _checked(times, "ns", "time", called, left_out)
     for place, metric in enumerate(workload.metrics):
         values = [run.metrics[place] for run in runs if run.metrics is not None and place < len(run.metrics)]

@@ -7,19 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, overload
 
-import numpy as np
-
 from becalm.errors import StoreError, UsageError
-from becalm.nouns.metric import Metric
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.document import Document, by_program
+from becalm.report.document import Document
 from becalm.report.formats import read
-from becalm.stats.arrays import Floats
 from becalm.store import Store, elsewhere, recover
-from becalm.values import dataclass
 from becalm.wording.findings import reworded
 from becalm.wording.measurement import damaged_rows, left_elsewhere, missing_runs, recovered
 
@@ -184,56 +179,3 @@ def stored_or_file(reference: str | int, store: str | None = None, *, warned: Wa
     if len(documents) != 1:
         raise UsageError(f"{text} holds {len(documents)} studies; one is needed here.")
     return documents[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Stored runs to compare with: wall times in ns, or a metric, of each program by name."""
-
-    title: str
-    series: tuple[tuple[str, Floats], ...]
-
-    def series_for(self, name: str, position: int) -> tuple[str, Floats]:
-        """The series of the same name; else the one in the same place, if there is one for each.
-
-        Returns what to call it. Raises UsageError when it is not clear which one is meant.
-        """
-        for known, values in self.series:
-            if known == name:
-                return f"{name} in {self.title}", values
-        if position < len(self.series):
-            known, values = self.series[position]
-            return f"{known} in {self.title}", values
-        names = ", ".join(repr(known) for known, _ in self.series)
-        raise UsageError(f"The baseline {self.title} has no program {name!r}; it has {names}. Use --name to match.")
-
-
-def baseline_series(
-    reference: str | int, store: str | None = None, *, warned: Warned | None = None, metric: Metric | None = None
-) -> Baseline:
-    """The runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError.
-
-    `metric`: what they must have printed, by its name and unit; None for their wall times.
-    """
-    found = stored_or_file(reference, store, warned=warned)
-    title = Path(str(reference)).name if found.number is None else f"study {found.number}"
-    series = tuple(
-        (workload.name, values)
-        for workload, (_, runs) in zip(found.study.workloads, by_program(found), strict=True)
-        if len(values := _values(workload, runs, metric))
-    )
-    if not series and metric is not None:
-        raise UsageError(f"The baseline {title} holds no run that has the metric {metric.name!r}.")
-    if not series:
-        raise UsageError(f"The baseline {title} holds no run that could be compared with.")
-    return Baseline(title, series)
-
-
-def _values(workload: Workload, runs: Sequence[Run], metric: Metric | None) -> Floats:
-    if metric is None:
-        return np.array([run.wall_ns for run in runs], dtype=np.float64)
-    known = [(each.name, each.unit) for each in workload.metrics]
-    if (metric.name, metric.unit) not in known:
-        return np.empty(0)
-    place = known.index((metric.name, metric.unit))
-    return np.array([run.metrics[place] for run in runs if run.metrics is not None])

@@ -98,14 +98,14 @@ class TrialLog:
         for run in rows:
             self.next_seq = run.seq + 1
             gap = 0 if self._ended_ns is None else run.started_ns - self._ended_ns
-            took_ns = run.wall_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
+            took_ns = run.took_ns + (gap if 0 <= gap <= PAUSE_NS else 0)
             self.elapsed_ns += took_ns
-            self._ended_ns = run.started_ns + run.wall_ns
+            self._ended_ns = run.started_ns + run.took_ns
             if run.outcome == Outcome.ABORTED:
                 continue
             loop = run.round if run.round >= 0 else -1 - run.round
             if self._last is not None and self._last != (loop, run.settings):
-                self._switches.append((self._last, (loop, run.settings), took_ns - run.wall_ns))
+                self._switches.append((self._last, (loop, run.settings), took_ns - run.took_ns))
             self._last = loop, run.settings
             self._begun.add(loop)
             cell = self._cells.setdefault((loop, run.settings, run.workload), Cell())
@@ -114,13 +114,13 @@ class TrialLog:
             if run.outcome != Outcome.OK or (metric is not None and run.metrics is None):
                 cell.failed += 1
                 if self._ended_early(run):
-                    cell.ended_ns.append(run.wall_ns)
+                    cell.ended_ns.append(run.took_ns)
                 self._failures[run.settings] = run
                 self._failed.setdefault(run.settings, set()).add((loop, run.workload))
             elif run.round < 0:
                 cell.warmups += 1
             else:
-                cell.wall.append(run.wall_ns)
+                cell.wall.append(run.took_ns)
                 if metric is not None and run.metrics is not None:
                     cell.printed.append(1.0 / run.metrics[0] if self.turned and metric.higher else run.metrics[0])
                 known = run.user_ns is not None and run.system_ns is not None
@@ -129,7 +129,7 @@ class TrialLog:
     def _ended_early(self, run: Run) -> bool:
         """Whether a run was ended before the limit that its program has by itself."""
         own_ns = self.timeouts.get(run.workload)
-        early = own_ns is None or run.wall_ns < own_ns
+        early = own_ns is None or run.took_ns < own_ns
         return run.workload in self.timeouts and run.outcome == Outcome.TIMEOUT and early
 
     def usual_ns(self, settings: int, program: int, before: int) -> float | None:

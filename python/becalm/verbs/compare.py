@@ -18,14 +18,14 @@ from becalm.nouns.verdict import Difference, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
-from becalm.study.stored import Baseline, baseline_series
 from becalm.units import listed
-from becalm.wording import measurement
+from becalm.wording.program_names import names_of
 from becalm.workloads import single
 from becalm.workloads.parameters import around, before_each_run, expand, filled
 
 if TYPE_CHECKING:
     from becalm.nouns.multi_host import MultiHostVerdict
+    from becalm.study.baseline import Baseline
 
 
 class CompareKeywords(MeasureKeywords, total=False):
@@ -113,7 +113,12 @@ def compare(
         raise UsageError("--baseline belongs to one machine: its runs were made there. Name one --host.")
     stored = None
     if options.baseline is not None:
-        stored = baseline_series(options.baseline, session.place, warned=session.listener.warned, metric=metric)
+        from becalm.study.baseline import read_baseline  # Most comparisons start without it.
+
+        stored = read_baseline(options.baseline, session.place, warned=session.listener.warned, metric=metric)
+        for each in programs:
+            # What cannot be compared is refused before anything is measured.
+            stored.series_for(each, alone=len(programs) == 1)
 
     def against(history: History) -> tuple[Difference, ...]:
         return () if stored is None else _against(stored, programs, history, options.confidence)
@@ -186,10 +191,10 @@ def _metric(programs: Sequence[Workload]) -> Metric | None:
 def _against(
     stored: Baseline, programs: Sequence[Workload], history: History, confidence: float
 ) -> tuple[Difference, ...]:
-    """Each program against the stored runs of its name or place."""
+    """Each program against the stored runs of the same one."""
     found = []
-    for index, name in enumerate(measurement.short([each.name for each in programs])):
-        title, before = stored.series_for(programs[index].name, index)
+    for index, name in enumerate(names_of(programs)):
+        title, before = stored.series_for(programs[index], alone=len(programs) == 1)
         found.append(against_baseline(name, title, history.response(index), before, confidence, history.metric))
     return tuple(found)
 

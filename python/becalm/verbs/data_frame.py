@@ -60,7 +60,8 @@ def _programs(found: Verdict | StoredComparison) -> Columns:
     made: dict[str, list[Any]] = {name: [getattr(each, name) for each in found.summaries] for name in plain}
     for name in intervals:
         for end, called in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-            made[called] = [getattr(getattr(each, name), end) for each in found.summaries]
+            # Of imported runs wall times may be unknown.
+            made[called] = [getattr(getattr(each, name), end, None) for each in found.summaries]
     return made
 
 

@@ -110,7 +110,7 @@ def _calibrate(machine: Host) -> int:
     """Iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
     machine.define([_kernel(CALIBRATION_ITERATIONS)], [Settings()])
     block = Block(tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS)))
-    shortest = min(run.wall_ns for run in runs_of(machine.measure(MeasureRequest(0, block))))
+    shortest = min(run.took_ns for run in runs_of(machine.measure(MeasureRequest(0, block))))
     return max(1, round(CALIBRATION_ITERATIONS * KERNEL_NS / max(1, shortest)))
 
 
@@ -126,9 +126,9 @@ def _noise(measured: _Measured) -> Noise | None:
     def column(values: Sequence[int | None]) -> list[float]:
         return [math.nan if value is None else float(value) for value in values]
 
-    wall = [run.wall_ns for run in runs]
+    wall = [run.took_ns for run in runs]
     cpu = column([None if r.user_ns is None or r.system_ns is None else r.user_ns + r.system_ns for r in runs])
-    elapsed_ns = runs[-1].started_ns + runs[-1].wall_ns - runs[0].started_ns
+    elapsed_ns = runs[-1].started_ns + runs[-1].took_ns - runs[0].started_ns
     return noise(
         wall,
         cpu,

@@ -101,7 +101,8 @@ def explain(
             if unreal := stored.study.options.get("emulated"):
                 findings.append(finding("emulated", {"reason": unreal}))
             around.setdefault(_machine(stored), []).extend(loads)
-            _look(stored, list(opened.runs(stored.number)), loads, program, seen)
+            timed = [run for run in opened.runs(stored.number) if run.wall_ns is not None]
+            _look(stored, timed, loads, program, seen)
         for stored in chosen:
             tell_damaged(opened, stored.number, warned)
     cases = []

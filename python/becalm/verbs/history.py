@@ -25,6 +25,7 @@ from becalm.units import listed
 from becalm.verbs.record import conclude
 from becalm.wording import history as words
 from becalm.wording.measurement import short
+from becalm.wording.metric import measured
 
 
 def history(
@@ -192,7 +193,7 @@ def _measured(stored: StoredStudy, found: Verdict) -> tuple[Measured, ...]:
     made = []
     for each in found.summaries:
         number = each.metrics[0] if each.metrics else None
-        median = number.median if number else each.median_ns
+        median = measured(each).median
         unit = "ns" if number is None else number.unit
         higher = number is not None and number.better == "higher"
         name = full.get(each.name, each.name)

@@ -117,7 +117,7 @@ def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: s
             continue
         if not rows or rows[-1].outcome != Outcome.OK:
             raise WorkloadError(f"The command did not end well, and was not moved. {text}".strip())
-        return recording, rows[-1].wall_ns
+        return recording, rows[-1].took_ns
     raise RefusedError(" ".join(why))
 
 

@@ -128,10 +128,17 @@ def export_series(
 def export(
     reference: str | int = "last", *, format: str = "json", store: str | None = None, warned: Warned | None = None
 ) -> str:
-    """One study as the text of a file; `warned` as in `show`. Raises UsageError for an unknown study or format,
-    StoreError."""
+    """One study as the text of a file; `warned` as in `show`, and of programs that the format has no place for.
+
+    Raises UsageError for an unknown study or format, and for one that has a place for none of its programs; StoreError.
+    """
     row = format_row(format)
-    return written(stored(reference, store, warned=warned, salvage=bool(row.module)), row)
+    document = stored(reference, store, warned=warned, salvage=bool(row.module))
+    text = written(document, row)
+    if warned is not None:
+        for reason in row.unwritten(document):
+            warned(f"{reason}.")
+    return text
 
 
 def written(document: Document, row: Row) -> str:

@@ -70,7 +70,7 @@ def measure_programs(
         tuple(
             MeasuredProgram(
                 name,
-                _quantiles([run.wall_ns for run in alone[name]]),
+                _quantiles([run.took_ns for run in alone[name]]),
                 _busy(alone[name], cpus),
                 {other: _speed(alone[name], beside[name, other]) for other in names},
                 _burst(alone[name]),
@@ -145,7 +145,7 @@ def _quantiles(values: Sequence[float]) -> tuple[int, ...]:
 
 def _busy(runs: Sequence[Run], cpus: int) -> float:
     """CPUs that it keeps busy: CPU time over wall time, at least a hundredth."""
-    used = [((run.user_ns or 0) + (run.system_ns or 0)) / run.wall_ns for run in runs]
+    used = [((run.user_ns or 0) + (run.system_ns or 0)) / run.took_ns for run in runs]
     return round(min(max(statistics.median(used), 0.01), cpus), 3)
 
 
@@ -158,5 +158,5 @@ def _burst(runs: Sequence[Run]) -> int:
 
 
 def _speed(alone: Sequence[Run], beside: Sequence[Run]) -> float:
-    means = [statistics.fmean(run.wall_ns for run in runs) for runs in (alone, beside)]
+    means = [statistics.fmean(run.took_ns for run in runs) for runs in (alone, beside)]
     return round(min(max(means[0] / means[1], 0.01), measured.FASTEST), 4)

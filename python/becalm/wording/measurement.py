@@ -94,11 +94,11 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     return f"{body} ({level}: {span}), {basis}{seen}.{weak}"
 
 
-def run(s: Summary, elapsed_ns: int, confidence: float) -> str:
+def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
     """The verdict of `run` on one program."""
     (mean, _, cv, shown), level = metrics.measured(s), f"{100 * confidence:g} %"
     half = (mean.high - mean.low) / 2
-    basis = f"{counted(s.runs, 'run')}, {spent(elapsed_ns)}"
+    basis = counted(s.runs, "run") + ("" if elapsed_ns is None else f", {spent(elapsed_ns)}")
     done = f", {each}" if (each := metrics.per_second(s)) else ""
     takes, took = ("takes", "took") if not s.metrics else (f"has {s.metrics[0].name} of",) * 2
     if not math.isfinite(half):
@@ -146,11 +146,12 @@ def verdict(found: Verdict) -> str:
 def unranked(found: Verdict) -> str:
     """Many programs in too few rounds to say anything: which looked best, and what it would take."""
     rounds, count = max(each.pairs for each in found.differences), len(found.differences) + 1
-    head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns)}"
+    head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns or 0)}"
     head += f" {are(rounds)} too few."
     if found.metric is None and found.summaries:
-        first = min(found.summaries, key=lambda each: each.mean_ns.value).name
-        time = about(ENOUGH_ROUNDS * int(sum(each.mean_ns.value for each in found.summaries)))
+        means = {each.name: each.mean_ns.value for each in found.summaries if each.mean_ns is not None}
+        first = min(means, key=means.__getitem__)
+        time = about(ENOUGH_ROUNDS * int(sum(means.values())))
         head += f" {first} was the fastest. {ENOUGH_ROUNDS} rounds would take about {spent(time)}: {budget(time)}."
     return head
 
@@ -182,7 +183,7 @@ def _longer(found: Verdict) -> str:
     pairs = max((each.pairs for each in found.differences if not each.weak), default=0)
     if not 0 < pairs < ENOUGH_ROUNDS:
         return "Measure longer."
-    time = about(math.ceil(ENOUGH_ROUNDS * found.elapsed_ns / pairs))
+    time = about(math.ceil(ENOUGH_ROUNDS * (found.elapsed_ns or 0) / pairs))
     return f"Measure longer: {ENOUGH_ROUNDS} pairs would take about {spent(time)}, {budget(time)}."
 
 

@@ -53,6 +53,8 @@ class Measured(NamedTuple):
 def measured(found: Summary) -> Measured:
     """Of a summary."""
     if not found.metrics:
+        if found.mean_ns is None or found.median_ns is None or found.cv is None:
+            raise ValueError(f"{found.name} has neither times nor metrics.")
         return Measured(found.mean_ns, found.median_ns, found.cv, duration)
     first = found.metrics[0]
     return Measured(first.mean, first.median, first.cv, lambda value: quantity(value, first.unit))

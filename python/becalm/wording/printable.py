@@ -13,6 +13,7 @@ from collections.abc import Sequence
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
 _SURROGATES = r"\ud800-\udfff"
+_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _HIDDEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS_AND_LINES}{_SURROGATES}]")
 
 
@@ -36,6 +37,11 @@ def lettered(text: str, encoding: str) -> str:
 
         return text.translate(SIGNS)
     return text
+
+
+def encodable(text: str) -> str:
+    """Return a text that any file can hold: what is no UTF-8 (PEP 383) is written out, such as `\\xff`."""
+    return _SURROGATE.sub(_written, text)
 
 
 def cut(text: str, width: int) -> str:

@@ -55,7 +55,7 @@ def _around(found: Watched) -> Iterator[str]:
 
 def _lines(found: Watched) -> Iterator[str]:
     run = found.run
-    took = f"{found.program} took {duration(run.wall_ns)}"
+    took = f"{found.program} took {duration(run.took_ns)}"
     if run.outcome != "ok":
         yield f"{took} and {ending(found)}."
     else:
@@ -132,7 +132,7 @@ def cost(found: Watched) -> str:
 
 def consumers(found: Watched) -> str:
     """Other programs that used most CPU time, in one line; empty without any worth naming."""
-    wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
+    wall = found.load.interval_ns if found.load is not None else found.run.took_ns
     if wall < LEAST_NS:
         return ""
     worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
@@ -156,7 +156,7 @@ CPUS_OWN = {
 
 def interrupters(found: Watched) -> str:
     """Who interrupted the CPUs most often, a second, in one line; empty where that is not known."""
-    wall = found.load.interval_ns if found.load is not None else found.run.wall_ns
+    wall = found.load.interval_ns if found.load is not None else found.run.took_ns
     if wall <= 0:
         return ""
     each = (f"{_source(one.name)} {_rate(one.count * 1e9 / wall)}" for one in found.interrupters[:MOST])

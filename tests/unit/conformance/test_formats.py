@@ -258,7 +258,11 @@ def test_what_was_written_is_read_back(readable, case, tmp_path):
     path.write_text(written(document, readable), encoding="utf-8")
     (back,) = read(path)
     near = [(name, [round(each / 1e9, 9) for each in times]) for name, times in walls(back)]
-    assert near == [(name, [round(each / 1e9, 9) for each in times]) for name, times in walls(document)]
+    expected = [(name, [round(each / 1e9, 9) for each in times]) for name, times in walls(document)]
+    if readable.name == "pyperf" and case == "two of one name":
+        # pyperf refuses a file with two benchmarks of one name.
+        expected = [(f"a [{place}]", times) for place, (_, times) in enumerate(expected, start=1)]
+    assert near == expected
     path.write_text(written(back, readable), encoding="utf-8")
     (again,) = read(path)
     assert again == back, "nothing is lost from the second time on"

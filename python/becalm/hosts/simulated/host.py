@@ -233,7 +233,7 @@ class SimHost(NoMachine):
             boot = at_boot(settings[run.settings])
             self._stale = run.started_ns > self._now_ns
             self._have(boot)
-            self._now_ns = run.started_ns + run.wall_ns + GAP_NS
+            self._now_ns = run.started_ns + run.took_ns + GAP_NS
         self._drawn = self._ahead(len(runs))[:, len(runs) :]
 
     def _ahead(self, count: int) -> npt.NDArray[np.float64]:

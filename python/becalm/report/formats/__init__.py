@@ -55,6 +55,15 @@ class Row:
         found: Callable[[Document], str] = importlib.import_module(self.module).write
         return found
 
+    def unwritten(self, document: Document) -> list[str]:
+        """What of a study it has no place for, with the reasons, as parts of a sentence."""
+        units = getattr(importlib.import_module(self.module), "UNITS", None) if self.module else None
+        if units is None:
+            return []
+        from becalm.report.formats.exported import unwritten  # Two formats need it.
+
+        return unwritten(document, units)
+
     def reader(self) -> Reader:
         """What reads it, of a row that is read."""
         return cast(Reader, importlib.import_module(self.module))

@@ -23,7 +23,10 @@ KIND = "study"
 
 Made = TypeVar("Made")
 
-_KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "wall_ns", "left_behind")
+_KNOWN = ("seq", "workload", "settings", "round", "padding", "started_ns", "left_behind")
+
+UNTIMED = ("import", "record")
+"""Kinds of studies whose runs may come from a tool that does not tell how long they took."""
 
 
 def write(document: Document) -> str:
@@ -136,6 +139,8 @@ def _run(row: list[Any], study: Study) -> Run:
     for name, field in zip(COLUMNS, row, strict=False):
         if name not in ("outcome", "metrics") and not (field is None and name not in _KNOWN) and type(field) is not int:
             raise ValueError(f"{name} must be a whole number, not {field!r}")
+    if run.wall_ns is None and (study.kind not in UNTIMED or (run.outcome == Outcome.OK and run.metrics is None)):
+        raise ValueError("wall_ns is null, which it may be only of imported runs with metrics")
     if run.outcome not in list(Outcome):
         raise ValueError(f"outcome is {run.outcome!r:.80}, not one of {', '.join(Outcome)}")
     for name, place, count in (

@@ -93,7 +93,7 @@ def programs_of(
         number = 0
         for repetition in good:
             place = -1 if repetition.warmup else number
-            run = imported(len(runs), len(workloads), place, 0.0, started_ns=started_ns)
+            run = imported(len(runs), len(workloads), place, None, started_ns=started_ns)
             printed = (float(repetition.value),) if repetition.outcome is Outcome.OK else None
             runs.append(run._replace(outcome=str(repetition.outcome), metrics=printed))
             number += not repetition.warmup

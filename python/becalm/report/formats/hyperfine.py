@@ -12,41 +12,45 @@ from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.document import Document, by_program
+from becalm.report.document import Document
+from becalm.report.formats.exported import SECOND, programs_for
 from becalm.report.formats.layout import Part, Unlike, named, scalars
 from becalm.report.formats.left_out import LeftOut
+from becalm.wording.printable import encodable
+
+UNITS = (SECOND,)
+"""What a file holds: times alone."""
 
 
 def write(document: Document) -> str:
-    """The fields that hyperfine 1.20 writes, in its order."""
+    """The fields that hyperfine 1.20 writes, in its order. Raises UsageError for a study without times."""
     results = []
-    for (name, runs), workload in zip(by_program(document), document.study.workloads, strict=True):
-        if not runs:
-            continue
-        wall = np.array([run.wall_ns for run in runs], dtype=np.float64) / 1e9
+    for program in programs_for(document, "hyperfine", UNITS):
+        times, runs = np.array(program.values), program.runs
         result: dict[str, Any] = {
-            "command": name,
-            "mean": float(wall.mean()),
-            "stddev": float(wall.std(ddof=1)) if len(wall) > 1 else None,
-            "median": float(np.median(wall)),
+            "command": program.name,
+            "mean": float(times.mean()),
+            "stddev": float(times.std(ddof=1)) if len(times) > 1 else None,
+            "median": float(np.median(times)),
             "user": _mean([run.user_ns for run in runs]),
             "system": _mean([run.system_ns for run in runs]),
-            "min": float(wall.min()),
-            "max": float(wall.max()),
-            "times": wall.tolist(),
+            "min": float(times.min()),
+            "max": float(times.max()),
+            "times": times.tolist(),
         }
         if all(run.max_rss_bytes is not None for run in runs):
             result["memory_usage_byte"] = [run.max_rss_bytes for run in runs]
         result["exit_codes"] = [run.status for run in runs]
-        if workload.parameters:
-            result["parameters"] = dict(workload.parameters)
+        if program.workload.parameters:
+            result["parameters"] = {encodable(k): encodable(v) for k, v in program.workload.parameters}
         results.append(result)
     return json.dumps({"results": results}, indent=2) + "\n"
 
 
-def _mean(values: list[int | None]) -> float:
+def _mean(values: list[int | None]) -> float | None:
+    """The mean of times in seconds; None where it is not known."""
     known = [value for value in values if value is not None]
-    return float(np.mean(known)) / 1e9 if known else 0.0
+    return float(np.mean(known)) / 1e9 if known else None
 
 
 def recognises(value: Any) -> bool:
@@ -113,16 +117,17 @@ def imported(
     seq: int,
     workload: int,
     number: int,
-    seconds: float,
+    seconds: float | None,
     *,
     status: int | None = None,
     memory: int | None = None,
     started_ns: int = 0,
 ) -> Run:
     """A run of another tool: what it does not tell is None, never zero."""
-    if not 0 <= seconds < 1e9:
+    if seconds is not None and not 0 <= seconds < 1e9:
         raise ValueError(f"{seconds!r} seconds is no time of a run")
+    wall_ns = None if seconds is None else round(seconds * 1e9)
     return Run(
-        seq, workload, 0, number, 0, started_ns, round(seconds * 1e9), None, None, None, memory, None, None, None,
+        seq, workload, 0, number, 0, started_ns, wall_ns, None, None, None, memory, None, None, None,
         None, str(Outcome.OK), status, 0,
     )  # fmt: skip

@@ -56,7 +56,7 @@ class LeftOut:
     def findings(self) -> tuple[Finding, ...]:
         """A finding for each reason."""
         return tuple(
-            finding(KIND, {"reason": reason, "entries": [list(pair) for pair in pairs.items()]})
+            finding("left_out", {"reason": reason, "entries": [list(pair) for pair in pairs.items()]})
             for reason, pairs in self._reasons.items()
         )
 

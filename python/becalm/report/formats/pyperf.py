@@ -14,7 +14,7 @@ from becalm.nouns.options.measuring import ImportOptions
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.report.document import Document, by_program
+from becalm.report.document import Document
 from becalm.report.formats.benchmarks import (
     ITERATION,
     Benchmark,
@@ -24,33 +24,47 @@ from becalm.report.formats.benchmarks import (
     study_of,
     unusable,
 )
+from becalm.report.formats.exported import BYTE, INTEGER, SECOND, Exported, programs_for
 from becalm.report.formats.hyperfine import imported
 from becalm.report.formats.layout import Part, Unlike, shown
 from becalm.report.formats.left_out import LeftOut
+from becalm.wording.printable import encodable
+
+UNITS = (SECOND, BYTE, INTEGER)
+"""What a file holds."""
 
 
 def write(document: Document) -> str:
-    """A suite with one benchmark a program, which `pyperf` loads and compares."""
+    """A suite with one benchmark a program, which `pyperf` loads and compares. Raises UsageError for other units."""
     benchmarks: list[dict[str, Any]] = []
     facts = document.facts
-    common: dict[str, Any] = {"unit": "second", "loops": 1, "becalm_version": VERSION}
+    common: dict[str, Any] = {"loops": 1, "becalm_version": VERSION}
     host = facts.get("host") if isinstance(facts.get("host"), Mapping) else {}
     cpu = facts.get("cpu") if isinstance(facts.get("cpu"), Mapping) else {}
     for key, value in (("hostname", host.get("hostname")), ("cpu_model_name", cpu.get("model"))):  # type: ignore[union-attr]
         if isinstance(value, str) and value:
-            common[key] = value
-    for name, runs in by_program(document):
-        values = [run.wall_ns / 1e9 for run in runs if run.wall_ns > 0]
+            common[key] = encodable(value)
+    for program in programs_for(document, "pyperf", UNITS, unique=True):
+        values = [value for value in program.values if value > 0]
         if not values:
             continue
-        started = datetime.datetime.fromtimestamp(runs[0].started_ns / 1e9, datetime.UTC)
-        took = (runs[-1].started_ns + runs[-1].wall_ns - runs[0].started_ns) / 1e9
-        run: dict[str, Any] = {
-            "metadata": {"date": started.strftime("%Y-%m-%d %H:%M:%S.%f"), "duration": max(took, 1e-9)},
-            "values": values,
-        }
-        benchmarks.append({"metadata": {**common, "name": name, "command": name}, "runs": [run]})
+        name = program.name
+        metadata = {"name": name, "command": name, "unit": program.unit}
+        run = {"metadata": _when(program), "values": values if program.unit == SECOND else list(map(int, values))}
+        benchmarks.append({"metadata": {**common, **metadata}, "runs": [run]})
     return json.dumps({"benchmarks": benchmarks, "metadata": {}, "version": "1.0"}) + "\n"
+
+
+def _when(program: Exported) -> dict[str, Any]:
+    """When the runs of a program began and how long they took together, as far as that is known."""
+    first, last = program.runs[0], program.runs[-1]
+    if first.started_ns <= 0:
+        return {}
+    started = datetime.datetime.fromtimestamp(first.started_ns / 1e9, datetime.UTC)
+    date = {"date": started.strftime("%Y-%m-%d %H:%M:%S.%f")}
+    if last.wall_ns is None:
+        return date
+    return {**date, "duration": max((last.started_ns + last.wall_ns - first.started_ns) / 1e9, 1e-9)}
 
 
 def recognises(value: Any) -> bool:
@@ -143,7 +157,7 @@ def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out:
         if "values" not in run.members():
             continue
         units.add(str(known.get("unit", "second")))
-        loops = loops or any(known.get(key, 1) != 1 for key in ("loops", "inner_loops"))
+        loops = loops or known.get("loops") != 1 or known.get("inner_loops", 1) != 1
         started_ns = started_ns or date_ns(known.get("date"))
         for pair in run.get("warmups") or ():
             with left_out.entry(name):

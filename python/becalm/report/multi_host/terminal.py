@@ -123,5 +123,6 @@ def _times(found: MultiHostVerdict) -> Table:
         for s in each.verdict.summaries:
             of = measured(s)
             cells = [of.shown(of.mean.value), of.shown(of.median.value), f"{percent(of.cv.value)} %"]
-            table.add_row(each.host, *cells, *[duration(s.mean_ns.value)] * len(beside), f"{s.runs:,}")
+            wall = "" if s.mean_ns is None else duration(s.mean_ns.value)
+            table.add_row(each.host, *cells, *[wall] * len(beside), f"{s.runs:,}")
     return table

@@ -23,7 +23,8 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats import FORMATS, format_row, read
 from becalm.report.formats.becalm_json import read as read_own
-from becalm.study.stored import baseline_series, stored
+from becalm.study.baseline import read_baseline
+from becalm.study.stored import stored
 from becalm.verbs.listing import list_studies
 from becalm.verbs.records import export, import_, written
 
@@ -171,14 +172,47 @@ def test_markdown_is_a_table(store):
     assert "unknown" in text
 
 
-def test_a_baseline_is_found_by_name_then_by_place(store, tmp_path):
+def program(name, **parameters):
+    return Workload((name,), name, parameters=tuple(sorted(parameters.items())))
+
+
+def test_a_baseline_is_found_by_name_and_parameters_never_by_place(store, tmp_path):
     (number,) = import_(DATA / "hyperfine-1.20.json", store)
-    baseline = baseline_series(number, store)
-    assert baseline.series_for("sleep 0.02", 0)[1].tolist() == [20_500_000]
-    assert baseline.series_for("something else", 0)[1].tolist()[0] == 10_800_000
+    baseline = read_baseline(number, store)
+    assert baseline.series_for(program("sleep 0.02"))[1].tolist() == [20_500_000]
+    assert baseline.series_for(program("sleep 0.02", delay="0.02"))[1].tolist() == [20_500_000]
+    for other in (program("something else"), program("sleep 0.02", delay="0.03")):
+        with pytest.raises(UsageError, match="--name"):
+            baseline.series_for(other, alone=True)
+    from_file = read_baseline(DATA / "hyperfine-1.20.json")
+    assert from_file.series_for(program("sleep 0.02"))[1].tolist() == [20_500_000]
+    results = json.loads((DATA / "hyperfine-1.20.json").read_text())["results"]
+    single = tmp_path / "one.json"
+    single.write_text(json.dumps({"results": results[:1]}))
+    baseline = read_baseline(single)
+    assert baseline.series_for(program("something else"), alone=True)[1].tolist()[0] == 10_800_000
     with pytest.raises(UsageError, match="--name"):
-        baseline.series_for("something else", 7)
-    assert baseline_series(DATA / "hyperfine-1.20.json").series_for("sleep 0.02", 1)[1].tolist() == [20_500_000]
+        baseline.series_for(program("something else"))
+
+
+def test_a_baseline_of_one_name_is_told_apart_by_parameters(tmp_path):
+    results = [{"command": "b", "times": [n], "parameters": {"threads": str(n)}} for n in (1, 2)]
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"results": results}))
+    baseline = read_baseline(path)
+    assert baseline.series_for(program("b", threads="2")) == ("b (threads=2) in x.json", [2e9])
+    with pytest.raises(UsageError, match=r"several programs 'b'; it has 'b \(threads=1\)', 'b \(threads=2\)'"):
+        baseline.series_for(program("b"))
+
+
+def test_times_of_an_iteration_are_no_baseline_of_a_whole_run():
+    path = DATA / "benchmarks/google-benchmark-1.json"
+    with pytest.raises(UsageError, match=r"of one iteration, and what is measured now is the time of a whole run\.$"):
+        read_baseline(path)
+    (metric,) = metrics(["json:t,unit=us,name=time"])
+    read_baseline(path, metric=metric).series_for(program("BM_Ms"))
+    with pytest.raises(UsageError, match="no run with the metric 'size'"):
+        read_baseline(path, metric=metrics(["json:size"])[0])
 
 
 def test_pyperf_itself_reads_ours(store, tmp_path):

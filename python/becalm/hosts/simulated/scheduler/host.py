@@ -151,7 +151,7 @@ class SchedulerHost(NoMachine):
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
         """Be where these runs of a study ended."""
         if runs:
-            self._now_ns = runs[-1].started_ns + runs[-1].wall_ns + GAP_NS
+            self._now_ns = runs[-1].started_ns + runs[-1].took_ns + GAP_NS
 
     def _run(self, which: tuple[int, int], number: int) -> tuple[int, str]:
         """A program under some settings, by their numbers: wall time, ns, and outcome."""

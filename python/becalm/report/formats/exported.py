@@ -1,0 +1,79 @@
+"""What a file of another tool says of a program: its wall times, or values of an iteration where only these are known.
+
+A program whose values such a file has no place for is left out; `unwritten` says which and why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from becalm.errors import UsageError
+from becalm.nouns.run import Run
+from becalm.nouns.workload import Workload
+from becalm.report.document import Document, by_program
+from becalm.units import listed
+from becalm.values import dataclass
+from becalm.wording.printable import encodable
+from becalm.wording.program_names import names_of
+
+SECOND, BYTE, INTEGER = "second", "byte", "integer"
+"""Units as pyperf calls them."""
+
+SCALES = {
+    **{unit: (SECOND, scale) for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))},
+    **dict.fromkeys(("B", "bytes"), (BYTE, 1.0)),
+    "": (INTEGER, 1.0),
+}
+"""Units of metrics: what they are called there, and how many of that one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A program of a file: its name, its good runs, and their values in `unit`."""
+
+    name: str
+    workload: Workload
+    runs: Sequence[Run]
+    unit: str
+    values: tuple[float, ...]
+
+
+def programs_for(document: Document, tool: str, units: Collection[str], *, unique: bool = False) -> list[Exported]:
+    """Return the programs that a tool's file has a place for. `unique`: whether it needs names that differ.
+
+    Raises UsageError where it has a place for none of those that have runs.
+    """
+    programs = [each for each in _all(document, units, unique=unique) if isinstance(each, Exported)]
+    if not programs and (left := unwritten(document, units)):
+        raise UsageError(f"Nothing of this study can be written for {tool}: {'; '.join(left)}. --format csv has all.")
+    return programs
+
+
+def unwritten(document: Document, units: Collection[str]) -> list[str]:
+    """Return the programs that such a file has no place for, each with the reason, as parts of a sentence."""
+    return [each for each in _all(document, units, unique=False) if isinstance(each, str)]
+
+
+def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterator[Exported | str]:
+    workloads = document.study.workloads
+    counts = Counter(each.name for each in workloads)
+    for workload, (_, runs), title in zip(workloads, by_program(document), names_of(workloads), strict=True):
+        if not runs:
+            continue
+        plain = workload.name.strip() and (counts[workload.name] == 1 or not unique)
+        name = encodable(workload.name if plain else title)
+        times = [run.wall_ns for run in runs if run.wall_ns is not None]
+        if len(times) == len(runs):
+            yield Exported(name, workload, runs, SECOND, tuple(ns / 1e9 for ns in times))
+            continue
+        metric = workload.metrics[0] if workload.metrics else None
+        values = tuple(run.metrics[0] for run in runs if run.metrics)
+        unit, scale = SCALES.get(metric.unit, ("", 1.0)) if metric is not None else ("", 1.0)
+        if unit == INTEGER and not all(value.is_integer() for value in values):
+            unit = ""
+        if unit in units and len(values) == len(runs):
+            yield Exported(name, workload, runs, unit, tuple(value * scale for value in values))
+        else:
+            what = "no wall time is known" if metric is None else f"its values are in {metric.unit or 'no unit'}"
+            yield f"{title} is left out, {what}, and the format holds {listed(f'{each}s' for each in sorted(units))}"

@@ -1,0 +1,110 @@
+"""Stored runs that programs are compared with: `becalm compare --baseline`.
+
+Programs are paired by name and parameters, never by their place. What was measured must be the same, too: a time of one
+iteration is not compared with that of a whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from becalm.errors import UsageError
+from becalm.nouns.metric import Metric
+from becalm.nouns.run import Run
+from becalm.nouns.workload import Workload
+from becalm.report.document import by_program
+from becalm.report.formats.benchmarks import NS, unusable
+from becalm.stats.arrays import Floats
+from becalm.study.stored import Warned, stored_or_file
+from becalm.values import dataclass
+from becalm.wording.program_names import names_of
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineProgram:
+    """A program of a baseline: what it is called, and its wall times in ns or values of a metric, all above zero."""
+
+    workload: Workload
+    called: str
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Stored runs to compare with."""
+
+    title: str
+    programs: tuple[BaselineProgram, ...]
+
+    def series_for(self, workload: Workload, *, alone: bool = False) -> tuple[str, Floats]:
+        """Return the values of the same program, and what to call it.
+
+        `alone`: nothing else is measured, so the only program of a baseline is what is meant, whatever it is called.
+        Raises UsageError where none is the same, or several are.
+        """
+        named = [each for each in self.programs if each.workload.name == workload.name]
+        same = [each for each in named if each.workload.parameters == workload.parameters]
+        matches = same or [each for each in named if _agree(each.workload, workload)]
+        if not named and alone and len(self.programs) == 1:
+            matches = list(self.programs)
+        if len(matches) == 1:
+            return f"{matches[0].called} in {self.title}", matches[0].values
+        names = ", ".join(repr(each.called) for each in self.programs)
+        parameters = ", ".join(f"{name}={value}" for name, value in workload.parameters)
+        meant = f"{workload.name!r}" + (f" with {parameters}" if parameters else "")
+        if matches:
+            raise UsageError(f"The baseline {self.title} has several programs {meant}; it has {names}.")
+        raise UsageError(f"The baseline {self.title} has no program {meant}; it has {names}. Use --name to match.")
+
+
+def _agree(one: Workload, other: Workload) -> bool:
+    """Return whether no parameter of two programs of one name differs."""
+    mine, theirs = dict(one.parameters), dict(other.parameters)
+    return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
+
+
+def read_baseline(
+    reference: str | int, store: str | None = None, *, warned: Warned | None = None, metric: Metric | None = None
+) -> Baseline:
+    """Read the runs of a stored study (number or "last") or of an exported file. Raises UsageError, StoreError.
+
+    `metric`: what they must have printed, by its name and unit; None for their wall times.
+    """
+    document = stored_or_file(reference, store, warned=warned)
+    title = Path(str(reference)).name if document.number is None else f"study {document.number}"
+    programs = []
+    reasons: dict[str, None] = {}
+    workloads = document.study.workloads
+    for workload, (_, runs), called in zip(workloads, by_program(document), names_of(workloads), strict=True):
+        values = _values(workload, runs, metric)
+        if isinstance(values, str):
+            reasons[values] = None
+        else:
+            programs.append(BaselineProgram(workload, called, values))
+    if not programs:
+        why = "; ".join(reasons) or "it holds no good run"
+        raise UsageError(f"The baseline {title} holds nothing that could be compared with: {why}.")
+    return Baseline(title, tuple(programs))
+
+
+def _values(workload: Workload, runs: Sequence[Run], metric: Metric | None) -> Floats | str:
+    """What a program's runs say of the metric, or how long they took; why nothing where they do not."""
+    if metric is None:
+        values = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
+        if runs and not values:
+            return "its times are of one iteration, and what is measured now is the time of a whole run"
+    else:
+        places = [
+            (place, NS.get(each.unit, 1.0) / NS.get(metric.unit, 1.0))
+            for place, each in enumerate(workload.metrics)
+            if each.name == metric.name and (each.unit == metric.unit or {each.unit, metric.unit} <= NS.keys())
+        ]
+        if not places:
+            return f"it has no run with the metric {metric.name!r}" + (f" in {metric.unit}" if metric.unit else "")
+        place, scale = places[0]
+        values = [run.metrics[place] * scale for run in runs if run.metrics is not None and len(run.metrics) > place]
+    good = [value for value in values if unusable(value) is None]
+    return np.array(good, dtype=np.float64) if good else "it holds no good run"
