@@ -25,7 +25,8 @@ class Row:
     `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options that are of this method alone, as
     pairs of the function's keyword and the option's name. `counts`: where what it asks for follows from its rule, the
     function that counts it, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`).
-    `lasts`: whether its loops have more runs where those are short (`TuneOptions.loop_ns`).
+    `lasts`: whether its loops have more runs where those are short (`TuneOptions.loop_ns`). `trials`: how many a search
+    for times makes, and how many more for each factor, while nothing limits it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Row:
     takes: tuple[tuple[str, str], ...] = ()
     counts: str = ""
     lasts: bool = False
+    trials: tuple[int, int] = (0, 0)
 
     def load(self, options: TuneOptions | None = None) -> Method:
         """The generator function, with what these options have for it."""
@@ -95,6 +97,7 @@ TABLE = (
         ("time",),
         takes=(("design", "design"),),
         counts="forecast",
+        trials=(8, 8),
     ),
     Row(
         "swarm",
@@ -105,6 +108,7 @@ TABLE = (
         minimizes=("time",),
         takes=(("parameters", "swarm"),),
         counts="forecast",
+        trials=(60, 0),
     ),
     Row(
         "golden",
@@ -114,6 +118,7 @@ TABLE = (
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         minimizes=("time",),
         takes=(("path", "path"), ("probes", "probes")),
+        trials=(48, 0),
     ),
     Row(
         "bayes",
@@ -123,6 +128,7 @@ TABLE = (
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         minimizes=("time",),
         takes=(("sampler", "sampler"),),
+        trials=(60, 0),
     ),
 )
 """The first is what is used when none is named."""

@@ -26,7 +26,8 @@ from becalm.stats.arrays import Floats
 from becalm.stats.one_thread import one_thread
 
 RUNS, EACH, MOST = 8, 8, 80
-"""Trials of a search: so many, and for each factor, and never more; controls are among them."""
+"""Trials of a search that nothing limits: so many, and for each factor; and of any search at most. Controls are among
+them. What time there is beyond `MOST` repeats them (`becalm.tuning.repeats`)."""
 
 RADIUS = 0.35
 """Of the first design: standard deviation of its places in each factor, coded."""
@@ -85,9 +86,10 @@ def counted(factors: int, rule: TrialDesign) -> Forecast:
 
 
 def _limit(factors: int, rule: TrialDesign) -> int:
-    """Runs that a search may ask for."""
-    most = min(RUNS + EACH * factors, MOST) * rule.cost
-    return most if rule.most_runs is None else min(most, rule.most_runs)
+    """Return the runs that a search may ask for: all that there are, where their number is limited."""
+    if rule.most_runs is None:
+        return min(RUNS + EACH * factors, MOST) * rule.cost
+    return min(MOST * rule.cost, rule.most_runs)
 
 
 class _Search:

@@ -23,7 +23,8 @@ from becalm.nouns.tune_cost import TuneCost
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS
-from becalm.tuning.phases import affordable, first_look
+from becalm.tuning.phases import affordable, first_look, least_search, look_share
+from becalm.tuning.repeats import at_most, repeated
 from becalm.wording.tune_cost import cost as sentence
 
 UNKNOWN = 0.02
@@ -31,11 +32,14 @@ UNKNOWN = 0.02
 
 MOST_ASKS = 500
 
+NEARLY = 0.9
+"""A study that would take more than this share of its budget is said to take all of it."""
+
 MOST_CHOSEN = 4
 """Settings that a search for little variation is thought to choose, each of which is then left out once."""
 
 LOOKED = 2
-"""Runs that a search makes of the settings that it ends with, at least; a model makes more of them."""
+"""Trials that a search makes of the settings that it ends with, at least; a model makes more of them."""
 
 
 def cost(
@@ -56,7 +60,9 @@ def cost(
     each_ns = run_ns / max(1, len(programs))
     confirm_runs, rule = options.confirming(each_ns), trial_design(given, each_ns)
     if options.budget_ns is not None and run_ns > 0:
+        look = _look(options, run_ns)
         rule = affordable(rule, options, confirm_runs, max(0.0, options.budget_ns - look * run_ns), run_ns)
+    rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
     knobs = len(allowed.space.factors) if timed else allowed.space.count
     searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
     # A search for time sets all of its factors; how many settings one for little variation chooses is not known.
@@ -64,12 +70,21 @@ def cost(
     arms = 1 + len(allowed.tried) if allowed.tried else 2 + (single if options.single_out and knobs > 1 else 0)
     each = options.confirm_loops * confirm_runs
     confirm = arms * (each + 1)
+    if timed and searched and options.budget_ns is not None and run_ns > 0:
+        left = int(options.budget_ns / run_ns) - look - searched
+        confirm = min(confirm, max(left, 2 * FEWEST_LOOPS * FEWEST_RUNS))
     whole = None if searched is None else (look + searched + confirm) * run_ns
     least = _least(options, confirm_runs)
     if options.budget_ns is not None:
         whole = float(options.budget_ns) if whole is None else min(whole, float(options.budget_ns))
         whole = max(whole, least * run_ns)
-    smallest = _gain(noise, options, confirm_runs, searched, controls) if timed else _ratio(options, confirm_runs)
+        if NEARLY * options.budget_ns < whole < options.budget_ns:
+            whole = float(options.budget_ns)
+    smallest = _ratio(options, confirm_runs)
+    if timed:
+        # Of what is confirmed the baseline and the choice count, whatever else is beside them.
+        pairs = min(options.confirm_loops * confirm_runs, confirm // 2)
+        smallest = _gain(noise, options, pairs, LOOKED * rule.loops * rule.runs, searched, controls)
     found = TuneCost(
         method="try" if options.tried else options.method,
         objective=options.objective,
@@ -92,10 +107,20 @@ def cost(
 def _least(options: TuneOptions, confirm_runs: int) -> int:
     """Runs that are made however small the budget: a loop of the look, and with a least of the search all after it."""
     loops, runs = first_look(options)
+    if options.minimize == "time":
+        search = 0 if options.allowed.tried else least_search(options)
+        return runs + 1 + search + 2 * FEWEST_LOOPS * FEWEST_RUNS
     if options.least_runs <= 1:
         return runs + 1
-    shortest = FEWEST_RUNS if options.minimize == "time" else confirm_runs
-    return loops * runs + 1 + options.least_runs + 2 * FEWEST_LOOPS * shortest
+    return loops * runs + 1 + options.least_runs + 2 * FEWEST_LOOPS * confirm_runs
+
+
+def _look(options: TuneOptions, run_ns: float) -> int:
+    """Runs of the first look: its first loop, and as many more as its share of the budget allows."""
+    loops, runs = first_look(options)
+    whole = loops * runs + 1
+    assert options.budget_ns is not None
+    return whole if whole * run_ns <= look_share(options) * options.budget_ns else runs + 1
 
 
 def _noise(pilots: Sequence[Floats]) -> float:
@@ -126,15 +151,18 @@ def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) 
     return runs, controls
 
 
-def _gain(noise: float, options: TuneOptions, confirm_runs: int, searched: int | None, controls: int) -> float:
-    """The saved share of the time that the search and then the confirmation would see with a probability of 80 %."""
+def _gain(noise: float, options: TuneOptions, pairs: int, looked: int, searched: int | None, controls: int) -> float:
+    """Return the saved share of the time that search and confirmation would see with a probability of 80 %.
+
+    `pairs`: fresh runs of the choice, and as many of the baseline; `looked`: runs that the search made of its choice.
+    """
     if not noise > 0:
         return math.nan
-    loops = options.confirm_loops
-    confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / (loops * confirm_runs))
+    loops = max(FEWEST_LOOPS, min(options.confirm_loops, pairs // FEWEST_RUNS))
+    confirmed = _reach(loops - 1, options.confidence) * noise * math.sqrt(2 / max(1, pairs))
     found = 0.0
     if searched and controls:
-        found = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / LOOKED)
+        found = (SURE + float(ndtri(0.8))) * noise * math.sqrt(1 / controls + 1 / looked)
     return 1 - math.exp(-max(confirmed, found))
 
 

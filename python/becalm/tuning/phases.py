@@ -18,6 +18,7 @@ from becalm.analysis import variance_source
 from becalm.methods import complete, trial_design
 from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun, TrialDesign
+from becalm.methods.sequential import FEWEST
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -25,8 +26,9 @@ from becalm.nouns.tune_verdict import Trial
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Floats
 from becalm.tuning.confirm import confirm
-from becalm.tuning.confirming import FEWEST_LOOPS
+from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS
 from becalm.tuning.exchange import PhaseGenerator, PhaseRequest, PhaseResult, SearchResult, counted
+from becalm.tuning.repeats import at_most, repeated
 from becalm.tuning.search_fit import search_fit
 from becalm.wording.findings import finding
 
@@ -36,8 +38,9 @@ LOOK_LOOPS, LOOK_RUNS = 2, 12
 TIMED_LOOK = (2, 3)
 """The same where it is the mean time that counts: what the first runs cost, and about how much they differ."""
 
-LOOK_SHARE = 0.4
-"""Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises."""
+LOOK_SHARE, TIMED_LOOK_SHARE = 0.4, 0.2
+"""Share of a budget that a second loop of the look may need: without it nothing is said of where the scatter arises.
+Of times it tells the noise only, which the search sees, too."""
 
 SEARCH_SHARE, SPREAD_SHARE = 0.55, 0.4
 """Share of a budget for the search, and for one that makes a spread small: the rest confirms, which is what is
@@ -72,7 +75,7 @@ def tune_phases(
         Ask((NO_SETTINGS,), loops, runs, 1, "a first look at the machine as it is"),
         "look",
         options.minimize != "time",
-        None if options.budget_ns is None else LOOK_SHARE * options.budget_ns,
+        None if options.budget_ns is None else look_share(options) * options.budget_ns,
     )
     tuned = SearchResult(Choice(NO_SETTINGS, ""), findings=list(_origins(look, programs, options.confidence)))
     tuned.findings += _parallel(look, programs, space)
@@ -88,12 +91,17 @@ def tune_phases(
             return tuned
         tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")
     else:
+        confirm_runs = options.confirming(each_ns)
         if left_ns is not None:
-            rule = affordable(rule, options, options.confirming(each_ns), left_ns, run_ns)
+            rule = affordable(rule, options, confirm_runs, left_ns, run_ns)
+        seen = sum(len(loop) for each in look.together for loop in each.loops)
+        rule = repeated(rule, options, at_most(_noise(look.together), seen - 1))
         search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
         # What a search for spreads asks for is fixed by its rule, and its last runs decide.
-        limit_ns = OVER * SEARCH_SHARE * left_ns if left_ns is not None and space.factors else math.inf
-        took_ns, chosen, trials = yield from _search(search, tuned, rule.objective, limit_ns, options.least_runs)
+        limit_ns = math.inf
+        if left_ns is not None and space.factors:
+            limit_ns = OVER * search_share(options, confirm_runs, left_ns, run_ns)
+        took_ns, chosen, trials = yield from _search(search, tuned, rule.objective, limit_ns, least_search(options))
         if space.factors:
             tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
@@ -107,6 +115,11 @@ def tune_phases(
     yield from confirm(space, options, programs, tuned, run_ns, left_ns)
     tuned.findings = [variance_source.against_settings(each, tuned.judged.comparisons) for each in tuned.findings]
     return tuned
+
+
+def look_share(options: TuneOptions) -> float:
+    """Return the share of a budget that the whole first look may need."""
+    return TIMED_LOOK_SHARE if options.minimize == "time" else LOOK_SHARE
 
 
 def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) -> tuple[tuple[str, Settings], ...]:
@@ -181,21 +194,34 @@ def first_look(options: TuneOptions) -> tuple[int, int]:
     return TIMED_LOOK if options.minimize == "time" else (LOOK_LOOPS, LOOK_RUNS)
 
 
+def least_search(options: TuneOptions) -> int:
+    """Return the runs of a search that are made however small the budget; fewer would tell nothing of times."""
+    return max(options.least_runs, len(options.allowed.space.factors) + FEWEST if options.minimize == "time" else 1)
+
+
+def search_share(options: TuneOptions, confirm_runs: int, left_ns: float, run_ns: float) -> float:
+    """Return the time of the search, ns: what confirms its choice is kept for that.
+
+    What was not confirmed is not reported.
+    """
+    if options.minimize == "time":
+        return max(0.0, min(SEARCH_SHARE * left_ns, left_ns - 2 * FEWEST_LOOPS * FEWEST_RUNS * run_ns))
+    loop_ns = 2 * confirm_runs * run_ns
+    kept_ns = left_ns - options.confirm_loops * loop_ns
+    most_ns = max(kept_ns, LEAST_SHARE * left_ns)
+    return max(0.0, min(SPREAD_SHARE * left_ns, left_ns - FEWEST_LOOPS * loop_ns, most_ns))
+
+
 def affordable(
     rule: TrialDesign, options: TuneOptions, confirm_runs: int, left_ns: float, run_ns: float
 ) -> TrialDesign:
-    """A rule with no more runs than the search's share of the time that is left allows.
+    """Return a rule with no more runs than the search's share of the time that is left allows.
 
-    What confirms its choice, in loops of `confirm_runs`, is kept for that: what was not confirmed is not reported.
+    What confirms its choice has loops of `confirm_runs`.
     """
-    share_ns = SEARCH_SHARE * left_ns
-    if options.minimize != "time":
-        share_ns = SPREAD_SHARE * left_ns
-        loop_ns = 2 * confirm_runs * run_ns
-        kept_ns = left_ns - options.confirm_loops * loop_ns
-        share_ns = max(0.0, min(share_ns, left_ns - FEWEST_LOOPS * loop_ns, max(kept_ns, LEAST_SHARE * left_ns)))
+    share_ns = search_share(options, confirm_runs, left_ns, run_ns)
     boots_ns = min(SEARCH_BOOTS * options.allowed.boot_ns, share_ns / 2) if _boots(options.allowed.space) else 0.0
-    runs = max(options.least_runs, int((share_ns - boots_ns) / run_ns))
+    runs = max(least_search(options), int((share_ns - boots_ns) / run_ns))
     return replace(rule, most_runs=min(runs, rule.most_runs or runs))
 
 

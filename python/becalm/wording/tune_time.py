@@ -42,7 +42,7 @@ def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) 
     saved = gain(each.ratio)
     if each.ratio.low > 1:
         body = (
-            f"With {named(arm.name)} {each.program} runs {sized(saved)} faster ({level}: {between(saved)}), in {times}"
+            f"With {named(arm.name)} {each.program} takes {sized(saved)} less time ({level}: {between(saved)}), {times}"
             f"; {basis}."
         )
     elif each.ratio.high < 1:

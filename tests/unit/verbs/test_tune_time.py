@@ -55,8 +55,8 @@ def test_it_finds_the_fastest_settings_and_confirms_them_on_fresh_runs(trouble, 
     best = tuned(found)
     assert best.ratio.low > 1.2
     assert best.deviation is not None
-    assert "p runs" in found.sentence
-    assert "% faster (95 %:" in found.sentence
+    assert "p takes" in found.sentence
+    assert "% less time (95 %:" in found.sentence
     assert "standard deviation" in found.sentence
     assert "without it the time changes by" in found.contributions[0].sentence
     assert {BASELINE, TUNED} <= {each.name for each in found.arms}
