@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
     from becalm.nouns.options.measuring import RunOptions as RunOptions
+    from becalm.nouns.options.record import RangeOptions as RangeOptions
     from becalm.nouns.options.record import RecordOptions as RecordOptions
     from becalm.nouns.options.record import SittingOptions as SittingOptions
     from becalm.nouns.options.suite import SuiteOptions as SuiteOptions
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
     from becalm.nouns.production import ProductionSettings as ProductionSettings
     from becalm.nouns.progress import ProgressListener as ProgressListener
     from becalm.nouns.rating import Ratings as Ratings
+    from becalm.nouns.recorded_commits import RecordedCommit as RecordedCommit
+    from becalm.nouns.recorded_commits import RecordedCommits as RecordedCommits
     from becalm.nouns.regions import RegionComparison as RegionComparison
     from becalm.nouns.regions import RegionReport as RegionReport
     from becalm.nouns.run import Run as Run
@@ -151,7 +154,8 @@ _VALUES = {
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
-    "becalm.nouns.options.record": "RecordOptions SittingOptions",
+    "becalm.nouns.options.record": "RangeOptions RecordOptions SittingOptions",
+    "becalm.nouns.recorded_commits": "RecordedCommit RecordedCommits",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",
     "becalm.nouns.options.tune": "TuneOptions",

@@ -13,6 +13,8 @@ from becalm.errors import UsageError
 VALUES = (
     becalm.RecordOptions,
     becalm.SittingOptions,
+    becalm.RangeOptions,
+    becalm.Response,
     becalm.WithProfile,
     becalm.SessionOptions,
     becalm.CommandLine,
@@ -33,10 +35,19 @@ def command_record(programs: tuple[str, ...], **given: Any) -> None:
     becalm record suite:benchmarks.toml
     becalm record --tag nightly --reference 'sha256sum FILE' './parse input' './render input'
     becalm record --project parser --commit v1.2 './parse input'
+    becalm record --metric 'p99: ([0-9.]+),unit=ms' --name latency './serve'
+    becalm record --commits v1.2..HEAD --build 'make -j4' './parse input'
+
+    --commits builds and measures each commit of a range in a working tree of its own, in random order. Commits that
+    have a sitting on this machine are left out, so that the same command goes on with a range.
     """
     if not programs:
         raise UsageError("Which benchmarks? For example: becalm record './parse input', or suite:benchmarks.toml")
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     with out.listener(live=chosen.get("output") != "inherit") as heard:
+        if (commits := chosen.pop("commits", None)) is not None:
+            out.end(becalm.record_commits(list(programs), commits, listener=heard, **chosen))
+        if alone := [name for name in ("build", "build_timeout", "all_parents", "again") if name in chosen]:
+            raise UsageError(f"--{alone[0].replace('_', '-')} is for a range of commits: --commits v1.2..HEAD.")
         found = becalm.record(list(programs), listener=heard, **chosen)
     out.end(found, chosen.get("store"))

@@ -112,6 +112,18 @@ class Repository:
             parents.append(tuple(others))
         return Range(first, tuple(names), tuple(parents))
 
+    def listed(self, commits: str, *, first_parents: bool = True) -> list[str]:
+        """Return the commits of a range like v1.2..HEAD, ancestors first. Raises UsageError for one that has none."""
+        if ".." not in commits or commits.startswith("-"):
+            raise UsageError(f"{commits!r} is no range of commits. Write it like v1.2..HEAD.")
+        for end in commits.replace("...", "..").split(".."):
+            self.name_of(end or "HEAD")
+        way = ["--first-parent"] if first_parents else ["--topo-order"]
+        names = self._git("rev-list", "--reverse", *way, "--end-of-options", commits, "--").split()
+        if not names:
+            raise UsageError(f"There is no commit in the range {commits}. `git log {commits}` shows what is.")
+        return names
+
     def base(self, one: str, other: str) -> str:
         """Return the best common ancestor of two commits; empty where they have none."""
         try:

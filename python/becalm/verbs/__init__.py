@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from becalm.verbs.profile import profile as profile
     from becalm.verbs.profile import save_profile as save_profile
     from becalm.verbs.record import record as record
+    from becalm.verbs.record_commits import record_commits as record_commits
     from becalm.verbs.records import export as export
     from becalm.verbs.records import export_series as export_series
     from becalm.verbs.records import import_ as import_
@@ -191,7 +192,8 @@ TABLE = (
     ),
     Verb(
         "record",
-        "Measure benchmarks at a commit, for the history of a project.",
+        "Measure benchmarks at a commit or many, for the history of a project.",
+        "record record_commits.record_commits",
         kind=Kind("becalm.verbs.record:conclude", "becalm.nouns.verdict:from_json"),
     ),
     Verb("history", "Show which commits changed which benchmarks, in the terminal or as a page."),

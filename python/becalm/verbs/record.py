@@ -14,6 +14,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from becalm.errors import MachineError, UsageError
+from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
 from becalm.nouns.options.record import RecordOptions, SittingOptions
 from becalm.nouns.run import Block, Outcome
@@ -28,11 +29,18 @@ from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.repository import Repository
 from becalm.study.session import open_session
-from becalm.study.session_options import ProfileKeywords, SessionKeywords, WithProfile, asked
+from becalm.study.session_options import (
+    ProfileKeywords,
+    ResponseKeywords,
+    SessionKeywords,
+    SessionOptions,
+    WithProfile,
+    asked,
+)
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
 from becalm.wording import measurement
-from becalm.workloads import gather
+from becalm.workloads import Text, gather
 from becalm.workloads.asked import Asked
 
 
@@ -47,13 +55,14 @@ class _Own(TypedDict, total=False):
     name_baseline: str | None
     references: Sequence[str]
     repository: str | None
+    names: Sequence[str]
 
 
-class RecordKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
+class RecordKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
     """The options of `record` as type checkers see them."""
 
 
-@takes(RecordOptions, SittingOptions, CommandLine, Workload, WithProfile, without=("name",))
+@takes(RecordOptions, SittingOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
 def record(programs: Sequence[str | Iterable[str] | Workload] | str, **given: Unpack[RecordKeywords]) -> Verdict:
     """Measure benchmarks at a commit and keep them as a sitting of the project's history.
 
@@ -64,15 +73,34 @@ def record(programs: Sequence[str | Iterable[str] | Workload] | str, **given: Un
     one run of any benchmark ended well.
     """
     place = SittingOptions(**parsed(SittingOptions, given))
-    options, session, program = asked(RecordOptions, given, SittingOptions, WithProfile)
+    options, session, program = asked(RecordOptions, given, SittingOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    found = Asked.of(None, session.user, program)
-    references = gather(place.references, found) if place.references else ()
-    workloads = [*gather(texts, found), *references]
-    _told_apart(workloads)
-    options = located(options, place, tuple(each.name for each in references))
+    workloads, references = benchmarks(texts, place, Asked.of(None, session.user, program), Response.of(given))
+    options = located(options, place, references)
     if options.changed:
         session.listener.warned(wording.changed(options.commit))
+    return sitting(workloads, options, session)
+
+
+def benchmarks(
+    texts: Sequence[Text], place: SittingOptions, asked_for: Asked, response: Response
+) -> tuple[list[Workload], tuple[str, ...]]:
+    """Return the benchmarks of a sitting, references last, and the names of these. Raises UsageError."""
+    references = gather(place.references, asked_for) if place.references else ()
+    own = list(gather(texts, asked_for.measuring(response)))
+    if place.names:
+        if len(place.names) != len(own):
+            raise UsageError(
+                f"{len(own)} benchmarks but {len(place.names)} names were given. Give each benchmark one --name."
+            )
+        own = [replace(workload, name=name) for workload, name in zip(own, place.names, strict=True)]
+    workloads = [*own, *references]
+    _told_apart(workloads)
+    return workloads, tuple(workload.name for workload in references)
+
+
+def sitting(workloads: Sequence[Workload], options: RecordOptions, session: SessionOptions) -> Verdict:
+    """Measure benchmarks as one sitting. Raises WorkloadError when not one run ended well, MachineError, StoreError."""
     with open_session(session, "becalm record") as opened:
         study = opened.fitted(session.study("record", workloads, options))
         opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)

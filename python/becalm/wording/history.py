@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from becalm.nouns.options.record import RecordOptions
+from becalm.nouns.recorded_commits import RecordedCommits
 from becalm.nouns.timeline import BenchmarkChange, Timeline
 from becalm.nouns.verdict import Verdict
 from becalm.units import listed
@@ -68,6 +69,30 @@ def recorded(options: RecordOptions, found: Verdict, failed: Sequence[str]) -> s
         again = shlex.join(("becalm", "history", "--baseline", options.baseline))
         lines.append(f"It is the baseline {options.baseline!r}: {again}")
     return "\n".join(lines)
+
+
+RANGE_INTERRUPTED = "Interrupted. The same command goes on with the commits that have no sitting yet."
+
+
+def recording(commit: str, subject: str, number: int, count: int) -> str:
+    """The commit of a range that comes next."""
+    return f"Recording {short(commit)} ({subject[:50]}), {number} of {counted(count, 'commit')}."
+
+
+def not_recorded(commit: str, reason: str) -> str:
+    """A commit of a range that cannot be built or measured."""
+    return f"{short(commit)} is left out: {reason}"
+
+
+def recorded_range(recorded: RecordedCommits) -> str:
+    """What became of a range of commits, in a line or two."""
+    fresh = [commit for commit in recorded.commits if commit.study is not None and not commit.known]
+    known = sum(commit.known for commit in recorded.commits)
+    lost = sum(commit.study is None for commit in recorded.commits)
+    text = f"Recorded {counted(len(fresh), 'commit')} of {recorded.project} in {recorded.range}"
+    text += f"; {known:,} {'was' if known == 1 else 'were'} recorded already" if known else ""
+    text += f"; {lost:,} could not be" if lost else ""
+    return f"{text}.\nWhat changed with which: becalm history {shlex.quote(recorded.project)}"
 
 
 def history(found: Timeline) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 import becalm
-from becalm.errors import WorkloadError
+from becalm.errors import UsageError, WorkloadError
 
 
 def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(agent, own_directories):
@@ -16,3 +16,12 @@ def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(age
     assert [each.name for each in becalm.history("of test_record").benchmarks if each.reference] == ["sleep 0.001"]
     with pytest.raises(WorkloadError, match="false"):
         becalm.record(["false"], **place)
+
+
+def test_a_sitting_follows_a_metric_under_a_name(agent, own_directories):
+    program = ["sh", "-c", "echo 'p99: 12.5'"]
+    becalm.record([program], names=["latency"], metric=r"p99: ([0-9.]+),unit=ms", project="m", commit="c", runs=3)
+    (benchmark,) = becalm.history("m").benchmarks
+    assert (benchmark.name, benchmark.unit, benchmark.points[0].value) == ("latency", "ms", 12.5)
+    with pytest.raises(UsageError, match="1 benchmarks but 2 names"):
+        becalm.record(["true"], names=["a", "b"], project="m", commit="d")

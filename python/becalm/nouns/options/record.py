@@ -11,6 +11,13 @@ from dataclasses import dataclass
 
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.options.measuring import confidence
+from becalm.nouns.workload import split
+from becalm.units import duration_ns
+
+
+def words(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command; none for an empty one. Raises UsageError."""
+    return split(given) if given else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,3 +86,33 @@ class SittingOptions:
     repository: str | None = option(
         None, "The git repository.", str | None, metavar="DIR", shown="that of the working directory"
     )
+    names: tuple[str, ...] = option(
+        (), "What to call each benchmark, in order.", Sequence[str], flag="--name", repeats=True, parse=tuple
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeOptions:
+    """Which commits are recorded one after another, and how each is built."""
+
+    commits: str = option(
+        "", "Record each commit of a range, in a working tree of its own: v1.2..HEAD.", str, metavar="RANGE"
+    )
+    build: tuple[str, ...] = option(
+        "",
+        "Build each of them with this command, in its top directory.",
+        str | Sequence[str],
+        metavar="CMD",
+        parse=words,
+    )
+    build_timeout_ns: int = option(
+        "30min",
+        "Leave out a commit whose build takes longer.",
+        float | str,
+        name="build_timeout",
+        unit="seconds",
+        metavar="DURATION",
+        parse=duration_ns,
+    )
+    all_parents: bool = option(False, "Also the commits of merged branches, not the first parents only.", bool)
+    again: bool = option(False, "Also those that have a sitting on this machine already.", bool)

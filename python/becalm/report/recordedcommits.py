@@ -1,0 +1,35 @@
+"""The report of `becalm record --commits`: what became of each commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from becalm.nouns.recorded_commits import RecordedCommit, RecordedCommits
+from becalm.report.design.terminal import grid
+from becalm.report.table import Table
+from becalm.report.terminal import apart
+from becalm.wording.history import short
+
+
+def on_terminal(recorded: RecordedCommits, *, plain: bool = False, columns: int = 80) -> RenderableType:
+    """Everything a person sees."""
+    first, *rest = recorded.sentence.splitlines()
+    head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
+    return apart([head, *(grid(table, plain) for table in tables(recorded))])
+
+
+def tables(recorded: RecordedCommits) -> Iterator[Table]:
+    """The commits in their order."""
+    rows = tuple(
+        (short(commit.commit), "" if commit.study is None else str(commit.study), _state(commit), commit.subject[:60])
+        for commit in recorded.commits
+    )
+    yield Table("", ("commit", "sitting", "", "subject"), rows, (1,), spare=(3,))
+
+
+def _state(commit: RecordedCommit) -> str:
+    """Return what became of a commit."""
+    return commit.reason or ("recorded already" if commit.known else "recorded")
