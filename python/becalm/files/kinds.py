@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from becalm.files.text import NotTextError, text_of, unpacked
+from becalm.files.text import PACKED, NotTextError, text_of, unpacked
 
 IMPORT = "Read it with: becalm import {path}"
 SWEETSPOTS = "Sweet spots are found in it with: becalm sweetspots --from {path}"
@@ -77,6 +77,8 @@ def _sysstat(part: str) -> Test:
 
 
 JMH = 'Convert it, for example to hyperfine\'s JSON: {{"results": [{{"command": NAME, "times": [SECONDS]}}]}}'
+
+LACKEY = Kind("a trace of valgrind's lackey", "Simulate its cache with: becalm sweetspots simulate trace:{path}")
 
 REASONS = {"benchmark-complete", "group-complete", "compiler-artifact", "compiler-message", "build-script-executed"}
 """The reasons of messages of Cargo and cargo-criterion."""
@@ -146,8 +148,7 @@ TEXTS: tuple[tuple[str, Kind], ...] = (
     (r"# callgrind format|version: 1\s+creator: callgrind", Kind("a profile by callgrind", SWEETSPOTS)),
     (r"desc: I1 cache|version: 1\s+creator: cachegrind|desc:\s+.*\ncmd: .*\n(time_unit|events)", Kind(
      "a profile by cachegrind or massif", "Sweet spots need dumps of callgrind: becalm sweetspots --help")),
-    (r"(==\d+== .*\n)*( [LSM]|I ) [0-9a-fA-F]+,\d+$", Kind("a trace of valgrind's lackey",
-     "Simulate its cache with: becalm sweetspots simulate trace:{path}")),
+    (r"(==\d+== .*\n)*( [LSM]|I ) [0-9a-fA-F]+,\d+$", LACKEY),
     (r"\ttime:\s|# tracer: ", Kind("a trace of ftrace")),
     (r"(?s).{0,400}Performance counter stats for", Kind("the output of perf stat")),
     (r"command,mean,stddev,median,user,system,min,max", Kind("hyperfine's CSV, which has no times of single runs",
@@ -222,4 +223,7 @@ def described(data: bytes, path: str, otherwise: str, unknown: str = "is of no k
     kind = kind_of(data)
     if kind is None:
         return f"{path} {unknown}. {otherwise}"
+    packed = any(data.startswith(mark) for mark, _, unpack in PACKED if unpack is not None)
+    if packed and any(kind is each for _, each in BYTES):
+        return f"{path} is {kind.words}, compressed. Unpack it first."
     return f"{path} is {kind.words}. {kind.advice.format(path=shlex.quote(path)) or otherwise}"

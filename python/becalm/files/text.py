@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import stat
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -74,6 +76,31 @@ def read_bytes(path: str | Path, called: str = "", *, most: int = MOST_BYTES) ->
     if len(data) > limit:
         raise UsageError(f"{called} has more than {limit >> 20} MiB, which is too much to be read at once.")
     return data
+
+
+@contextmanager
+def plain_file(path: str) -> Iterator[str]:
+    """Yield the path of a file whose bytes are UTF-8: the file itself, or a copy while the block runs.
+
+    For readers outside of Python, of files of any size. Raises UsageError if it cannot be read, or is not text.
+    """
+    try:
+        with _opened(path) as file:
+            head = file.read(SAMPLE) if Path(path).is_file() else b""
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    packed = any(head.startswith(mark) for mark, _, _ in PACKED)
+    marked = any(head.startswith(mark) for mark, name in MARKS if name != "utf-8")
+    if head and not packed and not marked and _unmarked(head) == "utf-8":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="becalm-") as folder:
+        copy = Path(folder) / "text"
+        copy.write_text(read_text(path), encoding="utf-8")
+        try:
+            yield str(copy)
+        except UsageError as error:
+            raise UsageError(str(error).replace(str(copy), path)) from None
 
 
 def _opened(path: str | Path) -> BinaryIO:

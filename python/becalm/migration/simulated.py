@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.kinds import LACKEY, described, kind_of
+from becalm.files.text import SAMPLE, plain_file
 from becalm.units import size_bytes
 
 EVENTS = "references and misses of a simulated last-level cache"
@@ -38,15 +43,51 @@ WORKLOADS = (
 )  # fmt: skip
 
 
+_TRACE = re.compile(r"(.+?)(?:@(\d{1,9}))?", re.DOTALL)
+
+
+def _check_trace(path: str) -> None:
+    """Raise UsageError for a file that is known to be something else than a trace."""
+    if Path(path).is_file():
+        with Path(path).open("rb") as file:
+            head = file.read(SAMPLE)
+        found = kind_of(head)
+        if found is not None and found is not LACKEY:
+            raise UsageError(described(head, path, "A trace is of: valgrind --tool=lackey --trace-mem=yes"))
+
+
+def cache_of(size: float | str) -> dict[str, int]:
+    """A simulated last-level cache of a size: of 12 ways, or of so many as divide it. Raises UsageError."""
+    number = size_bytes(size)
+    ways = next((ways for ways in WAYS if number % (ways * LINE) == 0), None)
+    if ways is None:
+        raise UsageError(f"A cache has lines of {LINE} bytes: {size!r} is not a multiple of that.")
+    return {"bytes": number, "ways": ways}
+
+
+WAYS = (12, 16, 11, 10, 20, 8, 15, 14, 9, 6, 4, 2, 1)
+"""The ways of a simulated cache, the first that divides it: 12 as on the machines of the thesis, then usual ones."""
+
+LINE = 64
+"""Bytes of a line of a cache."""
+
+
 def _whole(text: str) -> int:
     if not (text.isdecimal() and len(text) < 10):
         raise UsageError(f"{text!r} is no whole number.")
     return int(text)
 
 
-def task(text: str) -> dict[str, Any]:
-    """A workload as it was typed, with the CPU it begins on. Raises UsageError."""
+def task(text: str, files: ExitStack | None = None) -> dict[str, Any]:
+    """A workload as it was typed, with the CPU it begins on. Raises UsageError.
+
+    `files`: keeps plain copies of traces that are packed or in UTF-16.
+    """
     typed, _, cpu = text.partition("@")
+    if text.startswith("trace:"):
+        # Of a file's name only a number behind the last @ is a CPU.
+        named = _TRACE.fullmatch(text)
+        typed, cpu = (named[1], named[2] or "") if named else (text, "")
     name, _, rest = typed.partition(":")
     for each in WORKLOADS:
         if each.name == name:
@@ -54,6 +95,9 @@ def task(text: str) -> dict[str, Any]:
             given = (rest.split(",") if wanted > 1 else [rest]) if rest else []
             if len(given) != wanted:
                 raise UsageError(f"{text!r} is not complete: {name}{':' if each.form else ''}{each.form}.")
+            if name == "trace" and files is not None:
+                _check_trace(given[0])
+                given = [files.enter_context(plain_file(given[0]))]
             return {"program": {name: each.program(given)}, "cpu": _whole(cpu or "0")}
     known = ", ".join(f"{each.name}{':' if each.form else ''}{each.form}" for each in WORKLOADS)
     raise UsageError(f"There is no workload {name!r}. There are: {known}; and each takes @CPU.")

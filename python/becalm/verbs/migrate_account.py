@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from becalm.errors import UsageError
 from becalm.migration import simulated
 from becalm.migration.account import Accounted, account
 from becalm.migration.rules import rules_named
-from becalm.units import duration_ns, size_bytes
+from becalm.units import duration_ns
 from becalm.wording.migration_account import sentence
 
 TO = {"same": 1, "other": 2}
@@ -53,11 +54,13 @@ def account_migration(
     window_ns = duration_ns(window)
     machine: dict[str, Any] = {"cpus": 4, "llcs": 2}
     if cache is not None:
-        machine["llc"] = {"bytes": size_bytes(cache), "ways": 12}
+        machine["llc"] = simulated.cache_of(cache)
     cost = {"reuse": reuse, **({"counted": "references", "miss_ns": 12.9} if to == "same" else {"miss_ns": 96.8})}
-    request = {
-        "machine": machine, "tick_ns": max(1_000, window_ns // TICKS), "tasks": [simulated.task(workload)],
-        "question": {"rules": rules_named(rules).within(window_ns), "waiting": cost},
-    }  # fmt: skip
-    found = Accounted(workload, to, rules, reuse, window_ns, tuple(account(request, TO[to], moves, seed)))
+    with ExitStack() as files:
+        request = {
+            "machine": machine, "tick_ns": max(1_000, window_ns // TICKS), "tasks": [simulated.task(workload, files)],
+            "question": {"rules": rules_named(rules).within(window_ns), "waiting": cost},
+        }  # fmt: skip
+        moments = tuple(account(request, TO[to], moves, seed))
+    found = Accounted(workload, to, rules, reuse, window_ns, moments)
     return replace(found, sentence=sentence(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from becalm.errors import UsageError
 from becalm.migration import perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.spotted import Spotted
-from becalm.units import duration_ns, size_bytes
-from becalm.wording.sweetspots import sentence
+from becalm.units import duration_ns
+from becalm.wording.measurement import counted
+from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
 MOST_OF_ALL = 64 << 20
 """Of a larger file of perf, bytes, one process is looked at."""
@@ -48,6 +50,11 @@ def sweetspots(
     if "file" in found:
         events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
     found = named(found, found["file"]["names"] if "file" in found else stream.names)
+    if (windows := sum(found["counted"])) < LEAST_WINDOWS:
+        raise UsageError(
+            f"{file} holds {counted(windows, 'window')} of counts, and a sweet spot is a change from one to the next: "
+            f"at least {LEAST_WINDOWS} are needed. Record for longer, or take shorter windows: --window 1ms"
+        )
     return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio))
 
 
@@ -71,7 +78,7 @@ def simulate_sweetspots(
         window: T, seconds or text ("5ms").
         seed: of the places of pages; equal seeds give equal results.
         until: stop after so much simulated time; needed where nothing ends by itself.
-        llc: bytes of the last-level cache, of 12 ways ("384K").
+        llc: bytes of the last-level cache, of 12 ways where its size allows ("384K").
         save: write the records there, as JSON that `sweetspots` reads.
 
     Raises UsageError for what cannot be simulated, MachineError without the engine.
@@ -84,14 +91,16 @@ def simulate_sweetspots(
         found = ask("spots", {"from": {"synthetic": {"seed": int(number)}}, "question": question})
         return said(Spotted("synthetic", "drawn, nothing was counted", "ns", rules, found))
     request: dict[str, Any] = {
-        "tasks": [simulated.task(each) for each in workloads], "seed": seed, "question": question,
-        "records": save is not None, "tick_ns": max(1_000, (duration_ns(window) if window else 5_000_000) // TICKS),
+        "seed": seed, "question": question, "records": save is not None,
+        "tick_ns": max(1_000, (duration_ns(window) if window else 5_000_000) // TICKS),
     }  # fmt: skip
     if until is not None:
         request["until_ns"] = duration_ns(until)
     if llc is not None:
-        request["machine"] = {"llc": {"bytes": size_bytes(llc), "ways": 12}}
-    answer = ask("cache", request)
+        request["machine"] = {"llc": simulated.cache_of(llc)}
+    with ExitStack() as stack:
+        request["tasks"] = [simulated.task(each, stack) for each in workloads]
+        answer = ask("cache", request)
     if save is not None:
         _write(save, {"events": simulated.EVENTS, "records": answer["records"]})
     return said(Spotted("simulation", simulated.EVENTS, "ns", rules, answer["found"]))

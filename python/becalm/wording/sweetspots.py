@@ -12,12 +12,20 @@ COUNTED = ("begins", "set changes", "is evicted")
 """The same as titles of columns that count them."""
 
 
+LEAST_WINDOWS = 2
+"""The windows that a change needs."""
+
+
 def sentence(found: Spotted) -> str:
     """How many spots there are, and what is not known."""
     windows, unknown = found.found["counted"]
     kinds = [sum(each["kind"] == kind for each in found.spots) for kind in range(3)]
     many = counted(sum(kinds), "sweet spot")
     what = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
+    if windows + unknown < LEAST_WINDOWS:
+        seen = f"{counted(windows + unknown, 'window')} of {counted(len(found.programs), 'program')}"
+        few = "too little to tell a sweet spot, which is a change from one window to the next"
+        return f"{seen}: {few}. At least {LEAST_WINDOWS} are needed."
     said = f"{many} in {counted(windows, 'window')} of {counted(len(found.programs), 'program')}"
     said += f": {what}." if what else ": by these rules no moment was better to move than another."
     if unknown:

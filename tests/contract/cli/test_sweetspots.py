@@ -66,7 +66,7 @@ def test_json_and_markdown(log):
     ("words", "sentence"),
     [
         (("simulate", "matrixmult:8,1", "--csv", "/nowhere/x"), "cannot be written"),
-        (("simulate", "matrixmult:8,1", "--window", "1h"), "A window has 0.1 to 50 ms"),
+        (("simulate", "matrixmult:8,1", "--window", "1h"), "A window has 0.01 to 50 ms"),
     ],
 )
 def test_what_the_engine_or_a_file_refuses_is_reported(words, sentence):

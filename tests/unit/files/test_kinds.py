@@ -17,6 +17,7 @@ SYSSTAT = {"nodename": "bench", "statistics": [{"avg-cpu": {"user": 1.0}, "disk"
 FILES: dict[str, tuple[bytes, str]] = {
     "perf.data": (b"PERFILE2" + bytes(200), r"perf\.data of perf record.* becalm sweetspots --from f"),
     "other order": (b"2ELIFREP" + bytes(200), "other byte order"),
+    "perf.data.gz": (gzip.compress(b"PERFILE2" + bytes(200)), r"perf\.data of perf record, compressed. Unpack it"),
     "regions": (b"\x89BRG\r\n\x1a\n" + bytes(50), "timed regions.* becalm import f"),
     "store": (b"SQLite format 3\0" + bytes(50), "SQLite database.* --store f"),
     "sa": (b"\x96\xd5" + bytes(50), "sysstat's binary record.*sadf -j f"),

@@ -1,6 +1,7 @@
 //! Traces of `valgrind --tool=lackey --trace-mem=yes`: lines `I  04001090,3`, ` L 1ffeffe7e8,8`, ` S …`, ` M …`.
 //!
-//! Read line by line, in bounded memory; what valgrind itself says (`==123== …`) is skipped. Like cachegrind, a modification
+//! Read line by line, in bounded memory, also with a mark of UTF-8, lines of Windows, and any number of blanks, as courses on
+//! caches hand traces out; what valgrind itself says (`==123== …`) is skipped. Like cachegrind, a modification
 //! is one read, and what is longer than a line is as long as one.
 
 use std::collections::HashMap;
@@ -10,6 +11,9 @@ use std::io::{BufRead, BufReader, Read};
 use super::hierarchy::Kind;
 use super::level::LINE;
 use super::program::{Program, Step, BATCH};
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A longer line is none of a trace.
 const LONGEST: usize = 4096;
@@ -71,7 +75,8 @@ impl<R: BufRead> Lackey<R> {
             if got > LONGEST {
                 return Err(self.wrong());
             }
-            let text = self.line.trim_ascii_end();
+            let marked = if self.number == 1 { self.line.strip_prefix(MARK) } else { None };
+            let text = marked.unwrap_or(&self.line).trim_ascii_end();
             if text.is_empty() || text.starts_with(b"==") || text.starts_with(b"--") {
                 continue;
             }
@@ -91,16 +96,19 @@ impl<R: BufRead> Lackey<R> {
 }
 
 fn parsed(text: &[u8]) -> Option<(u64, u8, Kind)> {
-    let kind = match text.get(..3)? {
-        b"I  " => Kind::Fetch,
-        b" L " | b" M " => Kind::Read,
-        b" S " => Kind::Write,
+    let (kind, rest) = text.trim_ascii_start().split_first()?;
+    let kind = match kind {
+        b'I' => Kind::Fetch,
+        b'L' | b'M' => Kind::Read,
+        b'S' => Kind::Write,
         _ => return None,
     };
-    let text = std::str::from_utf8(&text[3..]).ok()?;
-    let (address, size) = text.split_once(',')?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    let size = size.parse::<u64>().ok()?;
+    let rest = std::str::from_utf8(rest).ok()?;
+    let (address, size) = rest.strip_prefix([' ', '\t'])?.trim_start().split_once(',')?;
+    // Rust would take a sign.
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let address = u64::from_str_radix(address, 16).ok().filter(|_| digits(address))?;
+    let size = size.trim_start().parse::<u64>().ok().filter(|_| !size.contains('+'))?;
     (size > 0 && address < MOST_ADDRESS).then_some((address, size.min(LINE) as u8, kind))
 }
 
@@ -139,6 +147,18 @@ mod tests {
     }
 
     #[test]
+    fn traces_that_courses_hand_out_are_the_same() {
+        let plain = read("I  04001090,3\n S 1ffeffe7e8,8\n L 10,1\n", true);
+        for other in [
+            "I 04001090,3\nS 1ffeffe7e8,8\nL 10,1\n",
+            "\u{feff}I  04001090,3\r\n S 1ffeffe7e8,8\r\n L 10,1\r\n",
+            "\n  I\t04001090, 3\n S 1FFEFFE7E8,8\n\n L 10,1",
+        ] {
+            assert_eq!(read(other, true), plain, "{other:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_trace_is_named_with_its_line() {
         for bad in [
             "I  04001090,3\nhello",
@@ -146,6 +166,10 @@ mod tests {
             " L 10,0",
             " L 1000000000000,4",
             " L 10,-3",
+            " L +10,3",
+            " L 10,+3",
+            "L10,3",
+            "X 10,3",
             "I",
             "\u{e4}\u{e4}",
         ] {

@@ -75,8 +75,8 @@ impl Rules {
 
     /// Errors: a sentence about what cannot be decided with.
     pub fn check(&self) -> Result<(), String> {
-        if !(100_000..=50_000_000).contains(&self.window_ns) {
-            return Err(format!("A window has 0.1 to 50 ms, not {} ms.", self.window_ns as f64 / 1e6));
+        if !(10_000..=50_000_000).contains(&self.window_ns) {
+            return Err(format!("A window has 0.01 to 50 ms, not {} ms.", self.window_ns as f64 / 1e6));
         }
         if self.others_factor == 0 {
             return Err("The factor of others' misses is 1 or more: 10 is a threshold of 0.1.".to_owned());
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(read("{}").expect("all defaults"), Rules::default());
         assert!(read(r#"{"windows": 5}"#).expect_err("unknown").contains("unknown field `windows`"));
         for (text, why) in [
-            (r#"{"window_ns": 0}"#, "0.1 to 50 ms, not 0 ms"),
+            (r#"{"window_ns": 0}"#, "0.01 to 50 ms, not 0 ms"),
             (r#"{"others_factor": 0}"#, "is 1 or more"),
             (r#"{"change": {"jump": {"factor": 0}}}"#, "is 1 or more"),
             (

@@ -109,5 +109,5 @@ def test_lines_are_answered_and_what_is_none_is_refused():
         answer = live.want({"process": 7, "at_ns": 0})
         assert isinstance(answer, Decided)
         assert answer.why == "unknown"
-    with pytest.raises(UsageError, match=r"0.1 to 50 ms"):
+    with pytest.raises(UsageError, match=r"0\.01 to 50 ms"):
         Live(7, {"rules": {"window_ns": 0}})

@@ -24,7 +24,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello", "is none of: the thesis's log;"),
+        ("hello", "Sweet spots are found in: the thesis's log;"),
         ("{", "is not JSON"),
         ('{"a":' + "[" * 100_000, "is not JSON"),
         ('{"records": 3}', "no list of records"),
@@ -32,7 +32,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
         ("Start tracking task with pid 3\n", "no windows"),
         ("Start tracking task with pid 3\n5 p1 5 9 3\n", "Line 2"),
         (LOG + LOG, "second beginning in line 12"),
-        (DUMP.replace(" D1mw", ""), "has no D1mw"),
+        (DUMP.replace(" D1mw", ""), "without D1mw"),
         (DUMP[:120], "Make more"),
     ],
 )

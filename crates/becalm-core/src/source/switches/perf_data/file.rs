@@ -16,6 +16,12 @@ const LONGEST_STRING: u64 = 4096;
 
 const CPUID: u32 = 9;
 
+/// The feature that says how records are compressed (HEADER_COMPRESSED).
+const HEADER_COMPRESSED: u32 = 27;
+
+/// Features that the first word of their bits has.
+const FEATURES: u32 = 63;
+
 const MAGIC: &[u8; 8] = b"PERFILE2";
 
 /// An event, with the ids that the kernel gave it.
@@ -32,6 +38,10 @@ pub struct File<R> {
     /// Where records end; None: with the file.
     end: Option<u64>,
     pub events: Vec<Event>,
+    /// Whether it was written through a pipe: attributes are records.
+    pub piped: bool,
+    /// Where the file ends, if that is before the parts behind its records do.
+    pub cut: Option<u64>,
     /// Vendor, family and so on, where the file says it.
     pub processor: String,
     body: Vec<u8>,
@@ -52,12 +62,20 @@ impl<R: Read + Seek> File<R> {
         if got < 8 || &magic != MAGIC {
             return Err(if magic.iter().rev().eq(MAGIC) { PerfError::Order } else { PerfError::Magic });
         }
-        let mut made =
-            Self { input, at: 8, end: None, events: Vec::new(), processor: String::new(), body: Vec::new() };
+        let mut made = Self {
+            input,
+            at: 8,
+            end: None,
+            events: Vec::new(),
+            piped: false,
+            cut: None,
+            processor: String::new(),
+            body: Vec::new(),
+        };
         let size = made.word()?;
         match size {
             // As it comes through a pipe: attributes are records.
-            16 => return Ok(made),
+            16 => return Ok(Self { piped: true, ..made }),
             104 => {}
             _ => return Err(PerfError::Damaged { at: 8, what: "its header has no length of perf's" }),
         }
@@ -81,6 +99,9 @@ impl<R: Read + Seek> File<R> {
             let attributes = parsed.ok_or(PerfError::Damaged { at: made.at, what: "attributes are cut" })?;
             made.events.push(Event { attributes, ids });
         }
+        if features >> HEADER_COMPRESSED & 1 == 1 {
+            return Err(PerfError::Compressed);
+        }
         let end = data.0.checked_add(data.1).filter(|end| *end <= length);
         let end = end.ok_or(PerfError::Damaged { at: length, what: "it ends before its data do" })?;
         if features >> CPUID & 1 == 1 {
@@ -88,6 +109,10 @@ impl<R: Read + Seek> File<R> {
             // It is of use, and nothing depends on it.
             made.processor = made.string(end + 16 * u64::from(before), length).unwrap_or_default();
         }
+        let parts = u64::from((features & ((1 << FEATURES) - 1)).count_ones());
+        let whole =
+            |made: &mut Self, number| made.go(end + 16 * number).is_ok() && made.section(length).is_ok();
+        made.cut = (!(0..parts).all(|number| whole(&mut made, number))).then_some(length);
         made.go(data.0)?;
         // perf was killed before it wrote how much there is.
         made.end = (data.1 > 0).then_some(end);

@@ -21,6 +21,7 @@ const FORMAT_GROUP: u64 = 1 << 3;
 const FORMAT_LOST: u64 = 1 << 4;
 
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+const CONTEXT_SWITCH: u64 = 1 << 26;
 
 /// struct perf_event_attr, what of it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +82,23 @@ impl Attributes {
         })
     }
 
-    /// Whether its records tell time and CPU, whatever they are about.
-    pub fn is_stamped(&self) -> bool {
-        self.flags & SAMPLE_ID_ALL != 0 && self.sample_type & (TID | TIME | CPU) == TID | TIME | CPU
+    /// What its records do not tell of time, task and CPU, whatever they are about.
+    pub fn unstamped(&self) -> Vec<&'static str> {
+        let has = |bit| self.sample_type & bit != 0;
+        let mut lacks: Vec<_> =
+            [(TIME, "time in its records"), (TID, "tasks in its records"), (CPU, "CPU in its records (-a)")]
+                .into_iter()
+                .filter_map(|(bit, what)| (!has(bit)).then_some(what))
+                .collect();
+        if self.flags & SAMPLE_ID_ALL == 0 {
+            lacks.push("time and CPU in records that are no samples");
+        }
+        lacks
+    }
+
+    /// Whether the kernel told of who runs next while it counted.
+    pub fn tells_switches(&self) -> bool {
+        self.flags & CONTEXT_SWITCH != 0
     }
 
     pub fn has_identifier(&self) -> bool {

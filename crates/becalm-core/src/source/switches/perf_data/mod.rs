@@ -21,12 +21,14 @@ pub enum PerfError {
     System(#[from] std::io::Error),
     #[error("is no file of perf: it does not begin with PERFILE2")]
     Magic,
-    #[error("was made on a machine of the other byte order")]
+    #[error("is perf.data of a machine of the other byte order. Record it on a machine like this one")]
     Order,
-    #[error("is damaged at byte {at}: {what}")]
+    #[error("is damaged or cut at byte {at}: {what}")]
     Damaged { at: u64, what: &'static str },
-    #[error("is compressed. Record it again without -z")]
+    #[error("came through a pipe (perf record -o -), and it {0}")]
+    Piped(Box<PerfError>),
+    #[error("is compressed (perf record -z). Record it again without -z")]
     Compressed,
     #[error("has no {0}. Record it by: perf record -a -c 1 -e '{{context-switches,cache-references,cache-misses}}:S' --switch-events")]
-    Lacks(&'static str),
+    Lacks(String),
 }

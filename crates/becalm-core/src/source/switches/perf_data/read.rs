@@ -31,6 +31,8 @@ const FINISHED_ROUND: u32 = 68;
 /// Types from here on are perf's own, without time and CPU.
 const FIRST_OF_PERF: u32 = 64;
 
+const SWITCHES: &str = "records of who runs next (--switch-events)";
+
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 const CONTEXT_SWITCHES: u64 = 3;
@@ -70,9 +72,39 @@ struct Events {
     members: [usize; 2],
 }
 
+/// Records that are looked at for compression or damage in a file that lacks something.
+const MOST_LOOKED_AT: usize = 1 << 16;
+
 /// Read a file; `put` takes its records in order of time. Errors: what of the file cannot be used.
-pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Summary, PerfError> {
+pub fn read(input: impl Read + Seek, put: impl FnMut(&Record)) -> Result<Summary, PerfError> {
     let mut file = File::open(input)?;
+    let piped = file.piped;
+    read_records(&mut file, put).map_err(|error| match error {
+        PerfError::Lacks(_) | PerfError::System(_) => error,
+        error if piped => PerfError::Piped(Box::new(error)),
+        error => error,
+    })
+}
+
+/// Why a file is not read that lacks something: it may be compressed or cut, too, which is of more use to know.
+fn worst<R: Read + Seek>(file: &mut File<R>, lacks: PerfError) -> PerfError {
+    for _ in 0..MOST_LOOKED_AT {
+        match file.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) => return error,
+        }
+    }
+    match file.cut {
+        Some(at) => PerfError::Damaged { at, what: "it ends before the last part of its header" },
+        None => lacks,
+    }
+}
+
+fn read_records<R: Read + Seek>(
+    file: &mut File<R>,
+    mut put: impl FnMut(&Record),
+) -> Result<Summary, PerfError> {
     let mut events: Option<Events> = None;
     let mut lanes: HashMap<u32, Lane> = HashMap::new();
     let mut order: Order<(u32, Said)> = Order::default();
@@ -105,7 +137,10 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
         let body = body.to_vec();
         if events.is_none() || known != file.events.len() {
             known = file.events.len();
-            events = Some(Events::of(&file.events)?);
+            events = match Events::of(&file.events) {
+                Ok(events) => Some(events),
+                Err(lacks) => return Err(worst(file, lacks)),
+            };
         }
         let Some(events) = &events else { continue };
         let Some((cpu, said)) = events.said(kind, misc, &body) else { continue };
@@ -121,9 +156,9 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
         records += 1;
         put(each);
     });
-    let Some(events) = events else { return Err(PerfError::Lacks("records in it")) };
+    let Some(events) = events else { return Err(PerfError::Lacks("records in it".to_owned())) };
     if !switches {
-        return Err(PerfError::Lacks("records of who runs next (--switch-events)"));
+        return Err(PerfError::Lacks(SWITCHES.to_owned()));
     }
     let mut trouble = Trouble::default();
     for lane in lanes.values() {
@@ -136,7 +171,7 @@ pub fn read(input: impl Read + Seek, mut put: impl FnMut(&Record)) -> Result<Sum
         references,
         misses,
         miss_ratio,
-        processor: file.processor,
+        processor: std::mem::take(&mut file.processor),
         records,
         trouble,
         names: names.all(),
@@ -159,25 +194,36 @@ fn time(said: &Said) -> u64 {
 impl Events {
     fn of(found: &[Event]) -> Result<Self, PerfError> {
         let attributes: Vec<Attributes> = found.iter().map(|each| each.attributes).collect();
-        if let Some(first) = attributes.first() {
-            let alike = |each: &Attributes| each.sample_type == first.sample_type;
-            if !attributes.iter().all(Attributes::is_stamped) {
-                return Err(PerfError::Lacks("time and CPU in its records"));
-            }
-            if !attributes.iter().all(Attributes::has_identifier) && !attributes.iter().all(alike) {
-                return Err(PerfError::Lacks("identifiers in its records"));
-            }
-        }
         let is = |each: &Attributes, configs: &[u64]| each.kind == SOFTWARE && configs.contains(&each.config);
         let leader = attributes
             .iter()
-            .position(|each| is(each, &[CONTEXT_SWITCHES]) && each.period == 1 && each.reads_group())
-            .ok_or(PerfError::Lacks("group led by context-switches with a period of 1"))?;
-        let counters: Vec<usize> = (leader + 1..attributes.len())
+            .position(|each| is(each, &[CONTEXT_SWITCHES]) && each.period == 1 && each.reads_group());
+        let counters: Vec<usize> = (leader.map_or(0, |leader| leader + 1)..attributes.len())
             .filter(|number| !is(&attributes[*number], &[CONTEXT_SWITCHES, CPU_CLOCK, DUMMY]))
             .collect();
-        let &[first, second, ..] = counters.as_slice() else {
-            return Err(PerfError::Lacks("two counters beside the switches"));
+        let mut lacks: Vec<&str> = Vec::new();
+        if leader.is_none() {
+            lacks.push("group led by context-switches with a period of 1");
+        } else if counters.len() < 2 {
+            lacks.push("two counters beside the switches");
+        }
+        if leader.is_none() && !attributes.iter().any(Attributes::tells_switches) {
+            lacks.push(SWITCHES);
+        }
+        for what in attributes.iter().flat_map(Attributes::unstamped) {
+            if !lacks.contains(&what) {
+                lacks.push(what);
+            }
+        }
+        if let Some(first) = attributes.first() {
+            let alike = |each: &Attributes| each.sample_type == first.sample_type;
+            if !attributes.iter().all(Attributes::has_identifier) && !attributes.iter().all(alike) {
+                lacks.push("identifiers in its records");
+            }
+        }
+        let (Some(leader), &[first, second, ..], true) = (leader, counters.as_slice(), lacks.is_empty())
+        else {
+            return Err(PerfError::Lacks(lacks.join(", no ")));
         };
         // perf's names may come in any order.
         let swapped = attributes[first].kind == 0

@@ -181,6 +181,28 @@ fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
     assert!(lacks.contains("--switch-events") && lacks.contains("perf record -a -c 1"), "{lacks}");
     let mut compressed = Made::new(0, [2, 3], 1);
     compressed.put(81, 0, &[0; 4]);
-    assert!(said(compressed).contains("without -z"));
+    let why = said(compressed);
+    assert!(why.contains("without -z") && why.contains("through a pipe"), "{why}");
     assert!(said(Made::new(0, [2, 3], 1)).contains("no records"));
+    // Compression and damage are of more use to know than what is lacking.
+    let mut lacking = Made::new(0, [2, 3], 4000);
+    lacking.switch(10, 7, 8, 100, 0);
+    let cut = Made([&lacking.0[..], &[9, 0, 0, 0, 0, 0, 200, 0]].concat());
+    lacking.put(81, 0, &[0; 4]);
+    assert!(said(lacking).contains("without -z"));
+    assert!(said(cut).contains("damaged or cut at byte"));
+    let mut real = FILE.to_vec();
+    let period = words(FILE, 24) as usize + 16;
+    real[period..period + 8].copy_from_slice(&4000_u64.to_ne_bytes());
+    assert!(all(&real).unwrap_err().to_string().contains("a period of 1"));
+    let why = all(&real[..real.len() - 7]).unwrap_err().to_string();
+    assert!(why.contains("damaged or cut at byte"), "{why}");
+    // Both things at once, and what is there is not named.
+    let mut plain = Made::new(0, [2, 3], 4000);
+    plain.switch(10, 7, 8, 100, 0);
+    let why = said(plain);
+    assert!(
+        why.contains("no group led by") && why.contains(", no records of who") && !why.contains("no time"),
+        "{why}"
+    );
 }
