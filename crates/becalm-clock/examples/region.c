@@ -1,4 +1,4 @@
-/* Times the sum of 500 numbers 10,000 times: cc -O2 -std=gnu99 -I ../include region.c (or c++). */
+/* Times the sum of 500 numbers 10,000 times: cc -O2 -std=c99 -I ../include region.c (or c++). */
 #include "becalm_clock.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ int main(void) {
     for (index = 0; index < 10000; index++) {
         int each;
         becalm_stamp from = becalm_begin(), to;
-        for (sum = 0, each = 0; each < 500; each++) sum += values[each];
+        for (sum = 0, each = 0; each < 500; each++) sum = sum + values[each];
         to = becalm_end();
         if (from.processor == to.processor) ticks[many++] = becalm_ticks(from, to);
     }

@@ -1,5 +1,5 @@
 /* Times two regions of a program, 20,000 times each, and writes them to a file that `becalm import` reads:
- * cc -O2 -std=gnu99 -I ../include regions.c -o regions && ./regions parse.regions */
+ * cc -O2 -std=c99 -I ../include regions.c -o regions && ./regions parse.regions */
 #include "becalm_regions.h"
 
 enum { SUM, COPY };
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     for (each = 0; each < 500; each++) values[each] = (uint64_t)each;
     for (turn = 0; turn < 20000; turn++) {
         becalm_stamp from = becalm_begin();
-        for (sum = 0, each = 0; each < 500; each++) sum += values[each];
+        for (sum = 0, each = 0; each < 500; each++) sum = sum + values[each];
         becalm_ring_push(&ring, SUM, from, becalm_end());
 
         from = becalm_begin();

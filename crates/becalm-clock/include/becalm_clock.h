@@ -12,16 +12,23 @@
  * x86-64: `rdtscp; lfence`. rdtscp waits for everything before it, lfence holds back what follows (Intel SDM 2B RDTSCP,
  * 2A LFENCE; AMD64 APM 3). Armv8: `isb; mrs cntvct_el0; isb`. Elsewhere CLOCK_MONOTONIC_RAW. Never `cpuid`: it traps in
  * virtual machines. Nothing is subtracted and nothing is clamped. There is no system call and no allocation but in
- * becalm_clock_init. Some compilers want _GNU_SOURCE, or -std=gnu99, for clock_gettime.
+ * becalm_clock_init. With a strict standard (-std=c99) this file must be the first that is included, since it asks the
+ * C library for POSIX.
  *
  * Licence: Apache-2.0 or MIT, as you like.
  */
 #ifndef BECALM_CLOCK_H
 #define BECALM_CLOCK_H
 
+#if defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+#if !defined(CLOCK_MONOTONIC)
+#error "becalm_clock.h needs POSIX: include it before other headers, or compile with -std=gnu99 or -D_POSIX_C_SOURCE=200809L"
+#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 #if defined(__linux__)
@@ -48,7 +55,7 @@ enum {
 };
 
 /* What is known of the clock. `quantum`: the step by which the counter advances, in ticks; 0 where it cannot be told.
- * Costs are ticks between a begin and an end with nothing between them. */
+ * Costs are ticks between a begin and an end with nothing between them; their mean is without the longest twentieth. */
 typedef struct {
     const char *source;
     double hz;
@@ -56,8 +63,10 @@ typedef struct {
     double quantum;
     int64_t smallest_cost;
     int64_t median_cost;
+    double mean_cost;
     unsigned flags;
     uint64_t multiplier; /* of ticks to ns, with 32 bits behind the point */
+    uint64_t opened_ns;  /* when becalm_clock_init began, by becalm_system_ns */
 } becalm_clock;
 
 /* ---- reads ------------------------------------------------------------------------------------------------------ */
@@ -207,6 +216,7 @@ static inline int becalm_clock_init(becalm_clock *clock) {
     clock->source = "clock_gettime(CLOCK_MONOTONIC_RAW)";
     clock->flags |= BECALM_SYSTEM;
 #endif
+    clock->opened_ns = becalm_system_ns();
     ns = becalm_bracket_(&first, &wide);
     while (becalm_system_ns() - ns < 100000000u) {
     }
@@ -222,13 +232,14 @@ static inline int becalm_clock_init(becalm_clock *clock) {
     qsort(values, (size_t)many, sizeof *values, becalm_compare_);
     clock->smallest_cost = many ? values[0] : 0;
     clock->median_cost = many ? values[many / 2] : 0;
+    clock->mean_cost = 0;
+    for (turn = 0; turn < many - many / 20; turn++) clock->mean_cost += (double)values[turn] / (many - many / 20);
     if (clock->smallest_cost > 300 && !(clock->flags & BECALM_SYSTEM)) clock->flags |= BECALM_TRAPPED;
     for (many = 0, turn = 0; turn < BECALM_READS; turn++) {
         becalm_stamp from = becalm_begin(), to;
-        volatile int spent;
+        volatile int spent = 0;
         /* Delays of many lengths: what is always equally long is a multiple of too much. */
-        for (spent = 0; spent < turn % 251; spent++) {
-        }
+        while (spent < turn % 251) spent = spent + 1;
         to = becalm_end();
         if (from.processor == to.processor && becalm_ticks(from, to) >= 0) values[many++] = becalm_ticks(from, to);
     }

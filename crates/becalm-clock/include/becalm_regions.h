@@ -18,8 +18,11 @@
  *
  * Each function returns 0, or the error as errno has it (EEXIST: there is a file that is none of regions; EINVAL: the
  * names are too long), and an error stays: what follows writes nothing and returns the same. The file is private to its
- * user (0600); a file of regions that is there is replaced. What is not flushed when the program ends is not in it. One
- * thread at a time may use a becalm_regions. docs/reference/regions.md describes every byte.
+ * user (0600). In the path %p is the number of the process, %r its rank in a parallel program, %h the host, %% a per cent
+ * sign. A file of regions that is there is replaced, unless a process that runs at the same time has written it: this one
+ * is then made beside it with the number of the process in its name (parse.4711.regions); file.path tells it. What is not
+ * flushed when the program ends is not in it. One thread at a time may use a becalm_regions. docs/reference/regions.md
+ * describes every byte.
  *
  * Licence: Apache-2.0 or MIT, as you like.
  */
@@ -32,6 +35,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +47,9 @@ enum {
     BECALM_RECORD_BYTES = 24,
     BECALM_HEAD_BYTES = 48,
     BECALM_BLOCK_RECORDS = 512,
-    BECALM_LONGEST_HEADER = 1 << 20
+    BECALM_LONGEST_HEADER = 1 << 20,
+    BECALM_LONGEST_PATH = 1024,
+    BECALM_PLACES = 100 /* beside a file that others write */
 };
 
 /* Flags of a record: see docs/reference/regions.md. */
@@ -58,6 +64,7 @@ typedef struct {
     uint32_t header_bytes;
     uint32_t blocks;
     uint64_t records;
+    char path[BECALM_LONGEST_PATH]; /* where it is */
 } becalm_regions;
 
 /* ---- bytes, the lowest first on any machine ----------------------------------------------------------------------- */
@@ -176,6 +183,11 @@ static inline void becalm_head_(unsigned char *to, const char *mark, uint32_t ma
     becalm_put_(to + 44, becalm_crc_(to, 44), 4);
 }
 
+/* A cost in thousandths of a tick, at most as many as the file has room for. */
+static inline uint32_t becalm_thousandths_(double cost) {
+    return cost <= 0 ? 0 : cost >= 4294967 ? 4294967000u : (uint32_t)(cost * 1e3 + 0.5);
+}
+
 static inline int becalm_header_(becalm_regions *file, const char *const *names, uint32_t many) {
     const becalm_clock *clock = file->clock;
     char machine[24], boot[64], model[256];
@@ -212,27 +224,118 @@ static inline int becalm_header_(becalm_regions *file, const char *const *names,
     to = becalm_put_(to, clock->flags, 4);
     to = becalm_put_(to, (uint64_t)getpid(), 4);
     to = becalm_put_(to, many, 4);
-    to = becalm_put_(to, 0, 4);
+    to = becalm_put_(to, becalm_thousandths_(clock->mean_cost), 4);
     for (index = 0; index < 4 + many; index++) to = becalm_put_text_(to, index < 4 ? texts[index] : names[index - 4]);
     becalm_put_(to, becalm_crc_(file->header, bytes - 4), 4);
     return 0;
 }
 
-/* Remove a file of regions, or an empty one, that stands where the new one goes. */
-static inline int becalm_make_way_(const char *path) {
+/* ---- where a file goes ----------------------------------------------------------------------------------------------- */
+
+/* The rank that a launcher of parallel programs gave this process: Open MPI, PMIx, MPICH and Intel, MVAPICH, PALS, Slurm. */
+static inline const char *becalm_rank_(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",   "PMI_RANK",
+                                        "MV2_COMM_WORLD_RANK",  "PALS_RANKID", "SLURM_PROCID"};
+    size_t index;
+    for (index = 0; index < sizeof names / sizeof *names; index++) {
+        const char *value = getenv(names[index]);
+        if (value && *value && strspn(value, "0123456789") == strlen(value)) return value;
+    }
+    return "0";
+}
+
+/* A path with what its per cent signs stand for; ENAMETOOLONG. */
+static inline int becalm_expanded_(char *to, const char *from) {
+    char text[256];
+    size_t used = 0, length, index;
+    while (*from) {
+        int known = *from == '%' && from[1] != 0 && strchr("prh%", from[1]) != NULL;
+        if (!known) snprintf(text, sizeof text, "%c", *from);
+        else if (from[1] == 'p') snprintf(text, sizeof text, "%ld", (long)getpid());
+        else if (from[1] == 'r') snprintf(text, sizeof text, "%s", becalm_rank_());
+        else if (from[1] == 'h') becalm_line_("/proc/sys/kernel/hostname", NULL, text, sizeof text);
+        else snprintf(text, sizeof text, "%%");
+        if (known) for (index = 0; text[index]; index++) if (text[index] == '/') text[index] = '-';
+        length = strlen(text);
+        if (used + length + 1 > BECALM_LONGEST_PATH) return ENAMETOOLONG;
+        memcpy(to + used, text, length);
+        used += length;
+        from += known ? 2 : 1;
+    }
+    to[used] = 0;
+    return 0;
+}
+
+/* The path itself, or a place beside it: parse.regions, parse.4711.regions, parse.4711-2.regions. */
+static inline int becalm_beside_(char *to, const char *path, int turn) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    int stem = (int)strlen(path), written;
+    if (dot && dot > path && dot != slash + 1 && (!slash || dot > slash)) stem = (int)(dot - path);
+    if (turn == 0) written = snprintf(to, BECALM_LONGEST_PATH, "%s", path);
+    else if (turn == 1)
+        written = snprintf(to, BECALM_LONGEST_PATH, "%.*s.%ld%s", stem, path, (long)getpid(), path + stem);
+    else
+        written = snprintf(to, BECALM_LONGEST_PATH, "%.*s.%ld-%d%s", stem, path, (long)getpid(), turn, path + stem);
+    return written < BECALM_LONGEST_PATH ? 0 : ENAMETOOLONG;
+}
+
+/* Lock a file for as long as it is open; 0: another one has it. A file system without locks says nothing. */
+static inline int becalm_lock_(int descriptor) {
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/* Whether a file of regions was written by another process since this one began to time. */
+static inline int becalm_recent_(const struct stat *found, const unsigned char *begins, int whole,
+                                 const becalm_clock *clock) {
+    struct timespec now;
+    uint64_t since, at, process = 0;
+    int index;
+    clock_gettime(CLOCK_REALTIME, &now);
+    since = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (becalm_system_ns() - clock->opened_ns);
+    at = (uint64_t)found->st_mtim.tv_sec * 1000000000u + (uint64_t)found->st_mtim.tv_nsec;
+    for (index = 0; whole && index < 4; index++) process |= (uint64_t)begins[76 + index] << (8 * index);
+    return at >= since && process != (uint64_t)getpid();
+}
+
+/* Make room for a file: remove one of regions, or an empty one, that no other process writes. EBUSY: one does; EEXIST: it is
+ * none of regions. */
+static inline int becalm_make_way_(const char *path, const becalm_clock *clock) {
     struct stat found;
-    char begins[8];
-    int own = 0, descriptor;
+    unsigned char begins[80];
+    int own = 0, whole = 0, busy = 0, descriptor = -1;
     if (lstat(path, &found) != 0) return errno == ENOENT ? 0 : errno;
     if (S_ISREG(found.st_mode)) {
         own = found.st_size == 0;
-        if (!own && (descriptor = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
-            own = read(descriptor, begins, 8) == 8 && memcmp(begins, "\x89" "BRG\r\n\x1a\n", 8) == 0;
+        if ((descriptor = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+            whole = read(descriptor, begins, sizeof begins) == (ssize_t)sizeof begins;
+            own = own || (whole && memcmp(begins, "\x89" "BRG\r\n\x1a\n", 8) == 0);
+            busy = own && (becalm_recent_(&found, begins, whole, clock) || !becalm_lock_(descriptor));
             close(descriptor);
         }
     }
     if (!own) return EEXIST;
-    return unlink(path) == 0 ? 0 : errno;
+    if (busy) return EBUSY;
+    return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+/* A new locked file, at its path or beside it. */
+static inline int becalm_create_(becalm_regions *file, const char *path) {
+    char expanded[BECALM_LONGEST_PATH];
+    int turn, error = becalm_expanded_(expanded, path);
+    for (turn = 0; error == 0 && turn < BECALM_PLACES; turn++) {
+        if ((error = becalm_beside_(file->path, expanded, turn)) != 0) return error;
+        if ((error = becalm_make_way_(file->path, file->clock)) == 0) {
+            file->descriptor = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            if (file->descriptor >= 0) {
+                becalm_lock_(file->descriptor);
+                return 0;
+            }
+            /* Another process was faster. */
+            error = errno == EEXIST ? EBUSY : errno;
+        }
+        if (error == EBUSY) error = 0;
+    }
+    return error != 0 ? error : EBUSY;
 }
 
 /* ---- what a program calls -------------------------------------------------------------------------------------------- */
@@ -244,11 +347,7 @@ static inline int becalm_regions_open(becalm_regions *file, const char *path, co
     file->descriptor = -1;
     file->clock = clock;
     file->error = becalm_header_(file, names, many);
-    if (file->error == 0) file->error = becalm_make_way_(path);
-    if (file->error == 0) {
-        file->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file->descriptor < 0) file->error = errno;
-    }
+    if (file->error == 0) file->error = becalm_create_(file, path);
     becalm_write_(file, file->header, file->header_bytes);
     if (file->error != 0) {
         free(file->header);

@@ -50,6 +50,8 @@ pub struct Info {
     pub smallest_cost: i64,
     /// The median of them.
     pub median_cost: i64,
+    /// The mean of them without the longest twentieth.
+    pub mean_cost: f64,
     /// What the processor says of the counter.
     pub abilities: Abilities,
 }
@@ -71,6 +73,8 @@ const READS: usize = 4_096;
 pub struct Clock {
     scale: Scale,
     info: Info,
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
+    opened_ns: u64,
 }
 
 impl Clock {
@@ -99,6 +103,7 @@ impl Clock {
         abilities: Abilities,
         for_ns: u64,
     ) -> Result<Clock, Unusable> {
+        let opened_ns = portable::now_ns();
         let calibration = match source {
             Source::System => Calibration { hz: 1e9, ppm: 0.0 },
             _ => calibration::calibrate(|| begin().ticks, for_ns)?,
@@ -106,6 +111,7 @@ impl Clock {
         let scale = Scale::of_hz(calibration.hz).ok_or(Unusable::NotRunning)?;
         let mut clock = Clock {
             scale,
+            opened_ns,
             info: Info {
                 source,
                 fallback,
@@ -113,6 +119,7 @@ impl Clock {
                 quantum: None,
                 smallest_cost: 0,
                 median_cost: 0,
+                mean_cost: 0.0,
                 abilities,
             },
         };
@@ -154,6 +161,12 @@ impl Clock {
         self.scale
     }
 
+    /// When it was opened, in ns of CLOCK_MONOTONIC_RAW.
+    #[cfg(feature = "std")]
+    pub(crate) fn opened_ns(&self) -> u64 {
+        self.opened_ns
+    }
+
     fn measure_itself(&mut self) {
         let mut costs = [0_i64; READS];
         let mut many = 0;
@@ -169,6 +182,8 @@ impl Clock {
         costs.sort_unstable();
         self.info.smallest_cost = costs.first().copied().unwrap_or(0);
         self.info.median_cost = costs.get(costs.len() / 2).copied().unwrap_or(0);
+        let usual = &costs[..costs.len() - costs.len() / 20];
+        self.info.mean_cost = usual.iter().sum::<i64>() as f64 / usual.len().max(1) as f64;
         self.info.quantum = self.step();
     }
 

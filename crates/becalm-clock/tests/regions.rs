@@ -20,7 +20,7 @@ fn a_file_made_by_hand() {
     assert_eq!(found.flaws, []);
     let header = found.header.as_ref().unwrap();
     assert_eq!((header.hz, header.ppm, header.quantum), (2e9, 1.5, 2.0));
-    assert_eq!((header.smallest_cost, header.median_cost), (50, 60));
+    assert_eq!((header.smallest_cost, header.median_cost, header.mean_cost), (50, 60, 0.0));
     assert_eq!((header.ticks, header.unix_ns), (1_000_000, 1_700_000_000_000_000_000));
     assert_eq!((header.flags, header.process), (6, 4_321));
     assert_eq!((header.machine.as_str(), header.boot.as_str()), ("0123456789abcdef", "a-boot"));
@@ -220,4 +220,42 @@ fn another_file_is_left_as_it_is() {
     let long = "x".repeat(65_536);
     assert_eq!(Writer::create(&path, &clock, &[&long]).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     assert!(!path.exists());
+}
+
+#[test]
+fn a_file_that_another_process_writes_is_left_and_this_one_goes_beside_it() {
+    let path = place("shared");
+    let beside = path.with_file_name(format!(
+        "{}.{}.regions",
+        path.file_stem().unwrap().to_str().unwrap(),
+        std::process::id()
+    ));
+    // As another process leaves it while this one times: recent, and with the number of another process.
+    let clock = Clock::open().unwrap();
+    std::fs::write(&path, FILE).unwrap();
+    let mut first = Writer::create(&path, &clock, &["own"]).unwrap();
+    assert_eq!(first.path(), beside);
+    let mut memory = vec![Record::EMPTY; 4];
+    let mut ring = pushed(&mut memory, Full::DropNewest, 4);
+    first.flush(&mut ring, 0).unwrap();
+    // While that is open, one more goes beside both.
+    let second = Writer::create(&path, &clock, &["own"]).unwrap();
+    assert_eq!(
+        second.path(),
+        beside
+            .with_file_name(beside.file_name().unwrap().to_str().unwrap().replace(".regions", "-2.regions"))
+    );
+    let last = second.path().to_path_buf();
+    second.close().unwrap();
+    first.close().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), FILE);
+    assert_eq!(read(&std::fs::read(&beside).unwrap()).records().count(), 4);
+    // A clock that is opened later: what is there is of a process that has ended.
+    let later = Clock::open().unwrap();
+    let writer = Writer::create(&path, &later, &["own"]).unwrap();
+    assert_eq!(writer.path(), path);
+    writer.close().unwrap();
+    for each in [path, beside, last] {
+        std::fs::remove_file(each).unwrap();
+    }
 }

@@ -1,10 +1,10 @@
 """Files of regions before a change and after it, name by name.
 
-The typical length of a name is its mean without the longest twentieth. Where each side has several files, each file is
-one value (a process: addresses and layout differ between them), else each file is cut into pieces that follow each
-other, so that neighbours which resemble each other do not count as many. Welch's t test on the logarithms of these
-values; p values by Holm's method and intervals by Bonferroni's hold for all names together. A difference below the
-timer's t_diff is not visible, whatever its interval says.
+The typical length of a name is its mean without the longest twentieth, less the clock's cost. Where each side has
+several files, each file is one value (a process: addresses and layout differ between them), else each file is cut into
+pieces that follow each other, so that neighbours which resemble each other do not count as many. Welch's t test on the
+logarithms of these values; p values by Holm's method and intervals by Bonferroni's hold for all names together. A
+difference below what the timer shows of such means (`visible_from`) is not visible, whatever its interval says.
 
 Public: compare, PIECES.
 """
@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 
 from becalm.analysis.region_lengths import Lengths, timed
 from becalm.analysis.region_variation import trimmed
+from becalm.nouns.region_codec import RegionHeader
 from becalm.nouns.regions import FilesWanted, RegionAnswer, RegionComparison, RegionDifference, TimerLimit
 from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
@@ -41,8 +42,18 @@ PRECISIONS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 AFFORDABLE = 20
 
+COST = 0.05
+"""The share of the clock's cost that it may differ by between two surroundings: a mean cannot show less."""
+
+LOCKED = 0.98
+"""Where this share of readings is one value of a clock with steps, its phase is locked to the code: a mean of such
+readings hides up to a step."""
+
+ROUNDING = 1e-6
+"""A number of calls that is exact is not one more."""
+
 Side = Mapping[str, Sequence[Floats]]
-"""By name, the lengths of its timed regions in ns, file by file."""
+"""By name, the net lengths of its timed regions in ns, file by file."""
 
 
 def compare(
@@ -66,12 +77,16 @@ def compare(
     tests = [welch_t(*values[name][::-1]) for name in known]
     adjusted = dict(zip(known, holm([test.p_value for test in tests]).tolist(), strict=True)) if known else {}
     alpha = simultaneous_alpha(1 - confidence, max(1, len(known)))
+    clocks = [each.header for each in (*old, *new)]
+    seen = {name: visible_from((before[name], after[name]), clocks, timer) for name in both}
     differences = tuple(
-        _difference(name, before[name], after[name], values[name], adjusted.get(name), alpha, confidence, timer)
+        _difference(
+            name, before[name], after[name], values[name], adjusted.get(name), alpha, confidence, seen[name], fail_above
+        )
         for name in both
     )
     findings = tuple(_findings(old, new, before, after, by_file, differences, timer, fail_above))
-    gate = None if fail_above is None else _gate(differences, fail_above, timer)
+    gate = None if fail_above is None else _gate(differences, fail_above)
     found = RegionComparison(
         old=tuple(titles[0]),
         new=tuple(titles[1]),
@@ -91,14 +106,14 @@ def _side(files: Sequence[Lengths]) -> dict[str, list[Floats]]:
     found: dict[str, list[Floats]] = {}
     for each in files:
         for name, records in each.by_name():
-            good = each.ns(records["ticks"][timed(records)])
+            good = each.ns(records["ticks"][timed(records)]) - each.header.cost_ns
             if len(good):
                 found.setdefault(name, []).append(good)
     return found
 
 
 def _units(files: Sequence[Floats], by_file: bool) -> Floats:
-    """Logarithms of typical lengths: of each file, or of each piece. A length of nothing counts as a tenth of a ns."""
+    """Logarithms of typical net lengths: of each file, or of each piece. Nothing counts as a tenth of a ns."""
     if by_file:
         pieces = list(files)
     else:
@@ -115,7 +130,8 @@ def _difference(
     p_value: float | None,
     alpha: float,
     confidence: float,
-    timer: TimerLimit | None,
+    visible: float | None,
+    fail_above: float | None,
 ) -> RegionDifference:
     old, new = values
     typical = [float(np.exp(each.mean())) for each in values]
@@ -128,7 +144,7 @@ def _difference(
         answer = RegionAnswer.UNKNOWN
     elif p_value > 1 - confidence or low <= 0 <= high:
         answer = RegionAnswer.NO_DIFFERENCE_DETECTED
-    elif timer is not None and abs(typical[1] - typical[0]) < timer.t_diff_ns:
+    elif visible is not None and abs(typical[1] - typical[0]) < visible:
         answer = RegionAnswer.NOT_VISIBLE
     else:
         answer = RegionAnswer.SLOWER if change > 0 else RegionAnswer.FASTER
@@ -143,7 +159,48 @@ def _difference(
         answer=answer,
         units=(len(old), len(new)),
         regions=(sum(map(len, before)), sum(map(len, after))),
+        visible_from_ns=visible,
+        calls=_calls(typical, answer, visible, fail_above),
     )
+
+
+def visible_from(
+    sides: tuple[Sequence[Floats], Sequence[Floats]], clocks: Sequence[RegionHeader], timer: TimerLimit | None
+) -> float | None:
+    """Return the smallest difference, in ns, of two means that the timer can show; None where t_diff is not known.
+
+    t_diff is that of single regions. The mean of n is finer by the square root of n, where the phase of the clock is
+    free against the code, and at best as fine as the cost that is subtracted is known.
+    """
+    if timer is None:
+        return None
+    many = min(sum(map(len, side)) for side in sides)
+    limit = max(timer.t_diff_ns / math.sqrt(many), *(COST * each.cost_ns for each in clocks))
+    step = max(each.ns(each.quantum) for each in clocks)
+    if any(_most_frequent(values, step) > LOCKED for side in sides for values in side):
+        limit = max(limit, step)
+    return min(limit, max(timer.t_diff_ns, COST * max(each.cost_ns for each in clocks)))
+
+
+def _most_frequent(values: Floats, step: float) -> float:
+    """Return the share of the most frequent reading of a clock with steps; 0 of one without."""
+    if step <= 0:
+        return 0.0
+    places = np.rint((values - values.min()) / step).astype(np.int64)
+    return float(np.unique(places, return_counts=True)[1].max() / len(values))
+
+
+def _calls(
+    typical: Sequence[float], answer: RegionAnswer, visible: float | None, fail_above: float | None
+) -> int | None:
+    """How many calls, timed as one region, make a difference visible, or one of the size of the limit."""
+    if visible is None:
+        return None
+    if answer is RegionAnswer.NOT_VISIBLE:
+        return math.ceil(visible / max(abs(typical[1] - typical[0]), 1e-3) - ROUNDING)
+    if fail_above is not None and visible > fail_above * typical[0]:
+        return math.ceil(visible / (fail_above * max(typical[0], 0.1)) - ROUNDING)
+    return None
 
 
 def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -> float:
@@ -189,12 +246,11 @@ def _rising() -> Iterator[int]:
         files += max(1, files // 10)
 
 
-def _gate(differences: Sequence[RegionDifference], limit: float, timer: TimerLimit | None) -> Gate:
+def _gate(differences: Sequence[RegionDifference], limit: float) -> Gate:
     """What becomes of the limit: what is not visible lies within it where the timer would show that much."""
     if any(d.low > limit and d.answer is RegionAnswer.SLOWER for d in differences):
         return Gate.ABOVE
-    unseen = 0.0 if timer is None else timer.t_diff_ns
-    within = [d.high <= limit and (d.estimate > limit or unseen <= limit * d.old_ns) for d in differences]
+    within = [d.high <= limit and (d.visible_from_ns or 0.0) <= limit * d.old_ns for d in differences]
     return Gate.WITHIN if differences and all(within) else Gate.UNDECIDED
 
 
@@ -221,5 +277,6 @@ def _findings(
         yield finding("region_limit_unknown", {"quantum_ns": None})
     elif fail_above is not None:
         for d in differences:
-            if d.high <= fail_above and timer.t_diff_ns > fail_above * d.old_ns:
-                yield finding("region_coarse", {"name": d.name, "share": timer.t_diff_ns / d.old_ns})
+            if d.calls is not None and d.visible_from_ns is not None and d.visible_from_ns > fail_above * d.old_ns:
+                share = d.visible_from_ns / max(d.old_ns, 0.1)
+                yield finding("region_coarse", {"name": d.name, "share": share, "calls": d.calls})

@@ -1,19 +1,22 @@
 """What varies in timed regions above the timer's own limit, and which ones stand out.
 
 `report` makes a RegionReport of the regions of one file; `becalm.verbs.regions` calls it, with what `region_outliers`
-says of a record of load. Nothing is subtracted: the clock's own cost is in every length.
+says of a record of load. The clock's own cost is in every length of a single region, and not in `net` ones.
 
 Public: report, trimmed, LONG.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from becalm.analysis.region_lengths import Lengths, timed
+from becalm.analysis.region_modes import modes
 from becalm.nouns import region_codec as codec
 from becalm.nouns.regions import RegionReport, RegionSummary, TimerLimit
 from becalm.nouns.verdict import Finding
@@ -52,6 +55,8 @@ def report(
             untimed.append(name)
         else:
             found.append(summary)
+    net = sum(each.net_ns * each.timed for each in found)
+    found = [replace(each, net_share=each.net_ns * each.timed / net if net > 0 else 0.0) for each in found]
     made = RegionReport(
         study=study,
         title=title,
@@ -92,6 +97,8 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
     beyond = len(ns) - int(np.searchsorted(ns, limit, side="right")) if len(ns) >= FEW else 0
     total = float(ns.sum())
     head = lengths.header
+    step = head.ns(head.quantum)
+    net = max(0.0, trimmed(ns) - head.cost_ns)
     return RegionSummary(
         name=name,
         regions=len(records),
@@ -107,14 +114,31 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
         max_ns=float(ns[-1]),
         sd_ns=float(ns.std(ddof=1)) if len(ns) > 1 else 0.0,
         spread_ns=high - low,
-        varies=None if timer is None or len(ns) < FEW else high - low > timer.t_diff_ns,
+        varies=None if timer is None or len(ns) < FEW else high - low > whole_steps(timer.t_diff_ns, step),
         outliers=beyond,
         outlier_from_ns=limit,
         outlier_share=float(ns[len(ns) - beyond :].sum()) / total if beyond and total > 0 else 0.0,
         # All but the longest hundredth: what is rare is in the picture beside it.
-        histogram=histogram(ns, head.ns(head.quantum), (float(ns[0]), p99)),
+        histogram=histogram(ns, step, (float(ns[0]), p99)),
         survival=survival(ns),
+        net_ns=net,
+        net_share=0.0,
+        calls=_calls(net, timer),
+        modes=modes(ns, step, 0.0 if timer is None else timer.t_diff_ns),
     )
+
+
+def whole_steps(ns: float, step: float) -> float:
+    """Return the difference that two readings show: a multiple of the clock's step, with room for its rounding."""
+    return ns if step <= 0 else (math.ceil(ns / step) + 0.25) * step
+
+
+def _calls(net: float, timer: TimerLimit | None) -> int | None:
+    """How many calls take as long as the shortest region that the timer can show."""
+    if timer is None or timer.t_min_ns is None or net >= timer.t_min_ns:
+        return None
+    # Less than a tenth of a nanosecond is nothing that could be counted up.
+    return math.ceil(timer.t_min_ns / max(net, 0.1))
 
 
 def _middle(values: Floats) -> float:
@@ -136,6 +160,10 @@ def _findings(
     short = [each.name for each in found if each.median_ns < head.ns(head.smallest_cost)]
     if short:
         yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
+    if below := [each for each in found if each.calls is not None and each.name not in short]:
+        assert timer is not None
+        facts = {"names": [each.name for each in below], "calls": [each.calls for each in below]}
+        yield finding("region_below", {**facts, "t_min_ns": timer.t_min_ns})
     if many := _flagged(records, codec.MIGRATED):
         yield finding("region_migrated", {"regions": many, "of": lengths.read})
     if many := _flagged(records, codec.OUT_OF_STEP):

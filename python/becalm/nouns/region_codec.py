@@ -62,8 +62,9 @@ class RegionHeader:
     """The clock of a file's records, the machine that they are of, and the names.
 
     `hz`: ticks a second, within `ppm` parts in a million; `quantum`: the step of the counter in ticks, 0 where unknown;
-    `smallest_cost`, `median_cost`: ticks of an empty region; `ticks`, `unix_ns`: the counter at a moment of Unix time;
-    `machine`: the hash of the machine's id that `becalm doctor` has, too.
+    `smallest_cost`, `median_cost`, `mean_cost`: ticks of an empty region, the mean without the longest twentieth;
+    `ticks`, `unix_ns`: the counter at a moment of Unix time; `machine`: the hash of the machine's id that
+    `becalm doctor` has, too.
     """
 
     hz: float
@@ -80,6 +81,12 @@ class RegionHeader:
     model: str
     source: str
     names: tuple[str, ...]
+    mean_cost: float
+
+    @property
+    def cost_ns(self) -> float:
+        """What the clock adds to a typical region, in ns."""
+        return self.ns(self.mean_cost or max(self.median_cost, 0))
 
     def ns(self, ticks: float) -> float:
         """Ticks in ns."""
@@ -182,7 +189,7 @@ def header(data: bytes) -> RegionHeader | None:
         return None
     fixed = _FIXED.unpack_from(data)
     magic, version, record, length = fixed[:4]
-    hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process, many = fixed[4:14]
+    hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process, many, mean = fixed[4:15]
     own = data[:length]
     if magic != MAGIC or version != VERSION or record != RECORD.itemsize or not _FIXED.size + 4 <= len(own) == length:
         return None
@@ -197,7 +204,7 @@ def header(data: bytes) -> RegionHeader | None:
         at += 2 + size
     machine, boot, model, source, *names = texts
     clock = (hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process)
-    found = RegionHeader(*clock, machine, boot, model, source, tuple(names))
+    found = RegionHeader(*clock, machine, boot, model, source, tuple(names), mean / 1e3)
     return found if _possible(found) else None
 
 

@@ -1,7 +1,8 @@
 """What timed regions of a program's own code come to: values, each with one JSON form (docs/reference/json.md).
 
 `RegionReport` is one file of regions, `RegionComparison` old files against new ones. `becalm.analysis.region_variation`
-and `region_comparison` make them, `becalm.report` draws them. Times are in ns, with the clock's own cost in them.
+and `region_comparison` make them, `becalm.report` draws them. Times are in ns. Those that a single region took have the
+clock's own cost in them; `net` ones, and all of a comparison, are without it.
 
 Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWanted, TimerLimit, RegionAnswer.
 """
@@ -36,6 +37,10 @@ class RegionSummary:
     5th and the 95th percentile of these; `varies`: whether that is more than the timer's own t_diff, None where this is
     not known. `outliers`: timed ones above `outlier_from_ns`; `outlier_share`: of the time of all. `survival`: lengths,
     and the share of regions that took at least as long.
+    `net_ns`: the mean without the longest twentieth, less the clock's cost; `net_share`: of the net time of all names.
+    `calls`: how many calls to time as one region, where single ones are shorter than the timer's t_min; None: they are
+    not, or t_min is not known. `modes`: lengths around which regions gather, with the share of each, where there are
+    several.
     """
 
     name: str
@@ -58,6 +63,10 @@ class RegionSummary:
     outlier_share: float
     histogram: Histogram
     survival: tuple[tuple[float, float], ...]
+    net_ns: float
+    net_share: float
+    calls: int | None
+    modes: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,7 @@ class RegionReport:
 
 
 class RegionAnswer(StrEnum):
-    """What a comparison of regions found. NOT_VISIBLE: a difference smaller than the timer can show."""
+    """What a comparison of regions found. NOT_VISIBLE: a difference of means smaller than the timer can show."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -104,11 +113,13 @@ class RegionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RegionDifference:
-    """Regions of one name, old against new. Typical lengths are means without the longest twentieth.
+    """Regions of one name, old against new. Typical: means without the longest twentieth, less the clock's cost.
 
     `estimate`, `low`, `high`: relative difference as fractions; the intervals of all names hold together at the
     comparison's confidence. `p_value`: adjusted for many names. `units`: what the interval rests on, old and new:
-    files, or pieces of one.
+    files, or pieces of one. `visible_from_ns`: the smallest difference of such means that the timer can show; None
+    where that is not known. `calls`: how many calls timed as one region would make the difference visible (of a
+    limit: decide it); None where they need not be.
     """
 
     name: str
@@ -121,6 +132,8 @@ class RegionDifference:
     answer: RegionAnswer
     units: tuple[int, int]
     regions: tuple[int, int]
+    visible_from_ns: float | None = None
+    calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

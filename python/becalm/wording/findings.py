@@ -208,6 +208,12 @@ TABLE: tuple[Row, ...] = (
         region.limit_unknown,
     ),
     Row("region_short", "timed regions shorter than an empty one", ("names", "cost_ns"), region.short_regions),
+    Row(
+        "region_below",
+        "timed regions shorter than the timer's t_min",
+        ("names", "calls", "t_min_ns"),
+        region.below,
+    ),
     Row("region_migrated", "timed regions that changed the processor", ("regions", "of"), region.migrated),
     Row("region_backwards", "timed regions of negative length", ("regions", "of"), region.backwards),
     Row(
@@ -249,7 +255,9 @@ TABLE: tuple[Row, ...] = (
     Row("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
     Row("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
     Row("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
-    Row("region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share"), region.between),
+    Row(
+        "region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share", "calls"), region.between
+    ),
     Row("few", "too few machines of one kind to tell outliers", ("machines", "processor", "least"), study.few),
     Row(
         "lack_of_fit",

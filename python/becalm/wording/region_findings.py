@@ -7,7 +7,7 @@ from typing import Any
 
 from becalm.units import listed
 from becalm.wording.measurement import counted, percent, short
-from becalm.wording.regions import caused, fine
+from becalm.wording.regions import NAMED, caused, fine
 
 Numbers = Mapping[str, Any]
 
@@ -27,6 +27,18 @@ def short_regions(_: str, n: Numbers) -> str:
     return (
         f"{listed(short(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
         "can be said of such a length. Time several of them as one region."
+    )
+
+
+def below(_: str, n: Numbers) -> str:
+    """Regions below the timer's t_min."""
+    names = short(n["names"])
+    them = [f"{calls:,} calls of {name}" for name, calls in zip(names[:NAMED], n["calls"], strict=False)]
+    more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
+    verb = "takes" if len(names) == 1 else "take"
+    return (
+        f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, from which on this timer shows single "
+        f"regions to 1 %: how their lengths vary is the timer's doing as well. Time {listed(them)} as one region."
     )
 
 
@@ -166,4 +178,8 @@ def one_file(_: str, n: Numbers) -> str:
 def between(_: str, n: Numbers) -> str:
     """How large a difference the timer shows of a name."""
     share = percent(n["share"])
-    return f"The timer cannot show a change of {short([n['name']])[0]} below {share} %, which is more than the limit."
+    name = short([n["name"]])[0]
+    return (
+        f"The timer cannot show a change of {name} below {share} %, which is more than the limit, in however many "
+        f"regions and files. Time {n['calls']:,} calls as one region."
+    )

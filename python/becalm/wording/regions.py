@@ -41,7 +41,10 @@ def _sentences(found: RegionReport) -> Iterator[str]:
     largest = sorted(found.regions, key=lambda each: each.spread_ns, reverse=True)
     for each in [each for each in largest if each.varies is not False][:NAMED]:
         yield _varying(each, names[each.name])
-    still = [names[each.name] for each in found.regions if each.varies is False]
+    for each in found.regions:
+        if each.varies is False and each.modes:
+            yield f"{names[each.name]} takes {fine(each.median_ns)}.{_modes(each)}"
+    still = [names[each.name] for each in found.regions if each.varies is False and not each.modes]
     if still:
         verb = "varies" if len(still) == 1 else "vary"
         yield f"{listed(still)} {verb} by no more than the timer can show."
@@ -61,7 +64,15 @@ def _varying(each: RegionSummary, name: str) -> str:
             f"; {counted(each.outliers, 'outlier')} above {fine(each.outlier_from_ns)}, the longest "
             f"{fine(each.max_ns)}, {percent(each.outlier_share)} % of its time"
         )
-    return f"{usual}, {span}{beyond}."
+    return f"{usual}, {span}{beyond}.{_modes(each)}"
+
+
+def _modes(each: RegionSummary) -> str:
+    """Where regions gather around several lengths."""
+    if not each.modes:
+        return ""
+    around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in each.modes]
+    return f" Its lengths have {len(around)} modes: {listed(around)}."
 
 
 def drawn(pictures: int, names: int) -> Iterator[str]:
@@ -76,7 +87,9 @@ def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
         ("spread", "spread: from the 5th to the 95th percentile."),
         ("varies", "varies: whether the spread (5th to 95th percentile) is more than the timer can show."),
         ("outliers", "outliers: far above the median, and no more than one region in a hundred."),
-        ("", f"The clock's own cost, {fine(cost_ns[0])} and mostly {fine(cost_ns[1])}, is in every length."),
+        ("net", "net: the mean without the longest twentieth, less the clock's cost."),
+        ("share", "share: of the net time of all names."),
+        ("", f"The clock's own cost, {fine(cost_ns[0])} and mostly {fine(cost_ns[1])}, is in all other lengths."),
     )
 
 
@@ -94,18 +107,28 @@ def _compared(found: RegionComparison) -> Iterator[str]:
         yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
     for answer, said in (
         (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
-        (RegionAnswer.NOT_VISIBLE, "what changed of {} is less than the timer can show: not visible."),
         (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything of {}."),
     ):
         if mine := [names[d.name] for d in found.differences if d.answer is answer]:
             text = said.format(listed(mine))
             yield text[0].upper() + text[1:]
+    for d in found.differences:
+        if d.answer is RegionAnswer.NOT_VISIBLE:
+            yield _not_visible(d, names[d.name])
     if not found.differences:
         yield "No name is in both: there is nothing to compare."
     if (wanted := found.files_wanted) is not None:
         yield _more_files(wanted, names[wanted.name], (len(found.old), len(found.new)))
     if found.gate is not None and found.fail_above is not None:
         yield _limit(found)
+
+
+def _not_visible(d: RegionDifference, name: str) -> str:
+    """A difference below what the timer can show of means."""
+    return (
+        f"What changed of {name}, {fine(abs(d.new_ns - d.old_ns))}, is less than the timer can show of such means, "
+        f"{fine(d.visible_from_ns or 0.0)}: not visible. Time {d.calls or 1:,} calls as one region."
+    )
 
 
 def _more_files(wanted: FilesWanted, name: str, many: tuple[int, int]) -> str:
@@ -124,7 +147,7 @@ def _changed(d: RegionDifference, name: str, found: RegionComparison) -> str:
     whose = "" if min(len(found.old), len(found.new)) > 1 else " between these processes"
     return (
         f"{name} is {percent(abs(d.estimate), half)} % {d.answer}{whose} ({100 * found.confidence:g} %: {span}): "
-        f"{fine(d.old_ns)} before, {fine(d.new_ns)} now."
+        f"{fine(d.old_ns)} before, {fine(d.new_ns)} now, without the clock's cost."
     )
 
 
@@ -136,6 +159,8 @@ def _limit(found: RegionComparison) -> str:
         case Gate.ABOVE:
             return f"Above the limit of {limit}."
         case _:
+            if any(d.calls for d in found.differences):
+                return f"Undecided whether a region is slower by more than {limit}: time several calls as one region."
             return f"Undecided whether a region is slower by more than {limit}: time more of them, in more files."
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs("cc")
 
 CRATE = ROOT / "crates/becalm-clock"
 STRICT = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{CRATE / 'include'}")
-C99 = ("cc", "-std=gnu99")
+C99 = ("cc", "-std=c99")
 
 
 def compiled(compiler, source, program):
@@ -50,3 +50,11 @@ def test_the_arithmetic_is_that_of_the_crate(tmp_path):
 
 def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path):
     check_example(C99, tmp_path)
+
+
+def test_a_strict_standard_without_posix_is_refused_with_a_sentence(tmp_path):
+    source = tmp_path / "late.c"
+    source.write_text('#include <stdio.h>\n#include "becalm_clock.h"\nint main(void) { return 0; }\n')
+    done = subprocess.run([*C99, *STRICT, source, "-o", tmp_path / "late"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "becalm_clock.h needs POSIX: include it before other headers" in done.stderr

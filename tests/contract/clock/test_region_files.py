@@ -80,3 +80,27 @@ def check_example(compiler, source, many, tmp_path):
 
 def test_the_file_of_the_example_is_imported(tmp_path, own_directories):
     check_example(C99, "regions.c", {"sum": 20_000, "copy": 20_000}, tmp_path)
+
+
+def test_processes_that_write_one_name_at_once_lose_nothing(tmp_path):
+    program = compiled(C99, CRATE / "tests/shared.c", tmp_path / "shared")
+    done = subprocess.run([program, tmp_path / "a.regions", "4"], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("no clock of this processor can be used")
+    assert done.returncode == 0
+    paths = sorted(tmp_path.glob("a*.regions"))
+    assert sorted(done.stdout.split()) == [str(each) for each in paths]
+    assert [sum(len(block.records) for block in pieces(each)[1]) for each in paths] == [1_000] * 4
+    # A later run replaces what ended before it.
+    again = subprocess.run([program, tmp_path / "a.regions", "1"], capture_output=True, text=True, check=True)
+    assert again.stdout.strip() == str(tmp_path / "a.regions")
+
+
+def test_names_have_the_process_and_the_rank_in_them(tmp_path):
+    program = compiled(C99, CRATE / "tests/shared.c", tmp_path / "shared")
+    name = tmp_path / "b.%r.%p.regions"
+    done = subprocess.run([program, name, "1"], env={"PMI_RANK": "7"}, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("no clock of this processor can be used")
+    (path,) = tmp_path.glob("b.7.*.regions")
+    assert pieces(path)[0].process == int(path.name.split(".")[2])

@@ -7,28 +7,36 @@ from tests.contract.clock import test_clock_header as header
 from tests.contract.clock import test_region_files as regions
 from tests.places import ROOT
 
-CPP11 = ("g++", "-x", "c++", "-std=c++11", "-pthread")
 cpp = pytest.mark.needs("g++")
+standards = pytest.mark.parametrize("standard", ["c++11", "c++20", "c++23"])
+
+
+def compiler(standard):
+    return ("g++", "-x", "c++", f"-std={standard}", "-pthread")
 
 
 @cpp
-def test_the_arithmetic_is_that_of_the_crate(tmp_path):
-    header.check_arithmetic(CPP11, tmp_path)
+@standards
+def test_the_arithmetic_is_that_of_the_crate(tmp_path, standard):
+    header.check_arithmetic(compiler(standard), tmp_path)
 
 
 @cpp
-def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path):
-    header.check_example(CPP11, tmp_path)
+@standards
+def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path, standard):
+    header.check_example(compiler(standard), tmp_path)
 
 
 @cpp
-def test_what_the_header_writes_is_read_back(tmp_path):
-    regions.check_file(CPP11, tmp_path)
+@standards
+def test_what_the_header_writes_is_read_back(tmp_path, standard):
+    regions.check_file(compiler(standard), tmp_path)
 
 
 @cpp
-def test_the_file_of_the_example_is_imported(tmp_path, own_directories):
-    regions.check_example(CPP11, "regions.cpp", {"sort": 10_000, "fill": 10_000}, tmp_path)
+@standards
+def test_the_file_of_the_example_is_imported(tmp_path, own_directories, standard):
+    regions.check_example(compiler(standard), "regions.cpp", {"sort": 10_000, "fill": 10_000}, tmp_path)
 
 
 def test_the_file_of_the_example_in_rust_is_imported(tmp_path, own_directories):

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal
+from tests.unit.nouns import region_files as made
 
 from becalm.analysis.region_comparison import compare
 from becalm.analysis.region_variation import trimmed
-from becalm.nouns.regions import RegionAnswer
+from becalm.nouns.regions import RegionAnswer, TimerLimit
 from becalm.nouns.verdict import Gate
 
 
@@ -22,7 +23,8 @@ def test_a_slower_name_is_named_beside_one_that_is_not():
     new = np.concatenate([normal(3, mean=2_100), normal(4, name=1)])
     slow, same = changed([old], [new]).differences
     assert slow.answer is RegionAnswer.SLOWER
-    assert slow.low < 0.05 < slow.high
+    # Without the clock's 30 ns: 50 ns of 970.
+    assert slow.low < 0.0515 < slow.high
     assert same.answer is RegionAnswer.NO_DIFFERENCE_DETECTED
     assert "parse is 5" in changed([old], [new]).sentence
     assert "region_one_file" in kinds(changed([old], [new]))
@@ -30,10 +32,10 @@ def test_a_slower_name_is_named_beside_one_that_is_not():
 
 
 def test_what_is_below_the_timer_s_limit_is_not_visible():
-    found = changed([normal(1)], [normal(2, mean=2_006)])
+    found = changed([normal(1)], [normal(2, mean=2_002)])
     assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
-    assert "not visible" in found.sentence
-    assert changed([normal(1)], [normal(2, mean=2_006)], None).differences[0].answer is RegionAnswer.SLOWER
+    assert "not visible. Time 2 calls as one region." in found.sentence
+    assert changed([normal(1)], [normal(2, mean=2_002)], None).differences[0].answer is RegionAnswer.SLOWER
 
 
 def test_identical_programs_of_many_names_are_seldom_called_different():
@@ -61,9 +63,9 @@ def test_files_are_what_counts_where_there_are_several():
     [
         (2_000, 0.02, Gate.WITHIN, 0),
         (2_200, 0.02, Gate.ABOVE, 1),
-        (2_040, 0.02, Gate.UNDECIDED, 5),
-        # 5 ns of 1,000 are 0.5 %: the timer cannot show what the limit asks for.
-        (2_000, 0.003, Gate.UNDECIDED, 5),
+        (2_039, 0.02, Gate.UNDECIDED, 5),
+        # A twentieth of the clock's cost is 0.15 %: the timer cannot show what the limit asks for.
+        (2_000, 0.001, Gate.UNDECIDED, 5),
     ],
 )
 def test_a_limit_has_three_outcomes(mean, limit, gate, code):
@@ -72,7 +74,7 @@ def test_a_limit_has_three_outcomes(mean, limit, gate, code):
 
 
 def test_an_undecided_limit_may_pass():
-    assert changed([normal(1)], [normal(2, mean=2_040)], fail_above=0.02, undecided="pass").exit_code == 0
+    assert changed([normal(1)], [normal(2, mean=2_039)], fail_above=0.02, undecided="pass").exit_code == 0
 
 
 def test_nothing_in_common_and_too_few_are_said():
@@ -139,3 +141,38 @@ def test_nothing_is_wanted_where_files_are_many_or_agree():
 def test_a_limit_says_what_precision_is_wanted():
     found = changed(processes(1, 3, 0.1), processes(2, 3, 0.1), fail_above=0.05)
     assert found.files_wanted.precision == 0.025
+
+
+# --- means and the clock ----------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_a_short_region_is_its_share_of_the_work():
+    """A fifth more of 36 ns, read by a clock that costs 20 ns and steps by 10: a mean of many shows it."""
+
+    def read(seed, ns):
+        rng = np.random.default_rng(seed)
+        ticks = (np.floor((ns + 20.0 + 10.0 * rng.random(4_000)) / 10.0) * 26).astype(int)
+        return lengths(made.regions(ticks), hz=2.6e9, quantum=26.0, mean_cost=52_000)
+
+    files = [[read([side, seed], 36.0 + 7.2 * side) for seed in range(5)] for side in (0, 1)]
+    found = compare(*files, titles=("12345", "12345"), timer=TimerLimit(18.0, "kept", 500.0), fail_above=0.05)
+    (difference,) = found.differences
+    assert difference.answer is RegionAnswer.SLOWER
+    assert difference.low < 0.2 < difference.high
+    assert difference.high - difference.low < 0.05
+    assert found.exit_code == 1
+    again = compare(files[0], files[0], titles=("12345", "12345"), timer=TimerLimit(18.0, "kept"), fail_above=0.05)
+    assert again.exit_code == 0
+
+
+def test_a_mean_of_readings_that_are_all_alike_hides_a_step():
+    def read(ticks):
+        return lengths(made.regions(np.full(2_000, ticks)), hz=2.6e9, quantum=26.0, mean_cost=52_000)
+
+    sides = [[read(156), read(156)], [read(182), read(182)]]
+    (found,) = compare(*sides, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept")).differences
+    assert found.visible_from_ns == pytest.approx(10.0)
+    few = [[read(156), read(156)], [read(158), read(158)]]
+    found = compare(*few, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept"))
+    assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
+    assert "Time 13 calls as one region." in found.sentence

@@ -8,6 +8,7 @@ from tests.unit.nouns import region_files as made
 from becalm.analysis.region_lengths import gather
 from becalm.analysis.region_variation import report
 from becalm.nouns.region_codec import RECORD, Damage
+from becalm.nouns.regions import TimerLimit
 
 
 def test_variation_is_named_above_the_timer_s_limit_alone():
@@ -97,3 +98,70 @@ def test_a_clock_that_was_set_meanwhile_is_said():
         # Ticks count from the header: half a million of them at 2 GHz.
         at = found.unix_ns(np.array([(2_000_000, 0, 0, 0, 0, 0)], RECORD))
         assert at.tolist() == [1_700_000_000_000_500_000]
+
+
+# --- a clock with steps -----------------------------------------------------------------------------------------------
+
+
+def stepped(counts, **changed):
+    """Regions of a clock of 2.6 GHz that steps by 10 ns, as often as this at each length in ns."""
+    ticks = np.repeat([round(ns * 2.6) for ns in counts], list(counts.values()))
+    np.random.default_rng(1).shuffle(ticks)
+    return lengths(made.regions(ticks), hz=2.6e9, quantum=26.0, **changed)
+
+
+CHAIN = {741: 1_679, 751: 12_712, 761: 15_371, 771: 8_928, 781: 1_251}
+"""A chain of 3,000 additions that never varies, as such a clock reads it."""
+
+
+def test_bins_are_whole_steps():
+    (found,) = report(stepped(CHAIN), study=1, title="x", timer=None).regions
+    assert found.histogram.counts == tuple(CHAIN.values())[: len(found.histogram.counts)]
+    assert (found.histogram.high - found.histogram.low) / len(found.histogram.counts) == pytest.approx(10.0)
+    assert sum(found.histogram.counts) + found.histogram.above == sum(CHAIN.values())
+
+
+def test_what_never_varies_does_not_vary_by_two_steps():
+    timer = TimerLimit(18.0, "given", 500.0)
+    (found,) = report(stepped(CHAIN), study=1, title="x", timer=timer).regions
+    assert (found.spread_ns, found.varies) == (pytest.approx(20.0, abs=0.5), False)
+    far = {**CHAIN, 811: 4_000}
+    (found,) = report(stepped(far), study=1, title="x", timer=timer).regions
+    assert found.varies is True
+
+
+def test_a_second_mode_is_named():
+    second = CHAIN | {831: 1_500, 841: 2_000, 851: 1_000}
+    found = report(stepped(second), study=1, title="x", timer=TimerLimit(18.0, "given", 500.0))
+    first, other = found.regions[0].modes
+    assert (round(first[0]), round(other[0])) == (761, 841)
+    assert other[1] == pytest.approx(4_500 / sum(second.values()), abs=0.02)
+    assert "2 modes: 761 ns (90 %) and 841 ns (10 %)" in found.sentence
+    assert report(stepped(CHAIN), study=1, title="x", timer=None).regions[0].modes == ()
+
+
+def test_noise_has_one_mode():
+    for seed in range(20):
+        assert said(normal(seed)).regions[0].modes == ()
+        skewed = np.random.default_rng(seed).lognormal(7, 0.3, 2_000).astype(int)
+        assert said(made.regions(skewed)).regions[0].modes == ()
+
+
+# --- the clock's cost -------------------------------------------------------------------------------------------------
+
+
+def test_net_times_are_without_the_clock_s_cost():
+    both = np.concatenate([made.regions(np.full(200, 1_000)), made.regions(np.full(200, 260), name=1)])
+    found = report(lengths(both, mean_cost=40_000), study=1, title="x", timer=None)
+    # 2 GHz: a mean cost of 40 ticks is 20 ns. Without one the median counts.
+    assert [each.net_ns for each in found.regions] == [480.0, 110.0]
+    assert [each.net_share for each in found.regions] == [pytest.approx(48 / 59), pytest.approx(11 / 59)]
+    assert [each.net_ns for each in said(both).regions] == [470.0, 100.0]
+
+
+def test_regions_below_t_min_are_flagged_with_the_calls_to_time_together():
+    both = np.concatenate([made.regions(np.full(200, 2_000)), made.regions(np.full(200, 160), name=1)])
+    found = said(both, TimerLimit(5.0, "kept", 510.0))
+    assert [each.calls for each in found.regions] == [None, 11]
+    assert kinds(found) == ["region_below"]
+    assert found.findings[0].numbers == {"names": ["größe"], "calls": [11], "t_min_ns": 510.0}

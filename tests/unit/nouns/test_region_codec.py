@@ -38,7 +38,7 @@ def test_a_file_made_by_hand():
     head = codec.header(found[0].data)
     assert head == codec.RegionHeader(
         2e9, 1.5, 2.0, 50, 60, 1_000_000, 1_700_000_000_000_000_000, 6, 4321, "0123456789abcdef", "a-boot",
-        "A Processor", "rdtscp;lfence", ("parse", "größe"),
+        "A Processor", "rdtscp;lfence", ("parse", "größe"), 0.0,
     )  # fmt: skip
     assert head.ns(400) == 200
     first, second = blocks(found)

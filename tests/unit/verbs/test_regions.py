@@ -228,8 +228,8 @@ def test_two_files_are_compared(files):
     assert "% slower" in done.output
     assert cli("compare", "--regions", "--fail-above", "5%", old, new).exit_code == 1
     assert cli("compare", "--regions", "--fail-above", "50%", old, new).exit_code == 0
-    assert cli("compare", "--regions", "--fail-above", "10%", old, new).exit_code == 5
-    assert cli("compare", "--regions", "--fail-above", "10%", "--undecided", "pass", old, new).exit_code == 0
+    assert cli("compare", "--regions", "--fail-above", "10.3%", old, new).exit_code == 5
+    assert cli("compare", "--regions", "--fail-above", "10.3%", "--undecided", "pass", old, new).exit_code == 0
 
 
 def test_several_files_a_side_and_studies_are_compared(files):

@@ -22,6 +22,8 @@ pub struct Header {
     pub smallest_cost: i64,
     /// The median of them.
     pub median_cost: i64,
+    /// The mean of them without the longest twentieth, to a thousandth; 0 where it is not known.
+    pub mean_cost: f64,
     /// The counter at a moment, …
     pub ticks: u64,
     /// … and that moment in ns of Unix time.
@@ -65,6 +67,7 @@ impl Header {
             quantum: info.quantum.unwrap_or(0.0),
             smallest_cost: info.smallest_cost,
             median_cost: info.median_cost,
+            mean_cost: info.mean_cost,
             ticks,
             unix_ns,
             flags,
@@ -94,7 +97,7 @@ impl Header {
         made.extend(self.flags.to_le_bytes());
         made.extend(self.process.to_le_bytes());
         made.extend(u32::from(u16::try_from(self.names.len()).ok()?).to_le_bytes());
-        made.extend(0_u32.to_le_bytes());
+        made.extend(((self.mean_cost * 1e3).round() as u32).to_le_bytes());
         let texts = [&self.machine, &self.boot, &self.model, &self.source];
         for text in texts.into_iter().chain(&self.names) {
             made.extend(u16::try_from(text.len()).ok()?.to_le_bytes());
@@ -130,6 +133,7 @@ impl Header {
             quantum: f64::from_bits(u64_at(own, 32)?),
             smallest_cost: u64_at(own, 40)? as i64,
             median_cost: u64_at(own, 48)? as i64,
+            mean_cost: f64::from(u32_at(own, 84)?) / 1e3,
             ticks: u64_at(own, 56)?,
             unix_ns: u64_at(own, 64)?,
             flags: u32_at(own, 72)?,

@@ -24,13 +24,14 @@
 //!
 //! `header` is what stands at the beginning and, once more, at the end; `record` is a region as it is stored; `writer`
 //! makes blocks of rings; `reader` takes apart what is there, whatever happened to it; `bytes` are numbers, `crc` is the
-//! checksum of each piece; `host` says which machine this is. docs/reference/regions.md describes every byte; `becalm import` reads such
+//! checksum of each piece; `host` says which machine this is; `place` where a file goes that several processes write. docs/reference/regions.md describes every byte; `becalm import` reads such
 //! files, too, and `becalm_regions.h` writes the same from C and C++.
 
 mod bytes;
 mod crc;
 mod header;
 mod host;
+mod place;
 mod reader;
 mod record;
 mod writer;

@@ -1,15 +1,16 @@
 //! Rings to a file, in blocks that each stand for themselves.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Error, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Error, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use std::vec::Vec;
 
 use super::crc::crc32;
 use super::header::{moment, Header};
 use super::record::{self, TimedRegion};
-use super::{BLOCK, CLOSING, HEAD, MAGIC};
+use super::{place, BLOCK, CLOSING, HEAD};
+use crate::portable;
 use crate::ring::{Full, Ring};
 use crate::Clock;
 
@@ -20,6 +21,7 @@ const MANY: usize = 1_024;
 #[derive(Debug)]
 pub struct Writer {
     file: File,
+    path: PathBuf,
     clock: Clock,
     header: Vec<u8>,
     blocks: u32,
@@ -30,17 +32,24 @@ pub struct Writer {
 impl Writer {
     /// A new file, for nobody else's eyes (mode 0600), with the names that the rings' records have by number.
     ///
-    /// A file of regions that is there is replaced; one of anything else is an error, and left as it is.
+    /// In the path `%p` is the number of the process, `%r` its rank in a parallel program and `%h` the host. A file of regions
+    /// that is there is replaced, unless a process that runs at the same time has written it: this one is then made beside it
+    /// with the number of the process in its name, which `path` tells. A file of anything else is an error, and left as it is.
     pub fn create(path: impl AsRef<Path>, clock: &Clock, names: &[&str]) -> io::Result<Writer> {
-        let path = path.as_ref();
+        let path = place::expanded(path.as_ref());
         let header = Header::of(clock, names).bytes().ok_or_else(|| {
             Error::new(ErrorKind::InvalidInput, "the names are too long: 65,535 bytes for one, a MiB for all")
         })?;
-        make_way(path)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let age = Duration::from_nanos(portable::now_ns().saturating_sub(clock.opened_ns()));
+        let (mut file, path) = place::created(&path, SystemTime::now() - age)?;
         file.write_all(&header)?;
         let buffer = Vec::with_capacity(HEAD + MANY * record::BYTES);
-        Ok(Writer { file, clock: *clock, header, blocks: 0, records: 0, buffer })
+        Ok(Writer { file, path, clock: *clock, header, blocks: 0, records: 0, buffer })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Write what a ring holds, with the caller's number of its thread, and empty it. Not within a region.
@@ -93,17 +102,4 @@ fn fill(buffer: &mut [u8], magic: [u8; 4], many: u32, values: [u64; 3], policy: 
     buffer[36..40].copy_from_slice(&records.to_le_bytes());
     let own = crc32(&buffer[..HEAD - 4]);
     buffer[HEAD - 4..HEAD].copy_from_slice(&own.to_le_bytes());
-}
-
-/// Remove a file of regions, or an empty one, that stands where the new one goes.
-fn make_way(path: &Path) -> io::Result<()> {
-    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
-    let mut begins = [0; MAGIC.len()];
-    let own = found.is_file()
-        && (found.len() == 0
-            || File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == MAGIC);
-    if own {
-        return fs::remove_file(path);
-    }
-    Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is none of regions: it was left as it is"))
 }

@@ -16,13 +16,15 @@ VARIES = {True: "yes", False: "no", None: "?"}
 
 def regions(found: RegionReport) -> Iterator[Table]:
     """Every name, the one that takes the longest first."""
-    head = ("region", "many", "median", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
+    head = ("region", "many", "median", "net", "share", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
     ordered = sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
     rows = tuple(
         (
             each.name,
             f"{each.timed:,}",
-            *map(fine, (each.median_ns, each.min_ns, each.p95_ns, each.p99_ns, each.max_ns, each.spread_ns)),
+            *map(fine, (each.median_ns, each.net_ns)),
+            f"{percent(each.net_share)} %",
+            *map(fine, (each.min_ns, each.p95_ns, each.p99_ns, each.max_ns, each.spread_ns)),
             VARIES[each.varies],
             f"{each.outliers:,}",
         )
@@ -30,14 +32,14 @@ def regions(found: RegionReport) -> Iterator[Table]:
     )
     legend = words.columns(found.cost_ns)
     if rows:
-        numbers, spare = (*range(1, 8), 9), (3, 5, 7, 4, 6, 1, 8)
+        numbers, spare = (*range(1, 10), 11), (5, 7, 9, 6, 8, 1, 4, 10, 3)
         yield Table("Regions", head, rows, numbers, explained(legend), codes=0, spare=spare, legend=legend)
 
 
 def comparison(found: RegionComparison) -> Iterator[Table]:
     """Every name, what changed most first."""
     level = f"{100 * found.confidence:g} % interval"
-    head = ("region", "old", "new", "difference", level, "answer", "files or pieces")
+    head = ("region", "old net", "new net", "difference", level, "answer", "files or pieces")
     known = (RegionAnswer.SLOWER, RegionAnswer.FASTER)
     ordered = sorted(found.differences, key=lambda d: (d.answer not in known, -abs(d.estimate)))
     if ordered:
