@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from becalm.nouns.rating import Ratings as Ratings
     from becalm.nouns.recorded_commits import RecordedCommit as RecordedCommit
     from becalm.nouns.recorded_commits import RecordedCommits as RecordedCommits
+    from becalm.nouns.region_overview import RegionOverview as RegionOverview
     from becalm.nouns.regions import RegionComparison as RegionComparison
     from becalm.nouns.regions import RegionReport as RegionReport
     from becalm.nouns.run import Run as Run
@@ -163,6 +164,7 @@ _VALUES = {
     "becalm.nouns.production": "ProductionSettings",
     "becalm.nouns.progress": "ProgressListener",
     "becalm.nouns.rating": "Ratings",
+    "becalm.nouns.region_overview": "RegionOverview",
     "becalm.nouns.regions": "RegionComparison RegionReport",
     "becalm.nouns.run": "Run",
     "becalm.nouns.settings": "Settings",

@@ -110,20 +110,27 @@ def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_js
 
 
 @click.command("show")
-@click.argument("study", default="last")
+@click.argument("studies", nargs=-1, metavar="[STUDY|FILE.regions...]")
 @click.option("--together", is_flag=True, help="With all hosts that were measured together with it.")
 @STORE
 @output.options
 @output.sort
-def command_show(study: str, together: bool, store: str | None, **given: Any) -> None:
-    """Show a study again: its number, or `last`.
+def command_show(studies: tuple[str, ...], together: bool, store: str | None, **given: Any) -> None:
+    """Show a study again: its number, or `last`. Files of timed regions are shown side by side, without storing them.
 
     \b
     becalm show
     becalm show 12 --json
     becalm show 12 --together
+    becalm show parse.*.regions
     """
     out = output.Output.of(given)
+    if any(Path(each).is_file() and not each.isdigit() for each in studies):
+        out.show(becalm.show_regions(studies))
+        return
+    if len(studies) > 1:
+        raise UsageError("One study is shown at a time; several files of timed regions are shown side by side.")
+    study = studies[0] if studies else "last"
     if together:
         out.show(becalm.show_together(study, store, warned=output.warned), store)
         return

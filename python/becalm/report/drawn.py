@@ -43,6 +43,7 @@ HOMES = {
     "ProductionSettings": "production.report",
     "RegionReport": "regions.report",
     "RegionComparison": "regions.comparison",
+    "RegionOverview": "regions.overview",
     "CheckResult": "check",
     "StoredComparison": "stored_comparison",
     "Spotted": "sweetspots",

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from becalm.verbs.records import to_json as to_json
     from becalm.verbs.regions import compare_regions as compare_regions
     from becalm.verbs.regions import import_regions as import_regions
+    from becalm.verbs.regions import show_regions as show_regions
     from becalm.verbs.restore_service import install_service as install_service
     from becalm.verbs.restore_service import remove_service as remove_service
     from becalm.verbs.run import run as run
@@ -240,7 +241,12 @@ TABLE = (
     ),
     Verb("list", "List what was measured, and what it came to.", "listing.list_studies", module="records"),
     Verb("delete", "Delete studies that are wanted no more.", module="records"),
-    Verb("show", "Show a study again.", "records.show records.show_together records.to_json", module="records"),
+    Verb(
+        "show",
+        "Show a study again, or files of timed regions.",
+        "records.show records.show_together records.to_json regions.show_regions",
+        module="records",
+    ),
     Verb(
         "export",
         "Write a study as JSON, CSV, Markdown, or for hyperfine and pyperf.",

@@ -11,11 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis import region_outliers, region_variation, timer_choice
+from becalm.analysis import region_outliers, region_overview, region_variation, timer_choice
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
 from becalm.nouns import region_codec as codec
+from becalm.nouns.region_overview import RegionOverview
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Finding
@@ -148,6 +149,31 @@ def compare_regions(
         fail_above=limit,
         undecided=undecided,
     )
+
+
+def show_regions(files: Sequence[str | Path], *, t_diff: str | float | None = None) -> RegionReport | RegionOverview:
+    """Show files of timed regions without storing them: one, or several of processes, ranks or nodes side by side.
+
+    Arguments:
+        t_diff: as in `import_regions`.
+
+    Raises UsageError for a file of which nothing can be read.
+    """
+    paths = [Path(each) for each in files]
+    if not paths:
+        raise UsageError("Name a file of timed regions: becalm show parse.*.regions.")
+    gathered = [_lengths(str(path), None) for path in paths]
+    if len(paths) == 1:
+        header, damage = _scanned(paths[0])
+        timer = _timer(header, t_diff)
+        return region_variation.report(gathered[0][0], study=None, title=paths[0].name, timer=timer, damage=damage)
+    return region_overview.overview([lengths for lengths, _ in gathered], _titles(paths))
+
+
+def _titles(paths: Sequence[Path]) -> list[str]:
+    """Return the names of files, with their folders where names alone are not unlike."""
+    names = [path.name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 class _Opened:

@@ -254,6 +254,8 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
     Row("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
+    Row("region_some_files", "names that only some files of regions have", ("names", "files"), region.some_files),
+    Row("region_cut_files", "files of regions that were not closed", ("files",), region.cut_files),
     Row("region_one_file", "a comparison of timed regions of single processes", ("wanted",), region.one_file),
     Row(
         "region_coarse", "a timer too coarse for the limit of a comparison", ("name", "share", "calls"), region.between

@@ -166,6 +166,22 @@ def one_side(_: str, n: Numbers) -> str:
     return f"Only the {n['side']} files have {listed(short(n['names']))}."
 
 
+def some_files(_: str, n: Numbers) -> str:
+    """Names that not all files have."""
+    return f"Not all {n['files']} files have {listed(short(n['names'])[:NAMED])}{_more(n['names'])}."
+
+
+def cut_files(_: str, n: Numbers) -> str:
+    """Files that end before they were closed."""
+    which = f"{listed(n['files'][:NAMED])}{_more(n['files'])}"
+    verb = "was" if len(n["files"]) == 1 else "were"
+    return f"{which} {verb} not closed: a process was ended, still runs, or a file is cut off. What is there is shown."
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+
+
 def one_file(_: str, n: Numbers) -> str:
     """The unit of a comparison is a piece of one process."""
     return (

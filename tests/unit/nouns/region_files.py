@@ -18,7 +18,8 @@ def header(
     """A header: 88 bytes of numbers, the texts with their lengths, a checksum."""
     texts = [each.encode() for each in (machine, boot, model, "rdtscp;lfence", *names)]
     body = b"".join(struct.pack("<H", len(each)) + each for each in texts)
-    given = {"ticks": 1_000_000, "unix_ns": 1_700_000_000_000_000_000, "flags": 6, "quantum": 2.0, "mean_cost": 0, **changed}
+    usual = {"ticks": 1_000_000, "unix_ns": 1_700_000_000_000_000_000, "flags": 6, "quantum": 2.0, "mean_cost": 0}
+    given = usual | changed
     made = struct.pack(
         "<8sHHIdddqqQQIIII", b"\x89BRG\r\n\x1a\n", 1, 24, 88 + len(body) + 4, hz, 1.5, given["quantum"], COST, 60,
         given["ticks"], given["unix_ns"], given["flags"], 4321, len(names), given["mean_cost"],

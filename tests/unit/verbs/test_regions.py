@@ -272,3 +272,51 @@ def test_a_document_without_regions_is_no_table_of_them(store):
 
     becalm.run("spin 20ms", host="sim:drift", runs=2, seed=1)
     assert written(stored(1), format_row("csv")).startswith("program,")
+
+
+# --- several files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ranks(tmp_path, store):
+    """Files of four ranks, of which the last takes a tenth longer to parse."""
+    paths = []
+    for rank in range(4):
+        path = tmp_path / f"a.{rank}.regions"
+        mean = 2_400 if rank == 3 else 2_000
+        path.write_bytes(made.file(np.concatenate([normal(rank, mean=mean), normal(rank + 9, name=1)])))
+        paths.append(path)
+    return paths
+
+
+def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
+    found = becalm.show_regions(ranks)
+    assert found.files == tuple(each.name for each in ranks)
+    parse, other = found.regions
+    assert (parse.name, parse.files, parse.regions, parse.slowest[1]) == ("parse", 4, 8_000, "a.3.regions")
+    # 2 GHz, and 30 ns of the clock: 970 and 1,170 ns.
+    assert parse.median_ns == pytest.approx(970, rel=0.01)
+    assert parse.slowest[0] == pytest.approx(1_170, rel=0.01)
+    assert parse.balance == pytest.approx(1_170 / 1_020, rel=0.01)
+    assert other.balance == pytest.approx(1.0, rel=0.01)
+    assert "in a.3.regions, 1.2 times the median of 4 files" in found.sentence
+    done = cli("show", *ranks)
+    assert done.exit_code == 0, done.output
+    assert "a.3.regions" in done.output
+    assert json.loads(cli("show", *ranks, "--json").output)["kind"] == "region_overview"
+    assert "| parse |" in cli("show", *ranks, "--markdown").output
+    assert becalm.list_studies().studies == ()
+
+
+def test_names_that_some_files_lack_and_files_that_are_cut_are_said(ranks):
+    ranks[0].write_bytes(made.file(normal(1), closed=False))
+    found = becalm.show_regions(ranks)
+    assert kinds(found) == ["region_some_files", "region_cut_files"]
+    assert found.findings[1].numbers["files"] == ["a.0.regions"]
+
+
+def test_one_file_is_shown_without_storing_it(ranks):
+    assert "4,000 regions of 2 names in a.1.regions" in cli("show", ranks[1]).output
+    assert becalm.list_studies().studies == ()
+    with pytest.raises(UsageError, match="One study is shown at a time"):
+        CliRunner().invoke(group, ["show", "1", "2"], catch_exceptions=False, standalone_mode=False)

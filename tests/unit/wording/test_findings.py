@@ -104,6 +104,8 @@ EXAMPLES = {
     "region_timer": {"kept_hz": 2e9, "hz": 2.6e9},
     "region_elsewhere": {},
     "region_one_side": {"side": "old", "names": ["parse"]},
+    "region_some_files": {"names": ["a", "b", "c", "d"], "files": 4},
+    "region_cut_files": {"files": ["a.1.regions"]},
     "region_one_file": {"wanted": 5},
     "region_coarse": {"name": "parse", "share": 0.2, "calls": 4},
     "same_machine": {"hosts": ["a", "b"]},

@@ -1,0 +1,48 @@
+"""Timed regions of several processes, ranks or nodes side by side (docs/reference/json.md).
+
+Public: RegionOverview, RegionSpread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.nouns.codec import finite
+from becalm.nouns.verdict import SCHEMA, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSpread:
+    """One name in all files that have it. Lengths in ns: means without the longest twentieth, less the clock's cost.
+
+    `fastest`, `slowest`: the length and its file; `share`: of the net time of all names in all files; `balance`: the
+    net time of this name in the file that spends most on it, over the mean of all files.
+    """
+
+    name: str
+    files: int
+    regions: int
+    fastest: tuple[float, str]
+    median_ns: float
+    slowest: tuple[float, str]
+    share: float
+    balance: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegionOverview:
+    """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
+
+    files: tuple[str, ...]
+    machines: int
+    regions: tuple[RegionSpread, ...]
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented, versioned form (docs/reference/json.md)."""
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **asdict(self)})
+        assert isinstance(cleaned, dict)
+        return cleaned
