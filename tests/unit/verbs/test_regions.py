@@ -304,7 +304,7 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
     assert done.exit_code == 0, done.output
     assert "a.3.regions" in done.output
     assert json.loads(cli("show", *ranks, "--json").output)["kind"] == "region_overview"
-    assert "| parse |" in cli("show", *ranks, "--markdown").output
+    assert "| `parse` |" in cli("show", *ranks, "--markdown").output
     assert becalm.list_studies().studies == ()
 
 
