@@ -37,6 +37,7 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
         "sys/kernel/mm/ksm/run": "1",
         "proc/sys/kernel/numa_balancing": "1",
         "proc/sys/vm/swappiness": "60",
+        "proc/sys/vm/min_free_kbytes": "50000",
         "proc/sys/vm/stat_interval": "1",
         "proc/sys/kernel/perf_event_max_sample_rate": "100000",
         "proc/sys/kernel/nmi_watchdog": "1",

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use becalm_core::exec::user::lookup;
-use becalm_core::knob::away::{self, Why};
+use becalm_core::knob::away;
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::hold::{Clamped, Drift, Hold};
 use becalm_core::knob::hold_error::HoldError;
@@ -19,7 +19,7 @@ use becalm_core::knob::journal::{self, Begin, Recorded};
 use becalm_core::knob::lock::{Lock, LockError};
 use becalm_core::knob::place::Place;
 use becalm_core::knob::recover::{clear, Recovered};
-use becalm_core::knob::restore::{unsettled, Fate, Restored};
+use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::tree::Tree;
 use becalm_core::time::AnyClock;
 use serde_json::{json, Map, Value};
@@ -297,11 +297,13 @@ impl Machine {
         outcomes
     }
 
-    /// What these outcomes leave as it is for good.
-    pub fn lost(&self, outcomes: &[Restored]) -> Vec<String> {
-        match outcomes.iter().any(|outcome| outcome.fate == Fate::Returning) {
-            true => away::sentences(&self.tree, |away| away.why == Why::Managed),
-            false => Vec::new(),
+    /// Bring interrupts back that have fired since an earlier becalm gave them up. Only whoever may set masks can.
+    pub fn retry_interrupts(&mut self) {
+        // SAFETY: cannot fail.
+        let may = !self.tree.live || unsafe { libc::geteuid() } == 0;
+        // What cannot be tried is told by `status` as before.
+        if may && away::try_fired(&self.tree).unwrap_or(false) {
+            self.settle();
         }
     }
 
@@ -361,8 +363,14 @@ impl Machine {
 
     /// What restoring came to, for the answer to a request.
     pub fn report(&self, outcomes: &[Restored], sentence: &str) -> Value {
-        let elsewhere = away::sentences(&self.tree, |_| true);
-        json!({"places": outcomes, "unsettled": unsettled(outcomes), "elsewhere": elsewhere, "sentence": sentence})
+        let elsewhere = away::sentences(&self.tree);
+        json!({
+            "places": outcomes,
+            "unsettled": unsettled(outcomes),
+            "elsewhere": elsewhere,
+            "staying": away::staying(&self.tree),
+            "sentence": sentence,
+        })
     }
 
     fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {

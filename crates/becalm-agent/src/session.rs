@@ -91,7 +91,7 @@ impl Session {
         self.observer.rest();
         self.talk.output.end(self.parted);
         let outcomes = self.machine.release();
-        for sentence in unsettled(&outcomes).iter().chain(&self.machine.lost(&outcomes)) {
+        for sentence in unsettled(&outcomes) {
             eprintln!("becalm-agent: {sentence}");
         }
         // After that: the machine is as it was, whether anybody reads this or not.
@@ -303,6 +303,7 @@ impl Session {
             None => env::current_dir().unwrap_or_else(|_| "/".into()),
         };
         self.base = Some(BaseEnvironment::new(environment, directory, self.user.clone())?);
+        self.machine.retry_interrupts();
         Ok(json!({}))
     }
 

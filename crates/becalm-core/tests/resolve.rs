@@ -303,6 +303,104 @@ fn isolation_on_version_1_moves_all_others_away() {
 }
 
 #[test]
+fn cpus_that_others_claim_are_not_isolated_and_those_that_keep_them_are_named() {
+    let laptop = Laptop::new();
+    let refused = |value: &str| laptop.read(json!({"isolation": value})).err().map(|error| error.to_string());
+    for (path, text) in [
+        ("mine/cpuset.cpus", "1-2"),
+        ("mine/cpuset.cpus.partition", "root"),
+        ("plain/cpuset.cpus", "3"),
+        ("plain/cpuset.cpus.partition", "member"),
+    ] {
+        laptop.put(&format!("sys/fs/cgroup/{path}"), text);
+    }
+    assert!(refused("1")
+        .unwrap()
+        .contains("the control group /sys/fs/cgroup/mine has the CPUs 1 for itself"));
+    assert_eq!(refused("3"), None, "a group without a partition gives its CPUs up");
+    assert!(refused("2,9").unwrap().contains("of the CPUs 2,9, 9 are not online; there are 0-7"));
+
+    laptop.put("sys/fs/cgroup/cgroup.controllers", "cpu io");
+    for (path, text) in [
+        ("cpuset.cpus", "0-7"),
+        ("cpuset.mems", "0"),
+        ("cpuset.sched_load_balance", "1"),
+        ("busy/cpuset.cpus", "5"),
+        ("busy/tasks", "900"),
+        ("empty/cpuset.cpus", "5"),
+        ("empty/tasks", ""),
+        ("claim/cpuset.cpus", "6"),
+        ("claim/cpuset.cpu_exclusive", "1"),
+    ] {
+        laptop.put(&format!("sys/fs/cgroup/cpuset/{path}"), text);
+    }
+    assert!(refused("6").unwrap().contains("/sys/fs/cgroup/cpuset/claim has the CPUs 6 for itself"));
+    let changes = laptop.changes(json!({"isolation": "5"}));
+    let own = changes.writes.iter().find_map(|change| match &change.place {
+        Place::Cpuset(set) if !set.gather => Some(set.clone()),
+        _ => None,
+    });
+    let remark = own.unwrap().remark(&Tree::new(&laptop.0)).unwrap();
+    assert!(remark.starts_with("/sys/fs/cgroup/cpuset/busy has no other CPUs than 5"), "{remark}");
+}
+
+#[test]
+fn what_the_kernel_moves_with_a_setting_is_watched() {
+    let laptop = Laptop::new();
+    for (path, text) in [
+        ("proc/sys/vm/min_free_kbytes", "50000"),
+        ("sys/devices/system/cpu/cpu1/cpufreq/ondemand/up_threshold", "80"),
+        ("sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us", "500"),
+        ("sys/devices/system/cpu/cpu3/cpufreq/boost", "1"),
+        ("sys/devices/system/cpu/intel_pstate/min_perf_pct", "30"),
+        ("sys/class/net/eth0/queues/tx-0/xps_cpus", "01"),
+    ] {
+        laptop.put(path, text);
+    }
+    for (settings, moved) in [
+        (json!({"transparent_hugepages": "never"}), &["min_free_kbytes"][..]),
+        (
+            json!({"governor": "performance"}),
+            &["cpu1/cpufreq/ondemand/up_threshold", "schedutil/rate_limit_us"],
+        ),
+        (json!({"turbo": "off"}), &["cpu3/cpufreq/boost", "min_perf_pct", "cpu7/cpufreq/scaling_max_freq"]),
+        (json!({"online_cpus": "first"}), &["xps_cpus", "ondemand/up_threshold"]),
+        (json!({"isolation": "2"}), &["workqueue/cpumask"]),
+    ] {
+        let changes = laptop.changes(settings.clone());
+        for part in moved {
+            assert!(watches(&changes, part), "{settings}: {part}");
+        }
+    }
+    let gone = laptop.changes(json!({"turbo": "off", "online_cpus": "0-3"}));
+    let knob = find("turbo").unwrap();
+    let of_turbo =
+        gone.watched.iter().filter(|place| place.shown().ends_with("cpu7/cpufreq/scaling_max_freq"));
+    assert!(!knob.moves.is_empty() && of_turbo.count() == 1, "once, as that of a CPU that goes");
+}
+
+#[test]
+fn what_this_kernel_never_has_is_said_before_debugfs_is_asked_for() {
+    let laptop = Laptop::new();
+    let reason = |name: &str| find(name).unwrap().state(&Tree::new(&laptop.0)).unwrap_err();
+    laptop.put("proc/sys/kernel/osrelease", "6.18.5-cloud-amd64");
+    for name in ["sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns"] {
+        assert!(
+            reason(name).starts_with("kernels since 6.6 have sched_base_slice_ns instead"),
+            "{}",
+            reason(name)
+        );
+    }
+    assert!(reason("sched_feature_last_buddy").starts_with("kernels up to 6.5 have it"));
+    assert!(reason("sched_base_slice_ns").starts_with("debugfs is not mounted"));
+    laptop.put("proc/sys/kernel/osrelease", "6.1.0-18-amd64");
+    assert!(
+        reason("sched_base_slice_ns").starts_with("kernels before 6.6 have sched_min_granularity_ns instead")
+    );
+    assert!(reason("sched_latency_ns").starts_with("debugfs is not mounted"));
+}
+
+#[test]
 fn a_share_of_the_cpus_is_a_group_and_its_weight() {
     let laptop = Laptop::new();
     let changes = laptop.changes(json!({"cpu_weight": 500}));

@@ -117,10 +117,11 @@ def _quota(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
     words = (fact(facts, "cgroups", "cpu_limit") or "").split()
     if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]) > 0:
         cpus = int(words[0]) / int(words[1])
+        file = fact(facts, "cgroups", "cpu_limit_file") or "cpu.max"
         yield Advice(
             Severity.WARNING,
             "quota",
-            f"Our control group may use {cpus:g} CPUs' time (cpu.max = {' '.join(words)}).",
+            f"Our control group may use {cpus:g} CPUs' time ({words[0]} of each {words[1]} us, by {file}).",
             "A program that needs more is stopped until the next period: whole milliseconds that are not its own.",
             "Lift the quota while you measure (for Docker: --cpuset-cpus instead of --cpus).",
         )

@@ -35,7 +35,8 @@ class Knob:
     """One system parameter (docs/reference/protocol.md, `knobs`).
 
     `tuned_value`: what a search for little variation tries, None when it is no candidate. `requires`: knobs without
-    which it has no meaning; `conflicts`: knobs that take its place. `privileged`: which values an ordinary user may not
+    which it has no meaning; `conflicts`: knobs that take its place. `moves`: files that the kernel changes with it, put
+    back with it. `privileged`: which values an ordinary user may not
     set ("none", "all", {"below": n}, {"classes": […]}). `boot`: of settings of the next boot.
 
     On a machine, `value` is the present one as text, None when it has none (process settings); `reason` says why the
@@ -52,6 +53,7 @@ class Knob:
     order: int = 0
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
     restricts_cpus: bool = False
     privilege: str = ""
     privileged: str | Mapping[str, Any] = "none"
@@ -74,6 +76,7 @@ class Knob:
                 "domain": Domain.from_json(row["domain"]),
                 "requires": tuple(row["requires"]),
                 "conflicts": tuple(row["conflicts"]),
+                "moves": tuple(row["moves"]),
                 "boot": None if boot is None else Boot(tuple(boot["parameters"]), boot["known_from"], boot["binds"]),
             }
         )
@@ -86,6 +89,7 @@ class Knob:
             "domain": self.domain.to_json(),
             "requires": list(self.requires),
             "conflicts": list(self.conflicts),
+            "moves": list(self.moves),
             "boot": None if self.boot is None else {**asdict(self.boot), "parameters": list(self.boot.parameters)},
         }
 

@@ -73,20 +73,23 @@ class RestoredPlace:
 class Reset:
     """What `reset` did.
 
-    `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each interrupt that
-    does not arrive at the CPU where it did.
+    `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
+    interrupts are not back at the CPU where they arrived; `staying`: how many others only a restart brings back, which
+    was said before they were moved.
     """
 
     places: tuple[RestoredPlace, ...] = ()
     unsettled: tuple[str, ...] = ()
     sentence: str = ""
     elsewhere: tuple[str, ...] = ()
+    staying: int = 0
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Reset:
         """As the agent says it."""
         places = tuple(RestoredPlace(**each) for each in found["places"])
-        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), tuple(found.get("elsewhere", ())))
+        elsewhere, staying = tuple(found.get("elsewhere", ())), int(found.get("staying", 0))
+        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), elsewhere, staying)
 
 
 @dataclass(frozen=True, slots=True)

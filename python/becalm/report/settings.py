@@ -115,6 +115,7 @@ def knob(row: Knob) -> RenderableType:
         ("tried by tune", row.tuned_value),
         ("why", row.rationale),
         ("costs", row.costs),
+        ("moves too", ", ".join(row.moves)),
         (
             "acts on",
             {"process": "the measured program", "live": "the running machine", "boot": "the next boot"}[row.scope],
@@ -249,7 +250,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
 
 def reset(done: Reset, host: str = "local") -> RenderableType:
     """What was taken off."""
-    if not done.places and not done.sentence and not done.elsewhere:
+    if not done.places and not done.sentence and not done.elsewhere and not done.staying:
         return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
     parts: list[RenderableType] = []
     if done.sentence:
@@ -261,6 +262,13 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
             parts.append(Text(f"To overwrite what somebody else set: {_take_off(host)} --force", "dim"))
     elif done.elsewhere:
         parts.append(Text(f"The machine is as it was before, but for {_interrupts(done.elsewhere)}:", "bold"))
+    elif done.staying:
+        only = (
+            "1 interrupt that only a restart brings"
+            if done.staying == 1
+            else (f"{done.staying} interrupts that only a restart brings")
+        )
+        parts.append(Text(f"The machine is as it was before, but for {only} back to its CPU.", "bold"))
     else:
         parts.append(Text("The machine is as it was before.", "bold green"))
     parts += [Text(f"  {line}") for line in done.elsewhere]
@@ -268,7 +276,7 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
 
 
 def _interrupts(elsewhere: Sequence[str]) -> str:
-    return "an interrupt" if len(elsewhere) == 1 else f"{len(elsewhere)} interrupts"
+    return "interrupts of a device" if len(elsewhere) == 1 else f"interrupts of {len(elsewhere)} devices"
 
 
 def status(found: Status, host: str = "local") -> RenderableType:

@@ -38,10 +38,19 @@ def offline(pid: int, cpus: Sequence[int], online: Sequence[int]) -> str:
 
 
 def not_allowed(pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
-    """CPUs that it may not use."""
+    """Return the refusal of CPUs that a process may not use, with the commands that allow them."""
+    lacking = _list([cpu for cpu in cpus if cpu not in allowed])
     return (
-        f"Process {pid} may use the CPUs {_list(allowed)} only, by its affinity and its cpuset, and not "
-        f"{_list([each for each in cpus if each not in allowed])}. {NOTHING}"
+        f"Process {pid} may use the CPUs {_list(allowed)} only, by its affinity and its cpuset, and not {lacking}. "
+        f"{_widen(pid, _list(sorted({*cpus, *allowed})))} {NOTHING}"
+    )
+
+
+def _widen(pid: int, cpus: str) -> str:
+    """Return the commands by which a process gets more CPUs."""
+    return (
+        f"Widen its affinity first: taskset -acp {cpus} {pid}; a cpuset of a unit of systemd: systemctl set-property "
+        f"UNIT AllowedCPUs={cpus}."
     )
 
 
@@ -49,8 +58,8 @@ def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
     """No CPU to move to."""
     away = "" if set(there) == set(allowed) else f", of which {_list(there) or 'none'} are online"
     return (
-        f"Process {pid} may use the CPUs {_list(allowed)}{away}: there is no other one to move it to. Its affinity or "
-        f"its cpuset would have to be wider. {NOTHING}"
+        f"Process {pid} may use the CPUs {_list(allowed)}{away}: there is no other one to move it to. "
+        f"{_widen(pid, 'LIST')} {NOTHING}"
     )
 
 

@@ -64,6 +64,45 @@ def test_what_somebody_else_sets_is_still_theirs(root):
         assert "somebody else" in sentence
 
 
+# --- what one write moves elsewhere -----------------------------------------------------------------------------------
+
+KEPT_FREE = "proc/sys/vm/min_free_kbytes"
+"""What the kernel computes anew when there are huge pages, or no more (set_recommended_min_free_kbytes)."""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_memory_that_somebody_keeps_free_is_as_it_was_after_huge_pages_were_off(root, killed):
+    before = snapshot(root)
+    agent = Agent(root)
+    agent.done("hold", settings={"transparent_hugepages": "never"})
+    assert (root / KEPT_FREE).read_text() == "19832\n", "the kernel has computed it"
+    places = {place["place"]: place for place in agent.done("status")["journal"]["places"]}
+    assert places[f"/{KEPT_FREE}"]["original"] == "50000"
+    assert places[f"/{KEPT_FREE}"]["side_effect"]
+    if killed:
+        for guard in guards(root):
+            end(guard)
+        agent.kill()
+        agent.process.stdout.close()
+        wait_for(lambda: not holders(root))
+        with Agent(root) as agent:
+            assert agent.done("restore")["unsettled"] == []
+    else:
+        assert agent.done("release")["unsettled"] == []
+        agent.close()
+    assert (root / KEPT_FREE).read_text() == "50000\n"
+    assert changed(before, snapshot(root)) == {}
+
+
+def test_a_study_puts_back_between_its_blocks_what_the_kernel_moved(root):
+    with Agent(root) as agent:
+        agent.define([{"transparent_hugepages": "never"}, {"swappiness": 1}])
+        agent.done("measure", first=0, steps=[[0, 0, 0, 0]])
+        assert (root / KEPT_FREE).read_text() == "19832\n"
+        agent.done("measure", first=0, steps=[[0, 1, 0, 0]])
+        assert (root / KEPT_FREE).read_text() == "50000\n"
+
+
 # --- who is in a cpuset of v1 -----------------------------------------------------------------------------------------
 
 

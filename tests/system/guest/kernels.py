@@ -36,9 +36,9 @@ def shell(text, **options):
     return Workload.of(text, shell=True, output=Output.KEEP, **options)
 
 
-def outputs(host, *steps, settings=({},)):
+def outputs(host, *steps, settings=({},), dangerous=False):
     """Return what workloads write; `steps`: pairs of a workload and the index of its settings."""
-    host.define([work for work, _ in steps], [Settings.of(values) for values in settings])
+    host.define([work for work, _ in steps], [Settings.of(values) for values in settings], dangerous=dangerous)
     runs, texts = ran_and_said(host, *((index, which) for index, (_, which) in enumerate(steps)))
     assert [run.outcome for run in runs] == ["ok"] * len(steps), (runs, texts)
     return ["".join(reversed(texts.get(index, ()))).strip() for index in range(len(steps))]

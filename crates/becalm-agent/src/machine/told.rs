@@ -64,7 +64,7 @@ impl Machine {
         let busy = holder(&self.tree);
         let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
         let boot = self.entry()?;
-        let elsewhere = away::sentences(&self.tree, |_| true);
+        let elsewhere = away::sentences(&self.tree);
         let groups = Groups::find(&self.tree).listed();
         let Some(found) = found else {
             return Ok(json!({

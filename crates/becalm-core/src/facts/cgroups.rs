@@ -1,8 +1,12 @@
 //! Control groups: which version, which controllers, our own group, what it limits and whether we may divide it.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::read::{Known, Machine, Subject};
+use crate::source::file::{Buffer, Place};
+use crate::source::membership::{Group, Membership};
 
 /// A mounted hierarchy, from /proc/self/mounts: version 2, or the controllers of a version 1 one.
 struct Mount {
@@ -31,9 +35,84 @@ pub fn collect(machine: &Machine) -> Value {
         own.clone().and_then(|own| machine.writable(&format!("{own}/cgroup.procs"))).map(|()| true),
     );
     cgroups.put("kill", in_own("cgroup.kill").and_then(|path| present(machine, &path)));
-    cgroups.put("cpu_limit", in_own("cpu.max").and_then(|path| machine.line(&path)));
-    cgroups.put("cpus", in_own("cpuset.cpus.effective").and_then(|path| machine.line(&path)));
+    let quota = quota(machine, in_own("cpu.max"));
+    cgroups.put("cpu_limit", quota.clone().map(|quota| quota.words));
+    cgroups.put("cpu_limit_file", quota.map(|quota| format!("/{}", quota.file)));
+    cgroups.put("cpus", cpus(machine, in_own("cpuset.cpus.effective")));
     cgroups.finish()
+}
+
+/// How much CPU time a group may use in each period, as version 2 spells it: "50000 100000" (us), or "max 100000".
+#[derive(Clone)]
+struct Quota {
+    words: String,
+    file: String,
+    /// CPUs that it is worth; infinite without a limit.
+    cpus: f64,
+}
+
+/// The tightest quota of our groups and of those above them, in both versions: each holds for all below it.
+fn quota(machine: &Machine, own: Known<String>) -> Known<Quota> {
+    let mut quotas = Vec::new();
+    for group in groups(machine) {
+        let first = group.controllers.iter().any(|name| name == "cpu");
+        if first || group.controllers.is_empty() {
+            let above = std::iter::successors(Some(Path::new(&group.directory)), |path| path.parent());
+            let read = |path: &Path| if first { of_v1(machine, path) } else { of_v2(machine, path) };
+            quotas.extend(above.filter_map(read));
+        }
+    }
+    // The first of equal ones: the nearest, of version 2 where it has none either.
+    match quotas.into_iter().reduce(|best, next| if next.cpus < best.cpus { next } else { best }) {
+        Some(quota) => Ok(quota),
+        None => {
+            let file = own?;
+            Ok(Quota { words: machine.line(&file)?, file, cpus: f64::INFINITY })
+        }
+    }
+}
+
+fn of_v2(machine: &Machine, group: &Path) -> Option<Quota> {
+    let file = format!("{}/cpu.max", group.display());
+    let words = machine.line(&file).ok()?;
+    let (quota, period) = words.split_once(' ')?;
+    let cpus = match quota {
+        "max" => f64::INFINITY,
+        quota => quota.parse::<f64>().ok()? / period.parse::<f64>().ok().filter(|period| *period > 0.0)?,
+    };
+    Some(Quota { words, file, cpus })
+}
+
+/// Documentation/scheduler/sched-bwc.rst; -1 is no limit.
+fn of_v1(machine: &Machine, group: &Path) -> Option<Quota> {
+    let file = format!("{}/cpu.cfs_quota_us", group.display());
+    let quota: i64 = machine.number(&file).ok()?;
+    let period: u64 = machine.number(&format!("{}/cpu.cfs_period_us", group.display())).ok()?;
+    let limited = quota > 0 && period > 0;
+    let words = if limited { format!("{quota} {period}") } else { format!("max {period}") };
+    Some(Quota { words, file, cpus: if limited { quota as f64 / period as f64 } else { f64::INFINITY } })
+}
+
+/// The CPUs of our cpuset, in either version.
+fn cpus(machine: &Machine, own: Known<String>) -> Known<String> {
+    let second = own.and_then(|path| machine.line(&path));
+    let first = || {
+        let group = groups(machine)
+            .into_iter()
+            .find(|group| group.controllers.iter().any(|name| name == "cpuset"))?;
+        let read = |file: &str| machine.line(&format!("{}/{file}", group.directory)).ok();
+        read("cpuset.effective_cpus").or_else(|| read("cpuset.cpus")).filter(|text| !text.is_empty())
+    };
+    second.or_else(|reason| first().ok_or(reason))
+}
+
+/// Our groups in all hierarchies that are mounted; none where that is not known.
+fn groups(machine: &Machine) -> Vec<Group> {
+    let mut membership = Membership::new(&Place::new(&machine.path("")));
+    match membership.refresh(&mut Buffer::default()) {
+        Ok(_) => membership.take(),
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Where version 1 of a controller is mounted, without the leading slash.

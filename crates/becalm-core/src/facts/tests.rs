@@ -152,3 +152,44 @@ fn damaged_files_are_reasons_and_no_panic() {
         fs::remove_dir_all(&root).unwrap();
     }
 }
+
+#[test]
+fn the_tightest_quota_of_both_versions_and_of_all_groups_above_is_ours() {
+    let root = std::env::temp_dir().join(format!("becalm-quota-{}", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    };
+    let limit = || {
+        let facts = collect(&root);
+        let groups = &facts["cgroups"];
+        [&groups["cpu_limit"], &groups["cpu_limit_file"], &groups["cpus"]]
+            .map(|fact| fact.as_str().map(str::to_owned))
+    };
+    let quota = |words: &str, file: &str, cpus: Option<&str>| {
+        [Some(words.to_owned()), Some(format!("/sys/fs/cgroup/{file}")), cpus.map(str::to_owned)]
+    };
+    write("proc/self/cgroup", "3:cpuset:/box\n2:cpu,cpuacct:/pod/box\n0::/");
+    write(
+        "proc/self/mountinfo",
+        "35 31 0:32 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+         36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct",
+    );
+    for (group, us) in [("", "-1"), ("pod/", "50000"), ("pod/box/", "100000")] {
+        write(&format!("sys/fs/cgroup/cpu,cpuacct/{group}cpu.cfs_quota_us"), us);
+        write(&format!("sys/fs/cgroup/cpu,cpuacct/{group}cpu.cfs_period_us"), "100000");
+    }
+    write("sys/fs/cgroup/cpuset/box/cpuset.cpus", "1");
+    assert_eq!(limit(), quota("50000 100000", "cpu,cpuacct/pod/cpu.cfs_quota_us", Some("1")));
+    write("sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_quota_us", "-1");
+    write("sys/fs/cgroup/cpu,cpuacct/pod/box/cpu.cfs_quota_us", "-1");
+    assert_eq!(limit(), quota("max 100000", "cpu,cpuacct/pod/box/cpu.cfs_quota_us", Some("1")));
+
+    write("proc/self/cgroup", "0::/pod/box");
+    write("proc/self/mountinfo", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+    write("sys/fs/cgroup/pod/box/cpu.max", "max 100000");
+    write("sys/fs/cgroup/pod/cpu.max", "25000 50000");
+    assert_eq!(limit(), quota("25000 50000", "pod/cpu.max", None));
+    fs::remove_dir_all(root).unwrap();
+}

@@ -7,6 +7,7 @@ use super::cpus::{self, Cpus};
 use super::cpuset;
 use super::interrupt;
 use super::member;
+use super::moved;
 use super::place::Place;
 use super::task::{active_affinity, allowed, start_and_state};
 use super::tree::{Tree, CPU};
@@ -22,12 +23,17 @@ const SCALED: [&str; 4] = [
 ];
 
 /// Files of a CPU that has gone and come back.
-const FREQUENCY: [&str; 4] =
-    ["scaling_governor", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"];
+const FREQUENCY: [&str; 5] =
+    ["scaling_governor", "boost", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"];
+
+/// Which CPUs send by which queue: drivers spread the queues anew over the CPUs that there are (virtnet_set_affinity in
+/// drivers/net/virtio_net.c, and others).
+const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
 /// Whether this is a place that changes besides.
 pub fn owns(place: &Place) -> bool {
     match place {
+        _ if moved::owns(QUEUES, place) || moved::owns(moved::GOVERNORS, place) => true,
         Place::File { path } => {
             let frequency = |path: &str| {
                 let (cpu, name) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once("/cpufreq/")?;
@@ -58,6 +64,9 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     places.extend(
         SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
     );
+    for patterns in [QUEUES, moved::GOVERNORS] {
+        places.extend(moved::places(tree, patterns));
+    }
     places.extend(
         interrupt::numbers(tree).into_iter().map(|irq| Place::Mask { path: interrupt::mask_file(irq) }),
     );

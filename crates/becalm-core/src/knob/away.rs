@@ -12,7 +12,7 @@
 //! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
 //! interrupt again takes its old values from here, so that becalm's own never pass for the machine's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -55,6 +55,9 @@ pub struct Away {
     /// Its mask before.
     pub mask: String,
     pub why: Why,
+    /// How often it had fired since the boot when it was last given up, or began to go back.
+    #[serde(default)]
+    fired: u64,
     boot: String,
 }
 
@@ -62,7 +65,19 @@ impl Away {
     /// One that is about to be brought back.
     pub fn new(tree: &Tree, irq: u32, device: &str, was: &str, mask: &str) -> Self {
         let (device, was, mask) = (device.to_owned(), was.to_owned(), mask.to_owned());
-        Self { irq, device, was, mask, why: Why::Waiting, boot: boot_id(tree) }
+        let fired = interrupt::count(tree, irq).unwrap_or(0);
+        Self { irq, device, was, mask, why: Why::Waiting, fired, boot: boot_id(tree) }
+    }
+
+    /// How often it has fired since it was given up.
+    fn since(&self, tree: &Tree) -> u64 {
+        interrupt::count(tree, self.irq).unwrap_or(self.fired).saturating_sub(self.fired)
+    }
+
+    /// Whether a person need know of it: not of one that has never fired, for which it makes no difference where it would
+    /// arrive, nor of one that cannot come back, which was said before it was moved.
+    fn matters(&self, tree: &Tree) -> bool {
+        self.why != Why::Managed && interrupt::count(tree, self.irq) != Some(0)
     }
 
     /// Whether somebody else has not given it another mask since.
@@ -105,27 +120,40 @@ impl Away {
     fn done(&self, tree: &Tree) -> bool {
         self.back(tree) && !self.narrowed(tree)
     }
+}
 
-    /// For a person.
-    pub fn sentence(&self, tree: &Tree) -> String {
-        let now = interrupt::arrival(tree, self.irq).unwrap_or_else(|_| "another".to_owned());
-        let why = match self.why {
-            Why::Waiting => "it goes back when it next fires",
-            Why::Silent => "it has not fired since. `becalm reset` tries again; a restart puts it right",
-            Why::Managed => "the kernel does not let it be moved back. A restart puts it right",
-        };
-        let name = interrupt::shown(self.irq, &self.device);
-        let mut letters = name.chars();
-        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-        let name: String = first.into_iter().chain(letters).collect();
-        if self.back(tree) {
-            // Whoever waits for it gives it its mask at once. Has that process been killed, nobody does.
-            return format!(
-                "{name} is back at CPU {now}, and still bound to it. If that stays so, `becalm reset` gives it its mask."
-            );
-        }
-        format!("{name} arrives at CPU {now}, before at CPU {}: {why}.", self.was)
+/// A sentence about the interrupts of one device.
+fn sentence(tree: &Tree, away: &[Away]) -> String {
+    let several = away.len() > 1;
+    let of = |cpus: &BTreeSet<String>| cpus.iter().cloned().collect::<Vec<_>>().join(", ");
+    let at = |one: &Away| interrupt::arrival(tree, one.irq).unwrap_or_else(|_| "another".to_owned());
+    let name = interrupt::several(away.iter().map(|one| (one.irq, one.device.as_str())));
+    let now = of(&away.iter().map(at).collect());
+    if away.iter().all(|one| one.back(tree)) {
+        // Whoever waits for it gives it its mask at once. Has that process been killed, nobody does.
+        let (are, their) = if several { ("are", "them their masks") } else { ("is", "it its mask") };
+        return format!(
+            "{name} {are} back at CPU {now}, and still bound to it. If that stays so, `becalm reset` gives {their}."
+        );
     }
+    let was = of(&away.iter().map(|one| one.was.clone()).collect());
+    let (arrive, they, go, have, fire) = match several {
+        true => ("arrive", "they", "go", "have", "fire"),
+        false => ("arrives", "it", "goes", "has", "fires"),
+    };
+    let since = away.iter().fold(0_u64, |sum, one| sum.saturating_add(one.since(tree)));
+    let times = if since == 1 { "once".to_owned() } else { format!("{since} times") };
+    let why = match (away.iter().any(|one| one.why == Why::Waiting), since) {
+        (true, _) => format!("{they} {go} back when {they} next {fire}"),
+        (false, 0) => {
+            format!("{they} {have} not fired since. `becalm reset` tries again; a restart puts it right")
+        }
+        (false, _) => format!(
+            "{they} {have} fired {times} since becalm stopped waiting. `becalm reset` as root brings {} back",
+            if several { "them" } else { "it" }
+        ),
+    };
+    format!("{name} {arrive} at CPU {now}, before at CPU {was}: {why}.")
 }
 
 /// The list, locked for as long as this lives.
@@ -178,12 +206,24 @@ pub fn listed(tree: &Tree) -> HashMap<u32, Away> {
     read(tree).into_iter().map(|away| (away.irq, away)).collect()
 }
 
-/// In sentences, for whoever asks what is not as it was.
-pub fn sentences(tree: &Tree, wanted: impl Fn(&Away) -> bool) -> Vec<String> {
-    let mut all: Vec<Away> =
-        listed(tree).into_values().filter(|away| wanted(away) && !away.done(tree)).collect();
+/// In sentences, one for each device, for whoever asks what is not as it was.
+pub fn sentences(tree: &Tree) -> Vec<String> {
+    let mut devices: BTreeMap<String, Vec<Away>> = BTreeMap::new();
+    let mut all: Vec<Away> = listed(tree).into_values().collect();
+    all.retain(|away| away.matters(tree) && !away.done(tree));
     all.sort_by_key(|away| away.irq);
-    all.iter().map(|away| away.sentence(tree)).collect()
+    for away in all {
+        devices.entry(interrupt::owner(&away.device, away.irq)).or_default().push(away);
+    }
+    let mut devices: Vec<Vec<Away>> = devices.into_values().collect();
+    devices.sort_by_key(|away| away[0].irq);
+    devices.iter().map(|away| sentence(tree, away)).collect()
+}
+
+/// How many interrupts that fire stay where they were moved until the machine restarts.
+pub fn staying(tree: &Tree) -> usize {
+    let stays = |away: &&Away| away.why == Why::Managed && interrupt::count(tree, away.irq) != Some(0);
+    listed(tree).values().filter(stays).count()
 }
 
 /// Begin to bring interrupts back. They are in the list first, and those that were in it keep what they had before.
@@ -217,6 +257,16 @@ pub fn try_again(tree: &Tree) -> io::Result<()> {
     let may_come = |away: &Away| away.why != Why::Managed;
     let again = |away: Away| Away { why: Why::Waiting, ..away };
     call_back(tree, listed(tree).into_values().filter(may_come).map(again).collect())
+}
+
+/// Try those again that have fired since they were given up: they would have come. Whether there are some.
+pub fn try_fired(tree: &Tree) -> io::Result<bool> {
+    let came = |away: &Away| away.why == Why::Silent && away.since(tree) > 0;
+    let again = |away: Away| Away { why: Why::Waiting, ..away };
+    let fired: Vec<Away> = listed(tree).into_values().filter(came).map(again).collect();
+    let some = !fired.is_empty();
+    call_back(tree, fired)?;
+    Ok(some)
 }
 
 /// What is in a journal now, and in nobody else's hands: interrupts that a hold is about to move.
@@ -259,6 +309,7 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
             // One that cannot be written any more has gone; `read` drops it.
             drop(away.widen(tree));
             away.why = Why::Silent;
+            away.fired = interrupt::count(tree, away.irq).unwrap_or(away.fired);
         }
     }
     // Where the kernel takes the first CPU of a mask, it may have moved on with its old one.

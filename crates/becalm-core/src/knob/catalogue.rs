@@ -43,6 +43,7 @@ use self::smt::Smt;
 use self::swap_areas::SwapAreas;
 use super::domain::Scale::{Linear, Log};
 use super::domain::{class, classes, cpus, levels, listed, processes, range, special, words, Special};
+use super::moved;
 use super::place::Place;
 use super::process;
 use super::proof;
@@ -56,6 +57,25 @@ const AWAY: &[Special] = &[special("all", "every CPU"), special("away", "all but
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
 
+/// The kernel keeps more memory free while there are huge pages, and computes anew how much when that changes, whatever
+/// somebody had written there (set_recommended_min_free_kbytes in mm/khugepaged.c).
+const WITH_HUGE_PAGES: &[&str] = &["/proc/sys/vm/min_free_kbytes"];
+
+/// The performance governor takes the preference over while it is on; every governor forgets its own values.
+const WITH_GOVERNOR: &[&str] = &joined_names::<7>(
+    &["/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference"],
+    moved::GOVERNORS,
+);
+
+/// Without turbo the highest frequency is lower, and the bounds of each CPU are set to that (cpufreq_boost_set_sw in
+/// drivers/cpufreq/cpufreq.c, no_turbo_store in drivers/cpufreq/intel_pstate.c); they stay there when it is on again.
+const WITH_TURBO: &[&str] = &[
+    "/sys/devices/system/cpu/intel_pstate/min_perf_pct",
+    "/sys/devices/system/cpu/cpu*/cpufreq/boost",
+    "/sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq",
+    "/sys/devices/system/cpu/cpu*/cpufreq/scaling_min_freq",
+];
+
 /// Words for the next boot that the others are written as differences from.
 const WORDS: Words =
     Words { words: &[], possible: proof::anywhere, proof: proof::untold, known_from: "", binds: false };
@@ -65,6 +85,16 @@ pub const CATALOGUE: &[Knob] = &joined::<{ KNOBS.len() + SCHEDULER.len() }>(KNOB
 
 const fn joined<const N: usize>(some: &[Knob], others: &[Knob]) -> [Knob; N] {
     let mut all = [ROW; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < some.len() { some[at] } else { others[at - some.len()] };
+        at += 1;
+    }
+    all
+}
+
+const fn joined_names<const N: usize>(some: &[&'static str], others: &[&'static str]) -> [&'static str; N] {
+    let mut all = [""; N];
     let mut at = 0;
     while at < N {
         all[at] = if at < some.len() { some[at] } else { others[at - some.len()] };
@@ -131,13 +161,12 @@ const KNOBS: &[Knob] = &[
         absent: "no CPU of this machine can be taken offline",
         source: "/sys/devices/system/cpu/cpuN/online", ..ROW },
     Knob { name: "governor", group: Essential, tuned_value: Some("performance"),
-        // The performance governor takes the preference over while it is on.
-        act: &EachCpu { file: "cpufreq/scaling_governor", form: PLAIN, moves: &["cpufreq/energy_performance_preference"] },
-        order: 30, domain: listed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors"),
+        act: &EachCpu { file: "cpufreq/scaling_governor", form: PLAIN },
+        order: 30, moves: WITH_GOVERNOR, domain: listed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors"),
         rationale: "a frequency that follows the load is low when a run begins",
         costs: "power, heat and noise", absent: NO_FREQUENCY,
         source: "Documentation/admin-guide/pm/cpufreq.rst", ..ROW },
-    Knob { name: "turbo", order: 40, tuned_value: Some("off"), act: &File(&[
+    Knob { name: "turbo", order: 40, moves: WITH_TURBO, tuned_value: Some("off"), act: &File(&[
             ("/sys/devices/system/cpu/intel_pstate/no_turbo", Form(&[("on", "0"), ("off", "1")])),
             ("/sys/devices/system/cpu/cpufreq/boost", ON_IS_1)]),
         rationale: "turbo depends on temperature and on what other cores do",
@@ -161,7 +190,7 @@ const KNOBS: &[Knob] = &[
         costs: "off: when memory is short, programs are killed",
         absent: "no swap area is on: there is nothing to switch off", source: "swapoff(2)", ..ROW },
     Knob { name: "transparent_hugepages", tuned_value: Some("never"), domain: words(&["always", "madvise", "never"]),
-        act: &File(&[("/sys/kernel/mm/transparent_hugepage/enabled", PLAIN)]),
+        act: &File(&[("/sys/kernel/mm/transparent_hugepage/enabled", PLAIN)]), moves: WITH_HUGE_PAGES,
         rationale: "whether a huge page is free differs from run to run, and a kernel thread assembles them in the background",
         costs: "never: more misses of the TLB in programs with much memory",
         source: "Documentation/admin-guide/mm/transhuge.rst", ..ROW },
@@ -228,6 +257,8 @@ const KNOBS: &[Knob] = &[
         absent: "no service that rewrites settings runs here", source: "kill(2), SIGSTOP and SIGCONT", ..ROW },
     Knob { name: "isolation", group: Isolation, order: 70, tuned_value: Some("last-core"), restricts_cpus: true,
         domain: cpus(CORE), act: &Isolate, conflicts: &["isolcpus"],
+        // An isolated partition takes its CPUs out of it (workqueue_unbound_exclude_cpumask in kernel/workqueue.c, from 6.7 on).
+        moves: &["/sys/devices/virtual/workqueue/cpumask"],
         rationale: "nobody else runs where the program runs",
         costs: "all others share what is left; the program has the isolated CPUs only",
         absent: "the cpuset controller is in no mounted cgroup hierarchy, or there is only one core",
@@ -292,7 +323,7 @@ pub fn find(name: &str) -> Option<&'static Knob> {
 
 /// Whether some setting writes this place.
 pub fn owns(place: &Place) -> bool {
-    CATALOGUE.iter().any(|knob| knob.act.owns(place))
+    CATALOGUE.iter().any(|knob| knob.act.owns(place) || moved::owns(knob.moves, place))
 }
 
 /// The name in the catalogue that is most like `name`, when one is like it at all.

@@ -88,6 +88,15 @@ impl Draft<'_> {
         self.changes.offline.extend(gone);
     }
 
+    /// Whether a place will be there: not one of a CPU that goes offline.
+    pub fn is_there(&self, place: &Place) -> bool {
+        let (Place::File { path } | Place::Mask { path }) = place else { return true };
+        let of_cpu = path
+            .strip_prefix(CPU)
+            .and_then(|rest| rest.strip_prefix("/cpu")?.split_once('/')?.0.parse().ok());
+        of_cpu.is_none_or(|cpu: u32| self.online.contains(&cpu))
+    }
+
     /// This file of every CPU that will be online and has it.
     pub fn each_online(&self, file: &str) -> Vec<String> {
         let online = |cpu: &u32| self.online.contains(cpu);

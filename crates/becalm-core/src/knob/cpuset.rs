@@ -4,6 +4,7 @@
 //! into a set without those CPUs; kernel threads that are bound to a CPU stay where they are, and `remark` counts them.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::controller::{self, V2};
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
+use crate::source::file::{Buffer, Place as Source};
+use crate::source::membership::Membership;
 
 /// The controller.
 pub const NAME: &str = "cpuset";
@@ -50,6 +53,73 @@ pub fn hierarchy(version: u8) -> &'static str {
     } else {
         V1
     }
+}
+
+/// The cpuset of a process in either version, as a path of the machine, and the online CPUs that it has; None where that
+/// cannot be told, as from inside of a container.
+pub fn of_process(tree: &Tree, pid: i32) -> Option<(String, Cpus)> {
+    let mut membership = Membership::new(&Source::of_process(&tree.path("/"), u32::try_from(pid).ok()?));
+    membership.refresh(&mut Buffer::default()).ok()?;
+    let groups = membership.take();
+    let (_, online) = tree.cpus();
+    let read = |path: &Path, files: &[&str]| {
+        let mut texts =
+            files.iter().filter_map(|file| tree.read(&format!("/{}/{file}", path.display())).ok());
+        let cpus: Cpus = cpus::parse(&texts.find(|text| !text.is_empty())?)?;
+        let cpus: Cpus = cpus.intersection(&online).copied().collect();
+        (!cpus.is_empty()).then(|| (format!("/{}", path.display()), cpus))
+    };
+    let first = groups.iter().find(|group| group.controllers.iter().any(|name| name == NAME));
+    if let Some(group) = first {
+        return read(Path::new(&group.directory), &["cpuset.effective_cpus", "cpuset.cpus"]);
+    }
+    // A group of version 2 without the controller has the CPUs of the nearest one above that has it.
+    let second = groups.iter().find(|group| group.controllers.is_empty())?;
+    let mut above = Path::new(&second.directory).ancestors();
+    above.find_map(|path| read(path, &["cpuset.cpus.effective"]))
+}
+
+/// The groups of others that stay on CPUs which are to be the program's alone: of version 1 those that have no other CPU
+/// (an empty set cannot be written), of version 2 none, since a partition takes its CPUs away from everybody. With each,
+/// whether it claims them for itself, so that no set of ours can have them.
+pub fn keeping(tree: &Tree, version: u8, reserved: &Cpus) -> Vec<(String, bool)> {
+    let on = |path: &str| tree.read(path).is_ok_and(|text| text == "1");
+    if version == 2 {
+        return partitions(tree, reserved).into_iter().map(|path| (path, true)).collect();
+    }
+    let (_, online) = tree.cpus();
+    let all = others(tree).into_iter().filter_map(|(file, held)| {
+        let held: Cpus = held.intersection(&online).copied().collect();
+        let group = file.strip_suffix("/cpuset.cpus")?.to_owned();
+        let exclusive = on(&format!("{group}/cpuset.cpu_exclusive"));
+        let only = !held.is_empty() && held.is_subset(reserved);
+        (only && (exclusive || !tasks(tree, &group, 1).is_empty())).then_some((group, exclusive))
+    });
+    all.collect()
+}
+
+/// Partitions of others in version 2 that have some of these CPUs.
+fn partitions(tree: &Tree, cpus: &Cpus) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![V2.to_owned()];
+    while let Some(parent) = waiting.pop() {
+        for name in tree.names(&parent) {
+            let path = format!("{parent}/{name}");
+            if name.starts_with("becalm-") || !tree.is_directory(&path) {
+                continue;
+            }
+            let kind = tree.read(&format!("{path}/cpuset.cpus.partition")).unwrap_or_default();
+            let set = ["cpuset.cpus.effective", "cpuset.cpus"].iter().find_map(|file| {
+                tree.read(&format!("{path}/{file}")).ok().and_then(|text| cpus::parse(&text))
+            });
+            if matches!(kind.as_str(), "root" | "isolated") && set.is_some_and(|set| !set.is_disjoint(cpus)) {
+                found.push(path.clone());
+            }
+            waiting.push(path);
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// All sets of v1 but the root and ours, parents before children, with their CPUs.
@@ -150,7 +220,7 @@ impl Cpuset {
         if !self.gather {
             let kind = self.partition(tree);
             return match kind.as_str() {
-                _ if self.version == 1 => None,
+                _ if self.version == 1 => self.shared(tree),
                 "isolated" => None,
                 "root" => Some(format!(
                     "The kernel made CPUs {} a partition with load balancing among themselves, not an isolated one.",
@@ -166,6 +236,21 @@ impl Cpuset {
         (stayed > 0).then(|| {
             format!(
                 "{stayed} kernel threads are bound to their CPUs and could not be moved away from the isolated ones."
+            )
+        })
+    }
+
+    /// Who else stays on the program's CPUs.
+    fn shared(&self, tree: &Tree) -> Option<String> {
+        let groups = keeping(tree, self.version, &cpus::parse(&self.cpus)?);
+        let names: Vec<String> = groups.into_iter().map(|(path, _)| path).collect();
+        let (have, their) = if names.len() == 1 { ("has", "Its") } else { ("have", "Their") };
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} {have} no other CPUs than {}, so what is in there goes on running next to the program. {their} \
+                 CPUs are in cpuset.cpus.",
+                names.join(", "),
+                self.cpus
             )
         })
     }

@@ -9,7 +9,7 @@
 //! longer where a hypervisor plays the device. What is believed of a mask is therefore seen twice (`MOVED`).
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::thread::sleep;
 use std::time::Duration;
@@ -118,6 +118,43 @@ pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 
+/// How often an interrupt has fired since the boot, at all CPUs; None where that is not counted.
+pub fn count(tree: &Tree, irq: u32) -> Option<u64> {
+    let text = tree.read("/proc/interrupts").ok()?;
+    let mut all = fired(&text);
+    all.find(|(number, _)| *number == irq).map(|(_, count)| count)
+}
+
+/// Drops interrupts that have never fired: where those would arrive makes no difference.
+fn used(tree: &Tree, irqs: &mut Vec<u32>) {
+    let text = tree.read("/proc/interrupts").unwrap_or_default();
+    let never: BTreeSet<u32> = fired(&text).filter(|(_, count)| *count == 0).map(|(irq, _)| irq).collect();
+    irqs.retain(|irq| !never.contains(irq));
+}
+
+/// The device that an interrupt is of, by the name of what handles it: drivers name one for each queue (virtio1-req.0,
+/// eth0-TxRx-3, nvme0q1). One without a name is a device of its own.
+pub fn owner(device: &str, irq: u32) -> String {
+    let name = device.split_once('-').map_or(device, |(name, _)| name);
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    match stem.strip_suffix('q') {
+        Some(stem) if stem.len() + 1 < name.len() && !stem.is_empty() => stem.to_owned(),
+        _ if name.is_empty() => irq.to_string(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Interrupts of one device in words, as the beginning of a sentence.
+pub fn several<'a>(interrupts: impl Iterator<Item = (u32, &'a str)>) -> String {
+    let (irqs, mut devices): (Vec<String>, Vec<&str>) =
+        interrupts.map(|(irq, device)| (irq.to_string(), device)).unzip();
+    devices.retain(|device| !device.is_empty());
+    devices.dedup();
+    let word = if irqs.len() == 1 { "Interrupt" } else { "Interrupts" };
+    let names = if devices.is_empty() { String::new() } else { format!(" ({})", devices.join(", ")) };
+    format!("{word} {}{names}", irqs.join(", "))
+}
+
 /// The drivers that handle an interrupt; empty when nobody does.
 pub fn device(tree: &Tree, irq: u32) -> String {
     if let Ok(actions) = tree.read(&format!("/sys/kernel/irq/{irq}/actions")) {
@@ -144,7 +181,9 @@ pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     // (kernel/irq/cpuhotplug.c).
     let movable = movable(tree);
     let stays_away = |irq: &u32| !allowed(tree, *irq).is_subset(gone) && !movable(*irq);
-    let (away, back): (Vec<u32>, Vec<u32>) = numbers(tree).into_iter().filter(leaves).partition(stays_away);
+    let mut leaving: Vec<u32> = numbers(tree).into_iter().filter(leaves).collect();
+    used(tree, &mut leaving);
+    let (away, back): (Vec<u32>, Vec<u32>) = leaving.into_iter().partition(stays_away);
     let mut said = Vec::new();
     if !away.is_empty() {
         let them = if away.len() == 1 { "it" } else { "them" };

@@ -31,6 +31,7 @@ pub mod interrupt;
 pub mod journal;
 pub mod lock;
 mod member;
+mod moved;
 pub mod place;
 pub mod played;
 pub mod process;

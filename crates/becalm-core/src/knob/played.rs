@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use super::choice::chosen;
 use super::cpus::{self, Cpus};
 use super::interrupt;
 use super::member;
@@ -21,6 +22,7 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     tree.show(path, &limited(tree, path, value))?;
+    keep_free(tree, path)?;
     if let Some(irq) = interrupt::of_mask_file(path) {
         if fires(tree, irq) {
             arrive(tree, irq)?;
@@ -31,6 +33,18 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
         Some(_) if value != "1" => offline(tree),
         _ => Ok(()),
     }
+}
+
+/// More memory is kept free while there are huge pages: so much by the kernel's own reckoning, whatever was there before
+/// (set_recommended_min_free_kbytes in mm/khugepaged.c).
+fn keep_free(tree: &Tree, path: &str) -> io::Result<()> {
+    const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    const KEPT: &str = "/proc/sys/vm/min_free_kbytes";
+    if path != ENABLED || !tree.exists(KEPT) {
+        return Ok(());
+    }
+    let none = chosen(&tree.read(ENABLED)?) == "never";
+    tree.replace(KEPT, if none { b"19832\n" } else { b"67584\n" })
 }
 
 /// A lowest frequency is bounded by what the processor can (cpufreq_verify_within_cpu_limits in include/linux/cpufreq.h).
@@ -75,8 +89,12 @@ fn arrive(tree: &Tree, irq: u32) -> io::Result<()> {
     tree.replace(&file, format!("{first}\n").as_bytes())
 }
 
-/// Whether an interrupt is one that arrives now and then: not when `/proc/interrupts` counts none of it.
+/// Whether an interrupt is one that arrives now and then: not when `/proc/interrupts` counts none of it, or a file says
+/// that it is silent now.
 fn fires(tree: &Tree, irq: u32) -> bool {
+    if tree.exists(&format!("/proc/irq/{irq}/silent")) {
+        return false;
+    }
     let text = tree.read("/proc/interrupts").unwrap_or_default();
     let silent = fired(&text).any(|each| each == (irq, 0));
     !silent

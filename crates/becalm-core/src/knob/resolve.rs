@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::changes::{Changes, Draft};
 use super::journal;
+use super::moved;
 use super::place::Place;
 use super::row::Knob;
 use super::setting_error::SettingError;
@@ -32,6 +33,9 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
         let state = knob.state(tree);
         let done = state.and_then(|_| knob.act.resolve(&mut draft, knob, value));
         done.map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
+        let moved = moved::places(tree, knob.moves).filter(|place| draft.is_there(place));
+        let moved: Vec<Place> = moved.collect();
+        draft.watch(moved);
     }
     Ok(draft.changes)
 }

@@ -18,7 +18,7 @@ use super::journal::Entry;
 use super::member::wait_for_emptied;
 use super::place::Place;
 use super::threads::{self, Back, Had};
-use super::tree::Tree;
+use super::tree::{Tree, CPU};
 
 /// Rounds of putting back and looking again.
 const ROUNDS: u64 = 5;
@@ -105,24 +105,40 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     outcomes
 }
 
-/// What is put back in one go. Side effects last: they can be put back only when their cause is.
+/// What is put back in one go. CPUs that were online come first: a task that was bound to one of them must not be moved to
+/// the root of the cpusets before (set_cpus_allowed_ptr in cpuset_attach_task of kernel/cgroup/cpuset.c fails, and warns).
+/// Side effects come last: they can be put back only when their cause is.
 #[derive(Clone, Copy)]
 enum Pass {
+    Processors,
     Written,
     SideEffects(u8),
 }
 
 impl Pass {
-    const ALL: [Self; 4] = [Self::Written, Self::SideEffects(0), Self::SideEffects(1), Self::SideEffects(2)];
+    const ALL: [Self; 5] =
+        [Self::Processors, Self::Written, Self::SideEffects(0), Self::SideEffects(1), Self::SideEffects(2)];
 
     fn has(self, entry: &Entry) -> bool {
         let place = &entry.place;
         match self {
             _ if matches!(place, Place::Arrival { .. }) => false,
-            Self::Written => !entry.side_effect,
+            Self::Processors => brings_cpus(entry),
+            Self::Written => !entry.side_effect && !brings_cpus(entry),
             Self::SideEffects(rank) => entry.side_effect && place.rank() == rank,
         }
     }
+}
+
+/// Whether putting this back brings CPUs online.
+fn brings_cpus(entry: &Entry) -> bool {
+    let Place::File { path } = &entry.place else { return false };
+    let switch = match path.strip_prefix(CPU) {
+        Some("/smt/control") => entry.original == "on",
+        Some(file) => file.ends_with("/online") && entry.original == "1",
+        None => false,
+    };
+    switch && !entry.side_effect
 }
 
 /// What the masks are, a moment later, that seem to be somebody else's: looked at together, since each look waits.
@@ -300,5 +316,50 @@ fn sentence(outcome: &Restored) -> String {
         ),
         _ if found.is_empty() => format!("{knob}: {place} should be {original:?} again, but cannot be read: {error}."),
         _ => format!("{knob}: {place} should be {original:?} again, but holds {found:?}: {error}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    static WRITTEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    fn noted(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
+        WRITTEN.lock().unwrap().push(path.to_owned());
+        tree.show(path, value)
+    }
+
+    #[test]
+    fn cpus_that_were_online_come_back_first_and_side_effects_last() {
+        let root = std::env::temp_dir().join(format!("becalm-order-{}", std::process::id()));
+        let places = [
+            ("/proc/sys/vm/min_free_kbytes", "50000", "1", true),
+            ("/sys/devices/system/cpu/smt/control", "on", "off", false),
+            ("/sys/devices/system/cpu/cpu1/online", "1", "0", false),
+            ("/sys/devices/system/cpu/cpu2/online", "0", "1", false),
+            ("/proc/sys/vm/swappiness", "60", "10", false),
+        ];
+        let entry = |(path, original, now, side_effect): (&str, &str, &str, bool)| {
+            let file = root.join(path.trim_start_matches('/'));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, format!("{now}\n")).unwrap();
+            let place = Place::File { path: path.to_owned() };
+            Entry {
+                ours: vec![now.to_owned()],
+                side_effect,
+                ..Entry::new("knob", place, original.to_owned())
+            }
+        };
+        let entries = places.map(entry);
+        let outcomes = restore(&Tree::new(&root).played_by(noted), &entries, false);
+        assert!(outcomes.iter().all(|outcome| outcome.fate == Fate::Restored), "{outcomes:?}");
+        // A CPU that was offline before goes after what was set while it was there.
+        let expected = [2, 1, 4, 3, 0].map(|index: usize| places[index].0);
+        assert_eq!(*WRITTEN.lock().unwrap(), expected);
+        fs::remove_dir_all(root).unwrap();
     }
 }

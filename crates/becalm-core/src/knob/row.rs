@@ -43,6 +43,9 @@ pub enum Privileged {
     Classes(&'static [&'static str]),
 }
 
+/// Major and minor number of a kernel.
+pub type Version = (u32, u32);
+
 /// A way of acting: one file below `knob::catalogue` each. It holds what distinguishes knobs that act in the same way (paths,
 /// spellings) as data; paths are those of the running machine and begin at the root the agent was given.
 pub trait Act: Debug + Sync {
@@ -121,6 +124,8 @@ pub struct Knob {
     pub requires: &'static [&'static str],
     /// Knobs that take this one's place: a search leaves it out beside them.
     pub conflicts: &'static [&'static str],
+    /// Files that the kernel changes with it, and that are put back with it; `*` stands for any name (`moved`).
+    pub moves: &'static [&'static str],
     /// It keeps programs on fewer CPUs than the machine has.
     pub restricts_cpus: bool,
     /// Why it matters for run times.
@@ -133,6 +138,9 @@ pub struct Knob {
     pub privileged: Privileged,
     /// What it means when the machine has no such parameter.
     pub absent: &'static str,
+    /// Kernels that have it: from the first version, and before the second; None: no such bound.
+    #[serde(skip)]
+    pub kernels: (Option<Version>, Option<Version>),
     /// A host with which it is in reach where this machine does not have it; empty: none is known.
     pub elsewhere: &'static str,
     /// Where it is documented.

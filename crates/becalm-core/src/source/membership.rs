@@ -34,6 +34,11 @@ impl Membership {
         &self.groups
     }
 
+    /// The groups as last found, for whoever asks once.
+    pub fn take(self) -> Vec<Group> {
+        self.groups
+    }
+
     /// Look whether they are still the same; true when they were found anew.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> Result<bool, Reason> {
         let text = self.cgroup.read(buffer)?;

@@ -84,11 +84,14 @@ struct Crew<'a> {
 impl Crew<'_> {
     /// Wait until all load is up; false when a signal came first.
     fn until_up(&mut self, signals: &Signals, deadline_ns: Option<i64>) -> Result<bool, LoadError> {
-        while !self.slots.iter().all(Slot::is_ready) {
+        loop {
             if deadline_ns.is_some_and(|deadline| deadline <= now_ns()) {
                 return Err(LoadError::Machine(
                     "The time was over before all of the load was up. Allow a longer time, or ask for less load.".into(),
                 ));
+            }
+            if self.slots.iter().all(Slot::is_ready) {
+                return Ok(true);
             }
             match signals.next(Some(LOOK_NS)) {
                 Some(libc::SIGCHLD) => {
@@ -101,7 +104,6 @@ impl Crew<'_> {
                 None => {}
             }
         }
-        Ok(true)
     }
 
     fn wait(

@@ -207,15 +207,16 @@ def transfer(found: TuneVerdict) -> Table:
         return "" if ratio is None else f"{factor(ratio)} ({ends(ratio)})"
 
     title = "On other programs or machines"
-    note = (
-        f"How many times smaller the spread is with the settings, with {100 * found.confidence:g} % interval; below 1 "
-        "it is larger."
-    )
+    what, worse, of = "smaller the spread", "larger", "reduction"
+    if timed(found):
+        what, worse, of = ("shorter a run", "longer", "times shorter")
+        if found.metric is not None:
+            what, worse, of = (f"better {found.metric.name}", "worse", "times better")
+    level = f"{100 * found.confidence:g} %"
+    note = f"How many times {what} is with the settings, with {level} interval; below 1 it is {worse}."
     if len(columns) > MOST_SETTINGS:
         listed = ((*place, factor(ratio), ends(ratio)) for place, ratio in ratios.items())
-        return Table(
-            title, ("", "settings of", "reduction", f"{100 * found.confidence:g} %"), tuple(listed), (2, 3), note
-        )
+        return Table(title, ("", "settings of", of, level), tuple(listed), (2, 3), note)
     body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
     head = ("", *(f"settings of {column}" for column in columns))
     note += " A row is what was measured, a column where its settings were found."

@@ -61,6 +61,13 @@ def test_settings_of_five_places_fit_80_columns_uncut(study: TuneVerdict) -> Non
     assert [line.split()[-5:] for line in lines] == [[place, "3.9", "2.3", "to", "6.6"] for place in places]
 
 
+def test_a_search_for_the_fastest_settings_has_no_table_of_spreads(study: TuneVerdict) -> None:
+    tried = (Transfer("gcc", "pyperf", Interval(value=0.79, low=0.77, high=0.81)),)
+    table = screen(replace(study, transfer=tried, objective=sentences.TIMED), 80).partition("On other programs")[2]
+    assert "How many times shorter a run is with the settings" in table
+    assert "spread" not in table.partition("A row is")[0]
+
+
 def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
     names = [arm.name for arm in study.arms if arm.program == PROGRAM]
     one = next(each for each in study.comparisons if each.program == PROGRAM)

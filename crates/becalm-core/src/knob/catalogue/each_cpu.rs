@@ -12,13 +12,11 @@ use super::value::{each_cpu, is_each_cpu, read, same};
 pub struct EachCpu {
     pub file: &'static str,
     pub form: Form,
-    /// Files beside it that the kernel changes with it.
-    pub moves: &'static [&'static str],
 }
 
 impl Act for EachCpu {
     fn owns(&self, place: &Place) -> bool {
-        std::iter::once(&self.file).chain(self.moves).any(|file| is_each_cpu(place, file))
+        is_each_cpu(place, self.file)
     }
 
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
@@ -33,10 +31,6 @@ impl Act for EachCpu {
         }
         for path in draft.each_online(self.file) {
             draft.file(knob.name, &path, self.form.spelled(value));
-        }
-        for file in self.moves {
-            let beside = draft.each_online(file);
-            draft.watch(beside.into_iter().map(|path| Place::File { path }));
         }
         Ok(())
     }

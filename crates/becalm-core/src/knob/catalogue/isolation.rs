@@ -58,14 +58,31 @@ impl Act for Isolation {
         knob.tuned_value
     }
 
-    fn resolve(&self, draft: &mut Draft, knob: &'static Knob, _value: &str) -> Result<(), String> {
+    fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         let version = cpuset::version(draft.tree)?;
         let root = cpuset::hierarchy(version);
+        let (_, online) = draft.tree.cpus();
+        let listed = cpus::parse(value).unwrap_or_default();
+        let absent: Cpus = listed.difference(&online).copied().collect();
+        if !absent.is_empty() {
+            return Err(format!(
+                "of the CPUs {value}, {} are not online; there are {}",
+                cpus::list(&absent),
+                cpus::list(&online)
+            ));
+        }
         let rest: Cpus = draft.online.difference(&draft.reserved).copied().collect();
         if draft.reserved.is_empty() || rest.is_empty() {
             return Err(format!(
                 "of the CPUs {} none would be left for the others",
                 cpus::list(&draft.online)
+            ));
+        }
+        let claimed = cpuset::keeping(draft.tree, version, &draft.reserved).into_iter().find(|(_, own)| *own);
+        if let Some((group, _)) = claimed {
+            return Err(format!(
+                "the control group {group} has the CPUs {} for itself. Isolate others, or end that group's claim first",
+                cpus::list(&draft.reserved)
             ));
         }
         let file = if version == 2 { "cpuset.mems.effective" } else { "cpuset.mems" };

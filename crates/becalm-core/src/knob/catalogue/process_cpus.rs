@@ -2,6 +2,7 @@
 
 use super::super::changes::Draft;
 use super::super::cpus::{self, Cpus};
+use super::super::cpuset;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::task::start_and_state;
@@ -83,9 +84,23 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} may use the CPUs {} only, by its affinity and its cpuset, and not {}",
+        "{} may use the CPUs {} only, by its affinity and its cpuset, and not {}. {}",
         place.shown().trim_start_matches("CPUs of "),
         cpus::list(&had),
-        cpus::list(&asked.cpus.difference(&had).copied().collect())
+        cpus::list(&asked.cpus.difference(&had).copied().collect()),
+        widening(draft, *pid, &asked.cpus)
     ))
+}
+
+/// How a person has a process get these CPUs: by its affinity where its cpuset has them, or by its cpuset.
+fn widening(draft: &Draft, pid: i32, wanted: &Cpus) -> String {
+    let online = cpus::list(&draft.online);
+    match cpuset::of_process(draft.tree, pid) {
+        Some((path, has)) if !wanted.is_subset(&has) => format!(
+            "Its cpuset {path} has {}; widen that first, of a unit of systemd by: systemctl set-property UNIT \
+             AllowedCPUs={online}",
+            cpus::list(&has)
+        ),
+        _ => format!("Widen its affinity first: taskset -acp {online} {pid}"),
+    }
 }

@@ -8,7 +8,7 @@
 use super::super::domain::Scale::{Linear, Log};
 use super::super::domain::{range, special, words, Special};
 use super::super::row::Group::Dangerous;
-use super::super::row::{Form, Knob};
+use super::super::row::{Form, Knob, Version};
 use super::blank::{ON_IS_1, PLAIN, ROW};
 use super::feature::Feature;
 use super::file::File;
@@ -16,6 +16,8 @@ use super::file::File;
 const CFS: &str = "kernels since 6.6 have sched_base_slice_ns instead";
 const UP_TO_6_5: &str = "kernels up to 6.5 have it";
 const SINCE_6_6: &str = "kernels since 6.6 have it";
+const UP_TO: (Option<Version>, Option<Version>) = (None, Some((6, 6)));
+const SINCE: (Option<Version>, Option<Version>) = (Some((6, 6)), None);
 const NO_SUCH: &str = "this kernel's scheduler has no such setting";
 const NO_NUMA: &str = "this kernel was built without NUMA_BALANCING";
 const WITH_CFS: &str = "guest:6.1";
@@ -35,9 +37,9 @@ macro_rules! file {
     };
 }
 
-/// A feature: its name here, the kernel's, a guest that has it, what other kernels lack, and what it does.
+/// A feature: its name here, the kernel's, a guest that has it, what other kernels lack, which have it, what it does.
 macro_rules! feature {
-    ($name:literal, $kernel:literal, $elsewhere:expr, $absent:expr, $does:literal, $costs:literal) => {
+    ($name:literal, $kernel:literal, $elsewhere:expr, $absent:expr, $kernels:expr, $does:literal, $costs:literal) => {
         Knob {
             name: concat!("sched_feature_", $name),
             act: &Feature($kernel),
@@ -45,6 +47,7 @@ macro_rules! feature {
             costs: $costs,
             elsewhere: $elsewhere,
             absent: $absent,
+            kernels: $kernels,
             source: concat!("kernel/sched/features.h, ", $kernel),
             ..ROW
         }
@@ -58,30 +61,30 @@ pub const SCHEDULER: &[Knob] = &[
     // max_sched_granularity_ns, and from 0 for waking up, on the scale on which published experiments vary it). Others that
     // may be 0 have it beside a range from 1 us on: what is shorter than a switch of tasks is as good as 0, and on a
     // logarithmic scale there is no 0.
-    Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, elsewhere: WITH_CFS,
+    Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, kernels: UP_TO, elsewhere: WITH_CFS,
         act: file!("latency_ns", "sched_latency_ns", PLAIN),
         rationale: "in which time every runnable task gets its turn: long turns spare switches and caches",
         costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
-    Knob { name: "sched_min_granularity_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, elsewhere: WITH_CFS,
+    Knob { name: "sched_min_granularity_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, kernels: UP_TO, elsewhere: WITH_CFS,
         act: file!("min_granularity_ns", "sched_min_granularity_ns", PLAIN),
         rationale: "how long a task runs at least before another gets its turn, however many there are",
         costs: "long: interactive programs wait", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
-    Knob { name: "sched_wakeup_granularity_ns", domain: range(0, 1_000_000_000, "ns", Linear), absent: CFS, elsewhere: WITH_CFS,
+    Knob { name: "sched_wakeup_granularity_ns", domain: range(0, 1_000_000_000, "ns", Linear), absent: CFS, kernels: UP_TO, elsewhere: WITH_CFS,
         act: file!("wakeup_granularity_ns", "sched_wakeup_granularity_ns", PLAIN),
         rationale: "how far behind a task that wakes up must be to interrupt the one that runs",
         costs: "large: woken programs wait for the end of the other's turn", source: "Documentation/scheduler/sched-design-CFS.rst", ..ROW },
     Knob { name: "sched_idle_min_granularity_ns", domain: range(1_000, 1_000_000_000, "ns", Log).or(AT_ONCE), elsewhere: WITH_CFS,
         act: &File(&[("/sys/kernel/debug/sched/idle_min_granularity_ns", PLAIN)]),
         rationale: "the same for tasks of groups with cpu.idle", costs: "long: the other programs wait for them",
-        absent: "kernels from 5.15 to 6.5 have it", source: "kernel/sched/fair.c, sched_slice", ..ROW },
+        absent: "kernels from 5.15 to 6.5 have it", kernels: (Some((5, 15)), Some((6, 6))), source: "kernel/sched/fair.c, sched_slice", ..ROW },
     Knob { name: "sched_child_runs_first", act: &File(&[("/proc/sys/kernel/sched_child_runs_first", ON_IS_1)]), elsewhere: WITH_CFS,
         rationale: "a process that forks lets the new one run first",
-        costs: "on: the parent waits", absent: UP_TO_6_5, source: "kernel/sched/fair.c, task_fork_fair", ..ROW },
+        costs: "on: the parent waits", absent: UP_TO_6_5, kernels: UP_TO, source: "kernel/sched/fair.c, task_fork_fair", ..ROW },
     Knob { name: "sched_base_slice_ns", domain: range(100_000, 1_000_000_000, "ns", Log), elsewhere: WITH_EEVDF,
         act: &File(&[("/sys/kernel/debug/sched/base_slice_ns", PLAIN)]),
         rationale: "how long a task runs before others of its priority get their turn, where it asks for no slice of its own",
         costs: "long: interactive programs wait",
-        absent: "kernels before 6.6 have sched_min_granularity_ns instead",
+        absent: "kernels before 6.6 have sched_min_granularity_ns instead", kernels: SINCE,
         source: "Documentation/scheduler/sched-eevdf.rst", ..ROW },
     Knob { name: "sched_migration_cost_ns", domain: range(1_000, 1_000_000_000, "ns", Log).or(NEVER_HOT), absent: NO_SUCH, elsewhere: WITH_CFS,
         act: file!("migration_cost_ns", "sched_migration_cost_ns", PLAIN),
@@ -153,58 +156,58 @@ pub const SCHEDULER: &[Knob] = &[
     // --- features ----------------------------------------------------------------------------------------------------
     // A row each, so that each is a factor. Left out are those that only warn (WARN_DOUBLE_CLOCK, LATENCY_WARN), those of
     // realtime and deadline tasks, and those that correct the accounting of load (ATTACH_AGE_LOAD, UTIL_EST_FASTUP).
-    feature!("wakeup_preemption", "WAKEUP_PREEMPTION", WITH_CFS, NO_SUCH,
+    feature!("wakeup_preemption", "WAKEUP_PREEMPTION", WITH_CFS, NO_SUCH, (None, None),
         "a task that wakes up may interrupt the one that runs", "off: woken programs wait for the end of the other's turn"),
-    feature!("next_buddy", "NEXT_BUDDY", WITH_CFS, NO_SUCH,
+    feature!("next_buddy", "NEXT_BUDDY", WITH_CFS, NO_SUCH, (None, None),
         "the task that was woken last runs next: it may use what its waker left in the cache", "on: others wait longer"),
-    feature!("cache_hot_buddy", "CACHE_HOT_BUDDY", WITH_CFS, NO_SUCH,
+    feature!("cache_hot_buddy", "CACHE_HOT_BUDDY", WITH_CFS, NO_SUCH, (None, None),
         "tasks that wake each other count as cache-hot and are moved less", "on: CPUs stay idle a little longer"),
-    feature!("hrtick", "HRTICK", WITH_CFS, NO_SUCH,
+    feature!("hrtick", "HRTICK", WITH_CFS, NO_SUCH, (None, None),
         "a turn ends by a timer of its own, not at the next tick", "on: more timer interrupts"),
-    feature!("ttwu_queue", "TTWU_QUEUE", WITH_CFS, NO_SUCH,
+    feature!("ttwu_queue", "TTWU_QUEUE", WITH_CFS, NO_SUCH, (None, None),
         "a task of another CPU is woken through a queue there, without that CPU's lock", "on: an interrupt between CPUs for each"),
-    feature!("sis_util", "SIS_UTIL", WITH_CFS, NO_SUCH,
+    feature!("sis_util", "SIS_UTIL", WITH_CFS, NO_SUCH, (None, None),
         "the busier the CPUs, the fewer of them are searched for an idle one", "on: an idle CPU is missed sometimes"),
-    feature!("ni_random", "NI_RANDOM", WITH_CFS, NO_SUCH,
+    feature!("ni_random", "NI_RANDOM", WITH_CFS, NO_SUCH, (None, None),
         "a CPU that becomes idle looks for tasks of others only as often as it has found some", "on: it stays idle sometimes"),
-    feature!("wa_idle", "WA_IDLE", WITH_CFS, NO_SUCH,
+    feature!("wa_idle", "WA_IDLE", WITH_CFS, NO_SUCH, (None, None),
         "a woken task goes to its waker's CPU when that is idle", "on: it leaves its own cache"),
-    feature!("wa_weight", "WA_WEIGHT", WITH_CFS, NO_SUCH,
+    feature!("wa_weight", "WA_WEIGHT", WITH_CFS, NO_SUCH, (None, None),
         "a woken task goes to the less loaded one of its own and its waker's CPU", "on: it leaves its own cache"),
-    feature!("wa_bias", "WA_BIAS", WITH_CFS, NO_SUCH,
+    feature!("wa_bias", "WA_BIAS", WITH_CFS, NO_SUCH, (None, None),
         "in that comparison the waker's CPU has an advantage", "on: programs that wake many gather them"),
-    feature!("nontask_capacity", "NONTASK_CAPACITY", WITH_CFS, NO_SUCH,
+    feature!("nontask_capacity", "NONTASK_CAPACITY", WITH_CFS, NO_SUCH, (None, None),
         "a CPU that interrupts keep busy counts as a slower one", "off: programs share a CPU with its interrupts"),
-    feature!("lb_min", "LB_MIN", WITH_CFS, NO_SUCH,
+    feature!("lb_min", "LB_MIN", WITH_CFS, NO_SUCH, (None, None),
         "load balancing leaves tasks of little load where they are", "on: small tasks may queue up on one CPU"),
-    feature!("util_est", "UTIL_EST", WITH_CFS, NO_SUCH,
+    feature!("util_est", "UTIL_EST", WITH_CFS, NO_SUCH, (None, None),
         "a task that slept is taken for as busy as it was before, at once", "off: frequencies rise later"),
-    feature!("gentle_fair_sleepers", "GENTLE_FAIR_SLEEPERS", WITH_CFS, UP_TO_6_5,
+    feature!("gentle_fair_sleepers", "GENTLE_FAIR_SLEEPERS", WITH_CFS, UP_TO_6_5, UP_TO,
         "a task that slept makes up for half of the time, not for all of it", "off: those that sleep much delay others"),
-    feature!("start_debit", "START_DEBIT", WITH_CFS, UP_TO_6_5,
+    feature!("start_debit", "START_DEBIT", WITH_CFS, UP_TO_6_5, UP_TO,
         "a new task waits as if it had had its first turn", "off: programs that start many others starve the rest"),
-    feature!("last_buddy", "LAST_BUDDY", WITH_CFS, UP_TO_6_5,
+    feature!("last_buddy", "LAST_BUDDY", WITH_CFS, UP_TO_6_5, UP_TO,
         "a task that was interrupted runs next: what it left is still in the cache", "on: others wait longer"),
-    feature!("sis_prop", "SIS_PROP", WITH_CFS, UP_TO_6_5,
+    feature!("sis_prop", "SIS_PROP", WITH_CFS, UP_TO_6_5, UP_TO,
         "the search for an idle CPU is as long as CPUs are usually idle", "on: an idle CPU is missed sometimes"),
-    feature!("alt_period", "ALT_PERIOD", WITH_CFS, UP_TO_6_5,
+    feature!("alt_period", "ALT_PERIOD", WITH_CFS, UP_TO_6_5, UP_TO,
         "the period counts all tasks of a CPU, not those of each group", "off: short turns in groups of few tasks"),
-    feature!("base_slice", "BASE_SLICE", WITH_CFS, UP_TO_6_5,
+    feature!("base_slice", "BASE_SLICE", WITH_CFS, UP_TO_6_5, UP_TO,
         "no turn is shorter than the minimum granularity, in groups neither", "off: very short turns in nested groups"),
-    feature!("pick_buddy", "PICK_BUDDY", WITH_EEVDF, SINCE_6_6,
+    feature!("pick_buddy", "PICK_BUDDY", WITH_EEVDF, SINCE_6_6, SINCE,
         "that choice of NEXT_BUDDY comes before the earliest deadline", "on: others wait longer"),
-    feature!("place_lag", "PLACE_LAG", WITH_EEVDF, SINCE_6_6,
+    feature!("place_lag", "PLACE_LAG", WITH_EEVDF, SINCE_6_6, SINCE,
         "a task that wakes up is owed, or owes, what it was when it went to sleep", "off: it begins as if all were even"),
-    feature!("place_deadline_initial", "PLACE_DEADLINE_INITIAL", WITH_EEVDF, SINCE_6_6,
+    feature!("place_deadline_initial", "PLACE_DEADLINE_INITIAL", WITH_EEVDF, SINCE_6_6, SINCE,
         "a new task's first turn is half as long, so that it comes sooner", "off: new programs start later"),
-    feature!("place_rel_deadline", "PLACE_REL_DEADLINE", WITH_EEVDF, SINCE_6_6,
+    feature!("place_rel_deadline", "PLACE_REL_DEADLINE", WITH_EEVDF, SINCE_6_6, SINCE,
         "a task that is moved to another CPU keeps what was left of its turn", "off: it begins a new turn there"),
-    feature!("run_to_parity", "RUN_TO_PARITY", WITH_EEVDF, SINCE_6_6,
+    feature!("run_to_parity", "RUN_TO_PARITY", WITH_EEVDF, SINCE_6_6, SINCE,
         "a task runs until it has had its share, whoever wakes up meanwhile", "on: woken programs wait; off: more switches"),
-    feature!("preempt_short", "PREEMPT_SHORT", WITH_EEVDF, SINCE_6_6,
+    feature!("preempt_short", "PREEMPT_SHORT", WITH_EEVDF, SINCE_6_6, SINCE,
         "a task with a shorter slice may interrupt nevertheless", "off: short slices spare no waiting"),
-    feature!("delay_dequeue", "DELAY_DEQUEUE", WITH_EEVDF, SINCE_6_6,
+    feature!("delay_dequeue", "DELAY_DEQUEUE", WITH_EEVDF, SINCE_6_6, SINCE,
         "a task that sleeps and had too much pays that off while it sleeps", "on: longer queues to search"),
-    feature!("delay_zero", "DELAY_ZERO", WITH_EEVDF, SINCE_6_6,
+    feature!("delay_zero", "DELAY_ZERO", WITH_EEVDF, SINCE_6_6, SINCE,
         "what such a task would be owed when it wakes up is forgotten", "off: it may interrupt sooner"),
 ];

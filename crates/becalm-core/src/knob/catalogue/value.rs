@@ -4,7 +4,7 @@ use std::io;
 
 use super::super::choice::chosen;
 use super::super::place::Place;
-use super::super::row::{Form, Knob};
+use super::super::row::{Form, Knob, Version};
 use super::super::tree::{Tree, CPU};
 
 /// Where the kernel shows what is not for programs. Closed to ordinary users.
@@ -22,8 +22,11 @@ pub fn read(tree: &Tree, path: &str, form: Form) -> Result<String, String> {
     }
 }
 
-/// Why a file of debugfs is not there.
+/// Why a file of debugfs is not there: because this kernel has none, whether debugfs can be looked at or not.
 pub fn lacking(tree: &Tree, knob: &Knob) -> String {
+    if never_here(tree, knob) {
+        return knob.absent.to_owned();
+    }
     match tree.open(DEBUGFS, libc::O_RDONLY | libc::O_DIRECTORY, 0) {
         Ok(_) if !tree.names(DEBUGFS).is_empty() => knob.absent.to_owned(),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -31,6 +34,21 @@ pub fn lacking(tree: &Tree, knob: &Knob) -> String {
         }
         _ => format!("debugfs is not mounted on {DEBUGFS} (as root: mount -t debugfs none {DEBUGFS})"),
     }
+}
+
+/// Whether the version of the kernel rules a knob out.
+fn never_here(tree: &Tree, knob: &Knob) -> bool {
+    let Some(here) = tree.read("/proc/sys/kernel/osrelease").ok().and_then(|text| version(&text)) else {
+        return false;
+    };
+    let (since, before) = knob.kernels;
+    since.is_some_and(|since| here < since) || before.is_some_and(|before| here >= before)
+}
+
+/// Major and minor number of "6.18.5-cloud-amd64".
+fn version(release: &str) -> Option<Version> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// One value, or all of them when they differ; None when there are none.
