@@ -25,10 +25,8 @@ MODULES = "usr/lib/python3/dist-packages"
 
 DEPENDS = (
     "python3 (>= 3.11)", "python3-click (>= 8.1)", "python3-numpy (>= 1:1.26)", "python3-rich (>= 13)",
-    "python3-scipy (>= 1.11)",
+    "python3-scipy (>= 1.11)", "python3-jinja2 (>= 3.1)", "python3-matplotlib (>= 3.6)",
 )  # fmt: skip
-RECOMMENDS = ("python3-jinja2", "python3-matplotlib")
-"""For reports as pages."""
 
 DESCRIPTION = """Description: measure and compare programs so that the answer can be trusted
  becalm says how long programs take, whether a difference between them is real,
@@ -62,7 +60,6 @@ def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> st
         "Installed-Size": str(kibibytes),
         "Maintainer": maker.who,
         "Depends": ", ".join((*DYNAMIC, *DEPENDS)),
-        "Recommends": ", ".join(RECOMMENDS),
     }
     return "".join(f"{name}: {value}\n" for name, value in fields.items()) + DESCRIPTION + "\n"
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 ALLOWED = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0",
-    "Unicode-3.0", "Unicode-DFS-2016", "Unlicense", "Zlib",
+    "PSF-2.0", "Unicode-3.0", "Unicode-DFS-2016", "Unlicense", "Zlib",
 }  # fmt: skip
 """Licences (SPDX) that let anybody pass becalm on under its own two."""
 
@@ -121,6 +121,8 @@ PYTHON = {
     "rich": ("MIT", "https://github.com/Textualize/rich"),
     "numpy": ("BSD-3-Clause", "https://github.com/numpy/numpy"),
     "scipy": ("BSD-3-Clause", "https://github.com/scipy/scipy"),
+    "jinja2": ("BSD-3-Clause", "https://github.com/pallets/jinja"),
+    "matplotlib": ("PSF-2.0", "https://github.com/matplotlib/matplotlib"),
 }
 """Licence and repository of what becalm needs from the package index; a new dependency is a new row."""
 

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from becalm.errors import UsageError, install
 from becalm.wording.printable import width_of
 
 if TYPE_CHECKING:
@@ -108,19 +107,14 @@ def figure(
     margins: Margins | None = None,
     fitted: bool = False,
 ) -> Iterator[tuple[Figure, Any]]:
-    """A figure in our style that no screen shows, in inches. Raises UsageError where matplotlib is missing.
+    """A figure in our style that no screen shows, in inches.
 
     `margins`: what stands around the axes has this room; `fitted`: it gets the room that it takes by `fit`. Else
     matplotlib measures it, which takes as long as drawing.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(
-            "The pictures of the report need matplotlib, which is not installed: "
-            f"{install('jinja2', 'matplotlib')}. Or take --format markdown."
-        ) from None
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     style: Any = {
         "svg.fonttype": "none",
         "font.family": "sans-serif",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
 
-from becalm.errors import MachineError, UsageError, install
+from becalm.errors import MachineError, UsageError
 from becalm.nouns.verdict import Finding
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
@@ -84,7 +83,7 @@ def as_markdown(found: Conclusion) -> str:
 
 
 def as_html(found: Conclusion) -> str:
-    """One page that needs nothing else. Raises UsageError where what it is made with is not installed."""
+    """One page that needs nothing else."""
     own = getattr(home(found), "as_html", None)
     return str(own(found)) if own is not None else generic_html(found)
 
@@ -99,7 +98,6 @@ def generic_html(found: Conclusion) -> str:
     lines = found.sentence.splitlines()
     return filled(
         "plain.html",
-        "--report FILE.md",
         title=lines[0] if lines else "becalm",
         lines=lines[1:],
         tables=tuple(home(found).tables(found)),
@@ -145,8 +143,6 @@ def check(given: str) -> Path:
         raise UsageError(f"--report writes .html, .md and .json, not {path.name!r}.")
     if not path.parent.is_dir():
         raise UsageError(f"--report: there is no directory {path.parent}.")
-    if FORMS[path.suffix] is as_html and not all(importlib.util.find_spec(name) for name in ("jinja2", "matplotlib")):
-        raise UsageError(f"A page needs more: {install('jinja2', 'matplotlib')}. Or write --report FILE.md.")
     return path
 
 

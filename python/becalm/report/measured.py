@@ -31,7 +31,7 @@ def tables(found: Verdict) -> Iterator[Table]:
 
 
 def as_html(found: Verdict) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     from becalm.report.measured_html import page
 
     return page(found, tuple(tables(found)))

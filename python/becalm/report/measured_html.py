@@ -12,12 +12,11 @@ from becalm.report.terminal import sorted_differences
 
 
 def page(found: Verdict, tables: tuple[Table, ...]) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     lines = found.sentence.splitlines()
     names = [each.name for each in found.summaries]
     return filled(
         "measured.html",
-        "--report FILE.md",
         title=f"becalm {found.kind}: {names[0]}" if len(names) == 1 else f"becalm {found.kind}: {len(names)} programs",
         answer=lines[0] if lines else "",
         mood=_mood(found),

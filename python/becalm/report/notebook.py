@@ -1,4 +1,4 @@
-"""A fragment of a page for a notebook: sentence, pictures where matplotlib is there, tables, findings.
+"""A fragment of a page for a notebook: sentence, pictures, tables, findings.
 
 Everything from elsewhere is escaped. Colours are the notebook's own: text and lines take its ink, light or dark.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from becalm.errors import UsageError
 from becalm.nouns.verdict import Verdict
 from becalm.report.drawn import home
 from becalm.report.table import Table
@@ -43,11 +42,7 @@ def _parts(found: Any) -> Iterator[str]:
 def _pictures(found: Verdict) -> Iterator[str]:
     from becalm.report import measured_figures as figures
 
-    try:
-        yield from (each for each in (figures.ratios(found.differences), figures.violins(found)) if each)
-    except UsageError:
-        # Without matplotlib the tables are what there is; a notebook is no place for an error about that.
-        return
+    yield from (picture for picture in (figures.ratios(found.differences), figures.violins(found)) if picture)
 
 
 def _table(table: Table) -> Iterator[str]:

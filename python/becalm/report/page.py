@@ -3,7 +3,7 @@
 `page.html` is what all pages have, `parts.html` a page of sentences and then headings, `grid.html` a table,
 `sections.html` what stands under a heading; the template of a kind of report extends them. jinja2 fills them and
 escapes every name of a program. Both jinja2 and matplotlib, which draws the pictures, are imported only when a page is
-asked for.
+asked for: they take longer than a short comparison.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from becalm._version import VERSION
-from becalm.errors import UsageError, install
 from becalm.report.table import Table
 from becalm.values import dataclass
 
@@ -38,17 +37,8 @@ class Part:
     folded: bool = False
 
 
-def filled(template: str, instead: str, **values: object) -> str:
-    """The page of a template, by its path below `becalm/report`. `instead`: the option that needs no jinja2.
-
-    Raises UsageError where jinja2 is not installed.
-    """
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            f"The HTML report needs jinja2: {install('jinja2', 'matplotlib')}. Or take {instead}."
-        ) from None
+def filled(template: str, **values: object) -> str:
+    """Return the page of a template, which is given by its path below `becalm/report`."""
     made = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
     return made.encode("utf-8", "replace").decode("utf-8") + "\n"

@@ -46,7 +46,7 @@ def as_markdown(found: PlacementAdvice) -> str:
 
 
 def as_html(found: PlacementAdvice) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     sharing, *costly = tables(found)
     pictures = tuple(placement_figures.pictures(found))
     parts = [Part("Who runs when" if found.shape is Shape.ROUNDS else "Who shares which chip", (), sharing)]
@@ -54,7 +54,6 @@ def as_html(found: PlacementAdvice) -> str:
         parts.append(Part("What pairs cost, and what is gained", pictures, costly[0] if costly else None))
     return filled(
         "parts.html",
-        "--report FILE.md",
         title=found.sentence,
         lines=(*wording.notes(found), *wording.explained(found)),
         parts=parts,

@@ -54,7 +54,7 @@ def counts(found: Simulation) -> str:
 
 
 def as_html(found: Simulation) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     shares, waits = tables(found)
     parts = []
     if found.timeline is not None and found.timeline.spans:
@@ -67,7 +67,6 @@ def as_html(found: Simulation) -> str:
     title, *lines = found.sentence.splitlines()
     return filled(
         "parts.html",
-        "--report FILE.md",
         title=title,
         lines=(*lines, counts(found), f"Not modelled: {found.not_modelled}."),
         parts=parts,

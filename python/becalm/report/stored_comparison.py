@@ -52,7 +52,7 @@ def tables(found: StoredComparison) -> Iterator[Table]:
 
 
 def as_html(found: StoredComparison) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     from becalm.report import measured_figures as figures
 
     lines = found.sentence.splitlines()
@@ -65,7 +65,6 @@ def as_html(found: StoredComparison) -> str:
         parts.insert(0, Part("Differences", (Picture(forest, caption),)))
     return filled(
         "measured.html",
-        "--report FILE.md",
         title="becalm compare --stored",
         answer=lines[0] if lines else "",
         mood="",

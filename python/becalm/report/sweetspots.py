@@ -48,7 +48,7 @@ def as_markdown(found: Spotted) -> str:
 
 
 def as_html(found: Spotted) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     title, *lines = found.sentence.splitlines()
     programs, *others = tables(found)
     parts = [
@@ -61,7 +61,6 @@ def as_html(found: Spotted) -> str:
     parts += [Part(each.title[:1].upper() + each.title[1:] or "Sweet spots", (), each) for each in others]
     return filled(
         "parts.html",
-        "--report FILE.md",
         title=title,
         lines=(*lines, *wording.moved(found), wording.origin(found)),
         parts=parts,

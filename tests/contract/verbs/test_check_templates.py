@@ -70,6 +70,26 @@ def test_the_action_checks_and_its_outcome_is_becalm_s(tools, code):
     assert (tools / "out").read_text() == f"exit-code={code}\ncomment-file={comment}\n"
 
 
+@pytest.mark.parametrize(("package", "installed"), [("", "/the action"), ("becalm.whl", "becalm.whl"), ("none", "")])
+def test_the_action_installs_its_own_checkout_and_no_name_of_an_index(tools, package, installed):
+    step = next(each for each in action()["runs"]["steps"] if each.get("id") == "install")
+    assert step["env"]["CHECKOUT"] == "${{ github.action_path }}"
+    assert action()["inputs"]["package"]["default"] == ""
+    (tools / "becalm/bin").mkdir(parents=True)
+    for path in (tools / "bin/python3", tools / "becalm/bin/pip"):
+        path.write_text(f"#!/bin/sh\nprintf '%s\\037' \"$@\" >> '{tools}/{path.name}'\n")
+        path.chmod(0o755)
+    given = {"PACKAGE": package, "CHECKOUT": "/the action"}
+    assert set(given) == set(step["env"])
+    around = {"RUNNER_TEMP": str(tools), "GITHUB_PATH": str(tools / "path")}
+    assert shell("bash", step["run"], tools, **given, **around).returncode == 0
+    if not installed:
+        assert not (tools / "pip").exists()
+        return
+    assert (tools / "pip").read_text().split("\037")[:-1] == ["install", "-q", "--", installed]
+    assert (tools / "path").read_text() == f"{tools}/becalm/bin\n"
+
+
 @pytest.mark.parametrize(
     ("known", "call"),
     [

@@ -130,14 +130,6 @@ def test_json_keeps_what_is_drawn():
     assert again.summaries[0].course == found.summaries[0].course
 
 
-def test_a_notebook_without_matplotlib_has_tables(monkeypatch):
-    found = compared()
-    assert "<svg" in found._repr_html_()
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "<table" in found._repr_html_()
-    assert "<svg" not in found._repr_html_()
-
-
 def test_columns_and_data_frames(tmp_path, monkeypatch):
     store = str(tmp_path / "runs.db")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -9,14 +9,13 @@ from becalm.wording import clock as words
 
 
 def page(found: ClockReport) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     title, *lines = found.sentence.splitlines()
     flushes = tuple(dict.fromkeys(cell.flush for cell in found.cells))
     parts = [Part(table.title, table=table) for table in tables.tables(found)]
     parts[1:1] = [part for flush in flushes if (part := _part(found, flush)).pictures]
     return filled(
         "parts.html",
-        "--report FILE.md",
         title=title,
         lines=lines,
         parts=parts,

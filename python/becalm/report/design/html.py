@@ -25,11 +25,10 @@ GRAVE = {"lack_of_fit", "no_effect", "saturated", "imprecise", "extrapolated"}
 
 
 def page(found: DesignFit) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     compromise = tables.compromise(found) if found.compromise is not None else None
     return filled(
         "design/page.html",
-        "--report FILE.md",
         title=f"becalm design fit: {' and '.join(each.name for each in found.responses)}",
         compromise=compromise,
         lines=found.sentence.splitlines()[len(found.responses) :],

@@ -25,11 +25,10 @@ class Section:
 
 
 def page(found: Explanation) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     on = scale(found.cases)
     return filled(
         "explain/page.html",
-        "--markdown",
         title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
         summary=tables.summary(found) if len(found.cases) > 1 else None,
         sections=tuple(_section(case, on) for case in found.cases),

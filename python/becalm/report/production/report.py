@@ -61,7 +61,6 @@ def as_html(found: ProductionSettings) -> str:
     """Each file as it is, to be copied by a click."""
     return filled(
         "production/page.html",
-        "--report FILE.md",
         title=found.sentence,
         files=found.files,
         tables=tuple(tables(found)),

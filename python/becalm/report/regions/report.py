@@ -43,7 +43,7 @@ def tables(found: RegionReport) -> Iterator[Table]:
 
 
 def as_html(found: RegionReport) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     first, *rest = found.sentence.splitlines()
     table = next(regions(found), None)
     drawn = largest(found)[:PICTURES]
@@ -61,7 +61,6 @@ def as_html(found: RegionReport) -> str:
         parts.insert(0 if len(table.rows) <= ROWS else len(parts), Part("Regions", (), table))
     return filled(
         "parts.html",
-        "--report FILE.md",
         title=first,
         lines=[*rest, *words.drawn(len(drawn), len(found.regions))],
         parts=parts,

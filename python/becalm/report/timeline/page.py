@@ -19,12 +19,11 @@ from becalm.wording import history as words
 
 
 def page(found: Timeline) -> str:
-    """The whole page. Raises UsageError where jinja2 is not installed."""
+    """The whole page."""
     first, *rest = found.sentence.splitlines()
     script = resources.files("becalm.report").joinpath("timeline/page.js").read_text(encoding="utf-8")
     return filled(
         "timeline/page.html",
-        "--report FILE.md",
         title=found.project,
         lines=[first, *rest],
         tables=tuple(tables(found)),

@@ -35,12 +35,11 @@ class Answer:
 
 
 def page(found: TuneVerdict) -> str:
-    """The page. Raises UsageError where jinja2 or matplotlib is not installed."""
+    """The page."""
     answers = tuple(_answers(found))
     lines = found.sentence.splitlines()
     return filled(
         "tune/page.html",
-        "--format markdown",
         title=f"becalm tune: {' and '.join(found.programs)}",
         several=len(found.programs) > 1,
         answers=answers,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import sys
 import tomllib
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,11 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
-from tests.needs import need_module
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 
 from becalm.analysis.confirmation import judge
-from becalm.errors import UsageError
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.tuned_arm import BASELINE, TUNED
 from becalm.nouns.verdict import Interval
@@ -164,8 +161,6 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    need_module("jinja2")
-    need_module("matplotlib")
     programs = ("a <b> & c", "a-<b> & c")
     return html.page(verdict(judge(confirmation(TRUTH, 5, programs=2), programs), programs))
 
@@ -209,8 +204,6 @@ def test_pictures_are_well_formed_named_and_coloured_by_the_page(text: str) -> N
 
 
 def test_names_that_are_no_text_break_nothing() -> None:
-    need_module("jinja2")
-    need_module("matplotlib")
     odd = os.fsdecode(b"a\x07\xff$x_{$</svg>")
     truth = {**TRUTH, "$\\frac{x}$": TRUTH["pyperf"]}
     found = verdict(judge(confirmation(truth, 3), (odd,)), (odd,))
@@ -224,14 +217,10 @@ def test_names_that_are_no_text_break_nothing() -> None:
 
 
 def test_page_is_the_same_when_made_again(study: TuneVerdict) -> None:
-    need_module("jinja2")
-    need_module("matplotlib")
     assert html.page(study) == html.page(study)
 
 
 def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> None:
-    need_module("jinja2")
-    need_module("matplotlib")
     Page(html.page(unhelpful()))
     empty = replace(study, arms=(), comparisons=(), contributions=(), trials=(), settings={}, transfer=())
     for chosen, words in (({}, "Nothing that was tried"), (study.chosen, "Nothing is known")):
@@ -240,15 +229,6 @@ def test_page_of_a_search_in_vain_and_of_nothing_at_all(study: TuneVerdict) -> N
         assert words in Page(html.page(found)).text
         assert words in screen(found)
         assert words in markdown.write(found)
-
-
-@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
-def test_what_is_not_installed_is_named(missing: str, study: TuneVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    if missing == "matplotlib":
-        need_module("jinja2")
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(UsageError, match=missing):
-        html.page(study)
 
 
 def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdict) -> None:
@@ -276,7 +256,6 @@ def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> No
     said = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, PROGRAM).rows}
     assert said[gone] == "left out"
     assert said == {each.knob: tables.decision(each, found) for each in found.contributions if each.program == PROGRAM}
-    need_module("matplotlib")
     drawn = figures.contributions(found, PROGRAM)
     assert f"without {gone}" in drawn
     assert "left out" in drawn
@@ -292,7 +271,6 @@ def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study
         table = tables.knobs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
         assert {row[3] == "not known" for row in table.rows} == {unknown}
         assert ("do the same" in table.note) is unknown
-        need_module("matplotlib")
         drawn = figures.costs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
         for each in (one for one in known if one.program == PROGRAM):
             assert (f"{each.knob} {sentences.change(nothing)}" in drawn) is not unknown, "the picture says no more"
