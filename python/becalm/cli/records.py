@@ -281,4 +281,4 @@ def _import_load(files: tuple[str, ...], study: str, machine: str | None, store:
         return
     echo(f"{found.sentence} What it made of them: becalm explain {found.study}")
     for sentence in found.left_out:
-        echo(f"Left out: {sentence}")
+        echo(f"• {sentence}")

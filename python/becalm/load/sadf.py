@@ -185,10 +185,8 @@ def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
 
 def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
     """Indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
-    if run.wall_ns is None:
-        # Nobody knows how long it lasted.
-        return None
-    end_ns = run.started_ns + run.wall_ns
+    # How long it took is not told of every imported run: then it has the load of the interval that it began in.
+    end_ns = run.started_ns + (run.wall_ns or 1)
     inside = [i for i, each in enumerate(intervals) if each.begin_ns < end_ns and each.end_ns > run.started_ns]
     if not inside:
         return None

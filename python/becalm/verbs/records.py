@@ -310,7 +310,10 @@ def import_load(
             )
         opened.append_loads(number, loads)
     covered = sum(any(load.first <= run.seq <= load.last for load in loads) for run in runs)
-    return ImportedLoad(number, covered, len(runs), record.host, tuple(record.left_out))
+    remarks = list(record.left_out)
+    if any(run.wall_ns is None for run in runs):
+        remarks.append("How long these runs took is not told: each has the load of the interval that it began in.")
+    return ImportedLoad(number, covered, len(runs), record.host, tuple(remarks))
 
 
 def _machine(facts: Mapping[str, Any], number: int, named: str | None) -> str | None:

@@ -105,6 +105,12 @@ TABLE: tuple[Row, ...] = (
         imported.left_out,
     ),
     Row(
+        "local_time",
+        "dates of an imported file have no time zone, and were read as local time",
+        ("first", "offset", "of"),
+        imported.local_time,
+    ),
+    Row(
         "processors",
         "benchmarks of Go that ran on different numbers of processors",
         ("old", "new", "benchmarks"),

@@ -19,6 +19,15 @@ def left_out(program: str, n: Mapping[str, Any]) -> str:
     return f"Left out of {one_line(str(n.get('of') or 'the file'))}: {entries(n['entries'])}: {one_line(n['reason'])}."
 
 
+def local_time(program: str, n: Mapping[str, Any]) -> str:
+    """Dates without a time zone."""
+    return (
+        f"Dates in {one_line(str(n.get('of') or 'the file'))} have no time zone ({n['first']} is the first): they were "
+        f"read as local time of this machine, UTC{n['offset']}. Of a machine elsewhere, import with its zone: "
+        "TZ=Europe/Berlin becalm import FILE"
+    )
+
+
 def processors(program: str, n: Mapping[str, Any]) -> str:
     """Benchmarks that ran on another number of processors, as far as their names tell."""
     one, other = (f"{number} processors" if number else "a number that is not told" for number in (n["old"], n["new"]))

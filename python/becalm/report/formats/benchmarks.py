@@ -7,11 +7,9 @@ study_of, programs_of.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from becalm.nouns.conform import conform
 from becalm.nouns.metric import LEAST, MOST, Better, Metric
@@ -22,6 +20,7 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats.hyperfine import imported
 from becalm.report.formats.left_out import NO_NUMBER, NO_RATIO, LeftOut
+from becalm.report.formats.origin import Origin
 
 NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 """Units of time in nanoseconds."""
@@ -34,11 +33,15 @@ Parameters = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One value of a benchmark; none where it failed. `warmup`: it is stored and not counted."""
+    """One value of a benchmark; none where it failed. `warmup`: it is stored and not counted.
+
+    `started_ns`: when it began; 0 where the file does not tell.
+    """
 
     value: float
     outcome: Outcome = Outcome.OK
     warmup: bool = False
+    started_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +66,25 @@ def in_ns(value: float, unit: str) -> float:
     return float(value) * NS[unit]
 
 
-def study_of(benchmarks: Sequence[Benchmark], source: str, left_out: LeftOut, started_ns: int = 0) -> list[Document]:
+def study_of(
+    benchmarks: Sequence[Benchmark], source: str, left_out: LeftOut, origin: Origin | None = None
+) -> list[Document]:
     """Return benchmarks as one study. Raises ValueError, with all reasons, where none of them has a value."""
-    workloads, runs = programs_of(benchmarks, left_out, started_ns)
+    workloads, runs = programs_of(benchmarks, left_out)
     if not runs:
         raise left_out.refusal("it holds no benchmark with values")
     options = ImportOptions(source=source, values="per iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title=f"imported from {source}")
-    return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
+    origin = origin or Origin()
+    return [
+        Document(
+            study, runs, facts=origin.facts, created_ns=origin.created_ns, environment="unknown",
+            noticed=(*left_out.findings(), *origin.noticed),
+        )
+    ]  # fmt: skip
 
 
-def programs_of(
-    benchmarks: Sequence[Benchmark], left_out: LeftOut, started_ns: int = 0
-) -> tuple[tuple[Workload, ...], list[Run]]:
+def programs_of(benchmarks: Sequence[Benchmark], left_out: LeftOut) -> tuple[tuple[Workload, ...], list[Run]]:
     """Return benchmarks as programs, and their values as runs; what is no value of a metric is left out."""
     workloads, runs = list[Workload](), list[Run]()
     for benchmark in benchmarks:
@@ -93,7 +102,7 @@ def programs_of(
         number = 0
         for repetition in good:
             place = -1 if repetition.warmup else number
-            run = imported(len(runs), len(workloads), place, None, started_ns=started_ns)
+            run = imported(len(runs), len(workloads), place, None, started_ns=repetition.started_ns)
             printed = (float(repetition.value),) if repetition.outcome is Outcome.OK else None
             runs.append(run._replace(outcome=str(repetition.outcome), metrics=printed))
             number += not repetition.warmup
@@ -117,11 +126,3 @@ def unusable(value: float) -> str | None:
     if value <= 0:
         return NO_RATIO
     return None if LEAST <= value <= MOST else f"not between {LEAST:g} and {MOST:g}"
-
-
-def date_ns(text: Any) -> int:
-    """A date of ISO 8601 in ns since the epoch; 0 for what is none."""
-    try:
-        return int(datetime.datetime.fromisoformat(text).timestamp() * 1e9)
-    except (TypeError, ValueError, OverflowError):
-        return 0

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, in_ns, study_of
+from becalm.report.formats.benchmarks import Benchmark, Repetition, in_ns, study_of
 from becalm.report.formats.layout import Part, named
 from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.origin import Dates, Origin, facts_of
 
 SUMMARY = "a summary of repetitions; becalm makes its own"
 
@@ -49,7 +50,11 @@ def read(value: dict[str, Any]) -> list[Document]:
     if not repetitions and summaries:
         raise ValueError("it holds summaries only; leave --benchmark_report_aggregates_only out")
     benchmarks = [Benchmark(name, values) for name, values in repetitions.items()]
-    return study_of(benchmarks, "Google Benchmark", left_out, date_ns(value["context"].get("date")))
+    context, dates = value["context"], Dates()
+    # The date is that of the whole file: when each repetition ran is not known.
+    created_ns = dates.ns(context.get("date")) or None
+    origin = Origin(facts_of(context.get("host_name")), created_ns, dates.findings())
+    return study_of(benchmarks, "Google Benchmark", left_out, origin)
 
 
 def _summary(known: Mapping[str, Any], names: set[str]) -> bool:

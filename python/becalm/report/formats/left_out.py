@@ -20,6 +20,9 @@ from becalm.wording.printable import one_line
 KIND = "left_out"
 """The kind of these findings."""
 
+LOCAL_TIME = "local_time"
+"""The kind of findings about dates that were read as local time."""
+
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 """What reading an entry raises that is not laid out as its format has it."""
 
@@ -92,11 +95,14 @@ def _writable(text: str) -> str:
 
 
 def of_documents(documents: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Findings of several studies of one import, put together by their reasons."""
+    """Findings of several studies of one import, put together by their reasons; then what was assumed of dates."""
     together = LeftOut()
+    assumed: dict[str, Finding] = {}
     for noticed in documents:
         for each in noticed:
             if each.kind == KIND:
                 for entry, count in each.numbers["entries"]:
                     together.add(entry, each.numbers["reason"], count)
-    return together.findings()
+            elif each.kind == LOCAL_TIME:
+                assumed.setdefault(each.numbers["offset"], each)
+    return (*together.findings(), *assumed.values())

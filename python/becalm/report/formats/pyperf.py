@@ -20,7 +20,6 @@ from becalm.report.formats.benchmarks import (
     Benchmark,
     Parameters,
     Repetition,
-    date_ns,
     study_of,
     unusable,
 )
@@ -28,6 +27,7 @@ from becalm.report.formats.exported import BYTE, INTEGER, SECOND, Exported, prog
 from becalm.report.formats.hyperfine import imported
 from becalm.report.formats.layout import Part, Unlike, shown
 from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.origin import Dates, Origin, facts_of
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND, BYTE, INTEGER)
@@ -83,13 +83,13 @@ def read(value: dict[str, Any]) -> list[Document]:
         raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
     file = Part(value)
     common = _metadata(file)
-    left_out = LeftOut()
+    left_out, dates = LeftOut(), Dates()
     entries = list(file["benchmarks"])
     benchmarks: list[_Benchmark] = []
     for index, entry in enumerate(entries):
         name = _name(entry, common) or entry.place
         with left_out.entry(name):
-            benchmark = _benchmark(index, entry, common, left_out)
+            benchmark = _benchmark(index, entry, common, left_out, dates)
             if benchmark.unit not in _METRICS:
                 raise ValueError(f"its values are in {benchmark.unit!r:.40}; known are {', '.join(_METRICS)}")
             if benchmark.values:
@@ -99,16 +99,29 @@ def read(value: dict[str, Any]) -> list[Document]:
     if entries and not benchmarks:
         raise left_out.refusal("it holds no benchmark with values")
     if any(each.unit != "second" or each.loops or _fine(each) for each in benchmarks):
-        return _metrics(benchmarks, left_out)
+        return _metrics(benchmarks, left_out, _origin(benchmarks, dates))
     runs: list[Run] = []
     for place, benchmark in enumerate(benchmarks):
-        for number, seconds in benchmark.values:
+        for (number, seconds), started_ns in zip(benchmark.values, benchmark.started_ns, strict=True):
             with left_out.entry(benchmark.name):
-                runs.append(imported(len(runs), place, number, seconds, started_ns=benchmark.started_ns))
+                runs.append(imported(len(runs), place, number, seconds, started_ns=started_ns))
     workloads = tuple(Workload(argv=(each.name,), name=each.name, parameters=each.tags) for each in benchmarks)
     options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
-    return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
+    origin = _origin(benchmarks, dates)
+    return [
+        Document(
+            study, runs, facts=origin.facts, created_ns=origin.created_ns, environment="unknown",
+            noticed=(*left_out.findings(), *origin.noticed),
+        )
+    ]  # fmt: skip
+
+
+def _origin(benchmarks: Sequence[_Benchmark], dates: Dates) -> Origin:
+    """Return the machine of all runs, where they are of one, and when the first of them began."""
+    machines = {each.machine for each in benchmarks}
+    starts = [started for each in benchmarks for started in each.started_ns if started]
+    return Origin(facts_of(*machines.pop()) if len(machines) == 1 else {}, min(starts, default=None), dates.findings())
 
 
 VERSION_READ = "1.0"
@@ -127,9 +140,12 @@ class _Benchmark:
     name: str
     unit: str
     values: tuple[tuple[int, float], ...]
-    started_ns: int
+    started_ns: tuple[int, ...]
+    """When the process of each value began; 0 where that is not told."""
     loops: bool
     tags: Parameters
+    machine: tuple[str, str]
+    """The names of the host and of the processor, empty where the runs tell none or several."""
 
 
 def _metadata(of: Part) -> dict[str, Any]:
@@ -148,17 +164,18 @@ def _name(benchmark: Part, common: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 
-def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out: LeftOut) -> _Benchmark:
+def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out: LeftOut, dates: Dates) -> _Benchmark:
     inherited = {**common, **_metadata(benchmark)}
     name = _name(benchmark, common) or f"benchmark {index + 1}"
-    units, values, started_ns, number, loops = set(), [], 0, 0, False
+    units, values, starts, machines, number, loops = set(), [], list[int](), set[tuple[str, str]](), 0, False
     for run in benchmark["runs"]:
         known = {**inherited, **_metadata(run)}
         if "values" not in run.members():
             continue
         units.add(str(known.get("unit", "second")))
-        loops = loops or known.get("loops") != 1 or known.get("inner_loops", 1) != 1
-        started_ns = started_ns or date_ns(known.get("date"))
+        loops = loops or known.get("loops", 1) != 1 or known.get("inner_loops", 1) != 1
+        started_ns = dates.ns(known.get("date"))
+        machines.add((str(known.get("hostname") or ""), str(known.get("cpu_model_name") or "")))
         for pair in run.get("warmups") or ():
             with left_out.entry(name):
                 values.append((-1, _warmup(pair)))
@@ -166,13 +183,16 @@ def _benchmark(index: int, benchmark: Part, common: Mapping[str, Any], left_out:
             with left_out.entry(name):
                 values.append((number, _positive(each)))
                 number += 1
+        starts += [started_ns] * (len(values) - len(starts))
     if len(units) > 1:
         raise ValueError(f"it has values in {' and '.join(sorted(units))}")
     tags = inherited.get("tags")
     texts = tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
     parameters = (("tags", ", ".join(texts)),) if texts else ()
     counted = tuple(values) if number else ()
-    return _Benchmark(name, "".join(units) or "second", counted, started_ns, loops, parameters)
+    machine = machines.pop() if len(machines) == 1 else ("", "")
+    started = tuple(starts) if number else ()
+    return _Benchmark(name, "".join(units) or "second", counted, started, loops, parameters, machine)
 
 
 def _warmup(pair: Part) -> float:
@@ -194,11 +214,14 @@ def _fine(benchmark: _Benchmark) -> bool:
     return any(value < ROUNDED_BELOW for _, value in benchmark.values)
 
 
-def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOut) -> list[Document]:
+def _metrics(benchmarks: Sequence[_Benchmark], left_out: LeftOut, origin: Origin) -> list[Document]:
     """Return a study whose programs have the values as metrics."""
     programs = []
     for benchmark in benchmarks:
         unit, metric, scale = _METRICS[benchmark.unit]
-        values = [Repetition(scale * value, warmup=number < 0) for number, value in benchmark.values]
+        values = [
+            Repetition(scale * value, warmup=number < 0, started_ns=started_ns)
+            for (number, value), started_ns in zip(benchmark.values, benchmark.started_ns, strict=True)
+        ]
         programs.append(Benchmark(benchmark.name, values, unit, metric, parameters=benchmark.tags))
-    return study_of(programs, "pyperf", left_out, benchmarks[0].started_ns if benchmarks else 0)
+    return study_of(programs, "pyperf", left_out, origin)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import Benchmark, Repetition, date_ns, study_of
+from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
 from becalm.report.formats.layout import Part, scalars
 from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.origin import Dates, Origin, facts_of
 
 
 def recognises(value: Any) -> bool:
@@ -25,7 +26,13 @@ def read(value: dict[str, Any]) -> list[Document]:
             name = (entry.get("fullname") or entry["name"]).text()
             with left_out.entry(name):
                 benchmarks.append(_benchmark(name, entry, left_out))
-    return study_of(benchmarks, "pytest-benchmark", left_out, date_ns(value.get("datetime")))
+    # pytest-benchmark writes UTC, before 4.0 without saying so; of the whole file, not of each round.
+    dates = Dates(utc=True)
+    machine = value["machine_info"] if isinstance(value["machine_info"], dict) else {}
+    cpu = machine.get("cpu")
+    model = cpu.get("brand_raw", cpu.get("brand")) if isinstance(cpu, dict) else None
+    origin = Origin(facts_of(machine.get("node"), model), dates.ns(value.get("datetime")) or None)
+    return study_of(benchmarks, "pytest-benchmark", left_out, origin)
 
 
 def _benchmark(name: str, entry: Part, left_out: LeftOut) -> Benchmark:
