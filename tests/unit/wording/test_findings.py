@@ -130,7 +130,7 @@ EXAMPLES = {
     "extrapolated": {"leverage": 1.2, "largest": 0.7},
     "missing_runs": {"missing": 2, "runs": 18},
     "left_out": {"reason": "no finite number", "entries": [["a", 2], ["b", 1]], "of": "x.json"},
-    "local_time": {"first": "2026-11-20 10:00:10", "offset": "+02:00"},
+    "local_time": {"first": "2026-11-20 10:00:10", "offset": "+02:00", "of": "x.json"},
     "processors": {"old": "2", "new": "", "benchmarks": ["BenchmarkX"]},
     "outside_range": {"ends": ["time goes from 77.9 min to 92.1 min"]},
     "rate_not_kept": {"processor": "X", "work": "add", "memory": 0.25, "unlike": 0.6},
