@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from becalm.errors import StoreError, install
 from becalm.paths import meant_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
+from becalm.store.schema import META, STUDY
 from becalm.values import dataclass
 
 MEMORY = ":memory:"
@@ -86,7 +89,9 @@ def _sqlite(given: str) -> Location:
         raise StoreError(f"{path} is a directory; a store is a file. Give for example {path}/becalm.db.")
     if path.exists() and not os.access(path, os.R_OK):
         raise StoreError(f"The store {path} may not be read by this user. Give another one with --store.")
-    if not path.exists():
+    if path.exists():
+        _check_file(path)
+    else:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Runs say what a person works on: nobody else's business.
@@ -104,6 +109,47 @@ def _sqlite(given: str) -> Location:
         query = "?mode=ro" if real.with_name(real.name + "-wal").exists() else "?mode=ro&immutable=1"
     place = f"file:{quote(os.fsencode(real))}{query}"
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
+
+
+def _check_file(path: Path) -> None:
+    """Raise StoreError for a file that is no store, before SQLite may change it: a short one it takes for empty."""
+    kept = "Nothing in it was changed. Give another file with --store."
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise StoreError(f"The store {path} is a device or a pipe, and a store is a file. {kept}")
+        with path.open("rb") as file:
+            head = file.read(len(SQLITE_HEAD))
+    except OSError as error:
+        raise StoreError(f"The store {path} cannot be read: {error.strerror}. {kept}") from None
+    if head and head != SQLITE_HEAD:
+        raise StoreError(f"The store {path} is not a becalm store: it is not an SQLite file. {kept}")
+    if tables := _tables(path):
+        names = ", ".join(sorted(tables)[:3])
+        raise StoreError(f"The store {path} is a database of another program, with other tables ({names}). {kept}")
+
+
+def _tables(path: Path) -> set[str]:
+    """Return the tables of a database that is not becalm's; none of one that is, or that tells none.
+
+    It is read as a file that nobody writes: opening it in any other way may change it.
+    """
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(path.resolve()))}?immutable=1", uri=True)
+        ) as db:
+            names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:
+        # What is damaged, or is being written, is reported by whoever opens it.
+        return set()
+    return set() if names >= OWN else names
+
+
+OWN = {META.name, STUDY.name}
+"""Tables that every store of becalm's has."""
+
+SQLITE_HEAD = b"SQLite format 3\0"
+"""The first bytes of every SQLite file (SQLite, Database File Format, 1.3)."""
 
 
 @dataclass(frozen=True, slots=True)

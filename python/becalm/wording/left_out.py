@@ -23,8 +23,8 @@ def local_time(program: str, n: Mapping[str, Any]) -> str:
     """Dates without a time zone."""
     return (
         f"Dates in {one_line(str(n.get('of') or 'the file'))} have no time zone ({n['first']} is the first): they were "
-        f"read as local time of this machine, UTC{n['offset']}. Of a machine elsewhere, import with its zone: "
-        "TZ=Europe/Berlin becalm import FILE"
+        f"read as local time of this machine, UTC{n['offset']}. Of a machine elsewhere, "
+        "import with its zone before the command, such as TZ=Europe/Berlin."
     )
 
 

@@ -1,5 +1,9 @@
 """Where a store is: what people give, what they are shown of it, and stores that may only be read."""
 
+import os
+import sqlite3
+from contextlib import closing
+
 import pytest
 from tests.needs import need_module
 from tests.support.store_examples import FACTS, STUDY
@@ -51,3 +55,41 @@ def test_names_with_signs_of_a_url(tmp_path):
     assert path.stat().st_size > 0
     with Store.open(str(path)) as store:
         assert store.study(number).study == STUDY
+
+
+@pytest.mark.parametrize("content", [b"a", b"hello\n", b"\0" * 15, b"SQLite format 2\0", b"x" * 600, b"PK\x03\x04"])
+def test_a_file_that_is_no_store_is_refused_and_unchanged(tmp_path, content):
+    path = tmp_path / "x.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="not an SQLite file"):
+        Store.open(str(path))
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["x.db"]
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+@pytest.mark.parametrize("table", ["bookmarks (url)", "meta (name, value)"])
+def test_a_database_of_another_program_is_refused_and_unchanged(tmp_path, table, mode):
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+        db.execute(f"CREATE TABLE {table}")
+    content = path.read_bytes()
+    with pytest.raises(StoreError, match="database of another program"):
+        Store.open(str(path))
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["x.db"]
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/zero"])
+def test_a_device_is_no_store(place):
+    with pytest.raises(StoreError, match="is a device or a pipe"):
+        Store.open(place)
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    (tmp_path / "x.db").touch()
+    with Store.open(str(tmp_path / "x.db")) as store:
+        assert store.begin(STUDY, FACTS) == 1
+    with Store.open(str(tmp_path / "x.db")) as store:
+        assert store.resolve("last") == 1

@@ -29,7 +29,7 @@ def test_what_cannot_be_a_store(tmp_path):
         db.execute("CREATE TABLE things (x)")
     for path, words in (
         (damaged, "not an SQLite file"),
-        (other, "other tables"),
+        (other, r"another program, with other tables \(things\)"),
         (tmp_path, "directory"),
         ("/proc/nowhere/x.db", "cannot be made"),
         ("mysql://x/y", "mysql"),
