@@ -122,6 +122,7 @@ PYTHON = {
     "numpy": ("BSD-3-Clause", "https://github.com/numpy/numpy"),
     "scipy": ("BSD-3-Clause", "https://github.com/scipy/scipy"),
     "jinja2": ("BSD-3-Clause", "https://github.com/pallets/jinja"),
+    "cloudpickle": ("BSD-3-Clause", "https://github.com/cloudpipe/cloudpickle"),
     "matplotlib": ("PSF-2.0", "https://github.com/matplotlib/matplotlib"),
 }
 """Licence and repository of what becalm needs from the package index; a new dependency is a new row."""

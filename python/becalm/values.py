@@ -6,7 +6,8 @@ comparing, hashing and showing are one closure each, and `__init__` is written w
 most there is one. Nothing else differs: fields, `replace`, `asdict`, `match`, pickles, signatures.
 tests/unit/test_values.py holds both side by side.
 
-Only `frozen=True, slots=True` is made here, with or without `kw_only`; any other request goes to the standard library.
+Only `frozen=True, slots=True` is made here, with or without `kw_only` and `repr`; any other request goes to the
+standard library.
 Classes of both kinds inherit from each other.
 """
 
@@ -24,12 +25,16 @@ else:
 
     def dataclass(cls=None, /, **asked):
         """As `dataclasses.dataclass`, which says what may be asked for."""
-        if {"frozen", "slots"} <= asked.keys() <= {"frozen", "slots", "kw_only"} and asked["frozen"] and asked["slots"]:
-            return lambda made: _frozen(made, asked.get("kw_only", False))
+        if (
+            {"frozen", "slots"} <= asked.keys() <= {"frozen", "slots", "kw_only", "repr"}
+            and asked["frozen"]
+            and asked["slots"]
+        ):
+            return lambda made: _frozen(made, asked.get("kw_only", False), asked.get("repr", True))
         return dataclasses.dataclass(cls, **asked)
 
 
-def _frozen(cls: type[Any], kw_only: bool) -> type[Any]:
+def _frozen(cls: type[Any], kw_only: bool, shown: bool) -> type[Any]:
     own = cls.__dict__
     equal, hashed = "__eq__" not in own, own.get("__hash__") is None
     # What refuses to be assigned takes two more texts; the standard library insists on them in heirs of frozen values.
@@ -38,7 +43,7 @@ def _frozen(cls: type[Any], kw_only: bool) -> type[Any]:
     made.__dataclass_params__.frozen = True
     fields = dataclasses.fields(made)
     for name, method in (("__repr__", _repr), ("__getstate__", _state), ("__setstate__", _set_state)):
-        if name not in own:
+        if name not in own and (shown or name != "__repr__"):
             setattr(made, name, method)
     made.__setattr__, made.__delattr__ = _assign, _delete
     if equal:

@@ -16,6 +16,7 @@ from becalm.load.attribution import Attribution
 from becalm.load.delay import Delay
 from becalm.load.waterfall import Bar
 from becalm.nouns.codec import finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA, Finding
 
 
@@ -94,8 +95,8 @@ class Bottleneck:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Result):
     """What `becalm explain` found in the runs of `studies`."""
 
     studies: tuple[int, ...]

@@ -24,6 +24,7 @@ from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waterfall import Waterfall, waterfall
 from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.verdict import SCHEMA
 
@@ -54,8 +55,8 @@ class Interrupter:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+@dataclass(frozen=True, slots=True, repr=False)
+class Watched(Result):
     """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
     `cpus`, `queue`: those that it may use and the tasks that wanted them, the program's own included, on which what is

@@ -20,6 +20,7 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.migration.engine import ask
+from becalm.nouns.result import Result
 from becalm.stats.student import stdtrit
 
 ARMS = ("not moved", "at a random moment", "at a sweet spot")
@@ -61,8 +62,8 @@ class Trial:
     waited_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Accounted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Accounted(Result):
     """`words`: the program as it was typed; `to`: "same" or "other" last-level cache; `trials`: one by one."""
 
     words: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.result import Result
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import RepeatedPairs
 
@@ -50,8 +51,8 @@ class Round:
     waited_ns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveAccounted:
+@dataclass(frozen=True, slots=True, repr=False)
+class LiveAccounted(Result):
     """`command`: as it was typed; `to`: "same" or "other" last-level cache, None: any; `counted`: in words."""
 
     command: str

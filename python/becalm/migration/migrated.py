@@ -7,6 +7,7 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.migration.live import Decided
+from becalm.nouns.result import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Waited:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Migrated:
+@dataclass(frozen=True, slots=True, repr=False)
+class Migrated(Result):
     """`came`: the CPU where its first thread ran before, if the kernel told; `cpus`: where it is bound to.
 
     `threads`: how many it had. `took_ns`: of binding them. `waited`: None where it was moved at once.

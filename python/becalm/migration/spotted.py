@@ -10,6 +10,7 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.migration import thesis_log
+from becalm.nouns.result import Result
 
 COLUMNS = (
     "task", "from_ns", "until_ns", "references", "misses", "others_references", "others_misses", "known", "last",
@@ -24,8 +25,8 @@ def ratio(references: float, misses: float) -> float:
     return min(1.0, misses / references) if references else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Spotted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Spotted(Result):
     """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
 
     `events`: what was counted; `unit`: of its times; `rules`: the name of the rules.

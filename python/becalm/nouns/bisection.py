@@ -8,6 +8,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA
 
 
@@ -28,8 +29,8 @@ class Probe:
     behind: float
 
 
-@dataclass(frozen=True, slots=True)
-class BisectResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class BisectResult(Result):
     """What a bisection came to.
 
     `first`: the first bad commit; empty where there is no step, or it is one of `suspects`, which cannot be told apart.

@@ -11,7 +11,7 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import finite
-from becalm.nouns.notebook import InNotebook
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import Difference, Finding, Gate, gate_code
 
 
@@ -31,8 +31,8 @@ class Checked:
     study: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult(InNotebook):
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Result):
     """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
 
     All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: what the

@@ -19,6 +19,7 @@ from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.placement import NOISE, Chip, CoRunCosts, Objective, Origin, PairCost, SetCosts, Task
+from becalm.nouns.result import Result
 from becalm.nouns.workload import Workload
 from becalm.stats.paired import RepeatedPairs
 from becalm.stats.student import stdtrit
@@ -147,8 +148,8 @@ class Degradation:
         return self.error is not None and self.cost < -NOISE * self.error
 
 
-@dataclass(frozen=True)
-class CoRunProfile:
+@dataclass(frozen=True, repr=False)
+class CoRunProfile(Result):
     """Programs measured alone and beside each other.
 
     `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the

@@ -14,6 +14,7 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import Json, encode, finite
 from becalm.nouns.factor import DIGITS, Factor, Level
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import Finding
 
 PLACES = ("run", "standard", "block", "point")
@@ -34,8 +35,8 @@ class DesignRun:
     levels: tuple[Level, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
+@dataclass(frozen=True, slots=True, repr=False)
+class Design(Result):
     """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
     `alpha`: distance of the axial points in units of the cube's.
 

@@ -14,6 +14,7 @@ from becalm.nouns.codec import Json, fields_of
 from becalm.nouns.design import document
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.goal import Goal
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import Finding, Interval
 
 GUESSED = 4.0
@@ -258,8 +259,8 @@ class Compromise:
     place: tuple[Interval, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DesignFit:
+@dataclass(frozen=True, slots=True, repr=False)
+class DesignFit(Result):
     """A filled design. `seed` is that of what was drawn for the intervals of places."""
 
     file: str

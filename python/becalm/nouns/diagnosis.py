@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.result import Result
 
 
 class Severity(StrEnum):
@@ -82,8 +83,8 @@ class Overhead:
     high_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis(Result):
     """All that `doctor` found. `unmeasured`: why there is no noise and no overhead, when they are None."""
 
     host: str

@@ -14,6 +14,7 @@ from typing import Any
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
 from becalm.nouns.metric import Better
+from becalm.nouns.result import Result
 from becalm.nouns.survey import Machine
 from becalm.nouns.tune_verdict import Transfer, TuneVerdict
 from becalm.nouns.verdict import SCHEMA, Answer, Finding, Gate, Interval, Verdict, gate_code
@@ -102,8 +103,8 @@ class PooledMetric:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MultiHostVerdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class MultiHostVerdict(Result):
     """The conclusion of one measurement on several hosts.
 
     `group`: what their studies in the store have in common. `gate`: what became of the limit, None without one: above

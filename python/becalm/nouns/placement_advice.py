@@ -14,6 +14,7 @@ from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.placement import Chip, Objective, Origin
+from becalm.nouns.result import Result
 
 KIND = "placement-advice"
 
@@ -67,8 +68,8 @@ class TogetherCost:
         return self.of_one + self.of_other
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementAdvice:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlacementAdvice(Result):
     """Who shares which chip, or runs in which round.
 
     `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in

@@ -14,6 +14,7 @@ from becalm.nouns.codec import Json
 from becalm.nouns.design import document
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.result import Result
 
 
 class Where(StrEnum):
@@ -85,8 +86,8 @@ class ProductionFile:
         return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
 
 
-@dataclass(frozen=True, slots=True)
-class ProductionSettings:
+@dataclass(frozen=True, slots=True, repr=False)
+class ProductionSettings(Result):
     """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
     `remarks`: what to know before they are used."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from becalm._version import VERSION
 from becalm.nouns.codec import Json
 from becalm.nouns.metric import Better
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA
 
 
@@ -55,8 +56,8 @@ class Tuning:
     rate: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ratings:
+@dataclass(frozen=True, slots=True, repr=False)
+class Ratings(Result):
     """What a suite came to. `copies` None: rates were not measured. `kept`: settings that were on before, and still.
 
     `emulated`: why times are not those of a real processor; empty where they are.

@@ -7,6 +7,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA
 
 
@@ -22,8 +23,8 @@ class RecordedCommit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCommits:
+@dataclass(frozen=True, slots=True, repr=False)
+class RecordedCommits(Result):
     """The whole, in the order of the commits. `range`: as it was given."""
 
     project: str

@@ -10,6 +10,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA, Finding
 
 
@@ -31,8 +32,8 @@ class RegionSpread:
     balance: float
 
 
-@dataclass(frozen=True, slots=True)
-class RegionOverview:
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionOverview(Result):
     """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
 
     files: tuple[str, ...]

@@ -15,6 +15,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA, Finding, Gate, gate_code
 from becalm.stats.bins import Histogram
 
@@ -69,8 +70,8 @@ class RegionSummary:
     modes: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RegionReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionReport(Result):
     """One file of timed regions.
 
     `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
@@ -147,8 +148,8 @@ class FilesWanted:
     precision: float
 
 
-@dataclass(frozen=True, slots=True)
-class RegionComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class RegionComparison(Result):
     """Files of regions before and after a change, name by name. `timer`: the smallest change that can be seen;
     `fail_above`, `gate`, `undecided`: as in a Verdict. `files_wanted`: None where there are enough."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.nouns.excluded import Excluded
+from becalm.nouns.result import Result
 from becalm.values import dataclass
 
 
@@ -38,8 +39,8 @@ class BootApplied:
     limit_s: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ApplyResult(Result):
     """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one. `boot`: of
     settings of the boot, with `--boot`."""
 
@@ -69,8 +70,8 @@ class RestoredPlace:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+@dataclass(frozen=True, slots=True, repr=False)
+class Reset(Result):
     """What `reset` did.
 
     `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
@@ -161,8 +162,8 @@ class LeftGroup:
     processes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+@dataclass(frozen=True, slots=True, repr=False)
+class Status(Result):
     """Who set what when; `title` is empty when nothing is set.
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 
 NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
@@ -100,8 +101,8 @@ class Timeline:
         return cls(names, spans, summary["spans_dropped"])
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulation(Result):
     """What was simulated: where, what, under which settings, and each run. `until_ns`: where it was to end, if not with
     the last task. `timeline`: where a picture or a trace was asked for. `sentence`: the whole in words."""
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import finite
 from becalm.nouns.metric import Better
-from becalm.nouns.notebook import InNotebook
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import Difference, Finding, Gate, gate_code
 from becalm.stats.arrays import Floats
 
@@ -100,8 +100,8 @@ class GeometricMean:
     difference: float
 
 
-@dataclass(frozen=True, slots=True)
-class StoredComparison(InNotebook):
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredComparison(Result):
     """Runs of two times compared. `old`, `new`: the sittings of each side, by title.
 
     `shift`: the largest shift between sittings that the person vouched for, a fraction; None without. `gone`, `added`:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from becalm._version import VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA, Finding, Interval
 
 
@@ -73,8 +74,8 @@ class PeerGroup:
     between: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class SurveyResult(Result):
     """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
     reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
     """

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from becalm._version import VERSION
 from becalm.nouns.codec import Json, finite
+from becalm.nouns.result import Result
 from becalm.nouns.verdict import SCHEMA, Finding
 
 
@@ -118,8 +119,8 @@ class Against:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline(Result):
     """The whole. `order`: what the order of the sittings rests on. `rate`: false alarms per commit aimed at.
 
     `baseline`: the sitting that `against` compares with, None without one. `fail_on_change`: whether a change for the

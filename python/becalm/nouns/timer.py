@@ -11,6 +11,7 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import finite
+from becalm.nouns.result import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,8 @@ class ClockCheck:
         return 0 if self.t_min_ns <= self.wanted_ns else 1
 
 
-@dataclass(frozen=True, slots=True)
-class ClockReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ClockReport(Result):
     """All that `clock` found. `trust`: the engine's statement; `doubts`: kinds of what speaks against it.
 
     `emulated`: why times are not those of a real processor; empty where they are.
@@ -222,8 +223,8 @@ class FoundPair:
         return self.second.ns / self.first.ns
 
 
-@dataclass(frozen=True, slots=True)
-class ClockComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class ClockComparison(Result):
     """Two evaluations side by side: of two machines, or of one at two times."""
 
     sentence: str

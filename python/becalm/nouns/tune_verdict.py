@@ -19,6 +19,7 @@ from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Metric
 from becalm.nouns.production import ProductionPlan
+from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 from becalm.nouns.tuned_arm import BASELINE
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped, Throughput
@@ -132,8 +133,8 @@ class Transfer:
     ratio: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class TuneVerdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class TuneVerdict(Result):
     """The verdict of a tune study.
 
     `settings` is what it recommends: the chosen ones, or those without what may be dropped once that was confirmed

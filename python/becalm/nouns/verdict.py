@@ -17,7 +17,7 @@ from becalm._version import SCHEMA as SCHEMA
 from becalm._version import VERSION
 from becalm.nouns.codec import decode, finite
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.notebook import InNotebook
+from becalm.nouns.result import Result
 from becalm.stats.bins import Histogram
 from becalm.values import dataclass
 
@@ -219,8 +219,8 @@ class Ranking:
         return tuple(each.name for each in self.places if each.best == 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(InNotebook):
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Result):
     """What one study concludes.
 
     `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long

@@ -48,6 +48,13 @@ class CommandLine:
     shell_program: str | None = option(
         None, "Have this shell run the commands: bash, or 'bash -o pipefail'.", str | None, metavar="CMD"
     )
+    python: str | None = option(
+        None,
+        "The interpreter that runs what pyperf: and pytest-benchmark: name.",
+        str | None,
+        metavar="PATH",
+        shown="that of becalm",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +325,7 @@ class ProgramKeywords(TypedDict, total=False):
 
     shell: bool
     shell_program: str | None
+    python: str | None
     name: str
     directory: str | None
     environment: Mapping[str, str]

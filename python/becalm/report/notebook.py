@@ -5,9 +5,12 @@ Everything from elsewhere is escaped. Colours are the notebook's own: text and l
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from html import escape
 from typing import Any
+
+from rich.console import Console
 
 from becalm.nouns.verdict import Verdict
 from becalm.report.drawn import home
@@ -20,8 +23,12 @@ STYLE = (
 )
 
 
+WIDTH = 100
+"""Columns of what is shown as on a terminal."""
+
+
 def fragment(found: Any) -> str:
-    """The fragment."""
+    """Return the fragment of a value with a `sentence`."""
     text = "".join(_parts(found))
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -32,11 +39,25 @@ def _parts(found: Any) -> Iterator[str]:
         yield f"<p><strong>{_text(line)}</strong></p>" if index == 0 else f"<p>{_text(line)}</p>"
     if isinstance(found, Verdict):
         yield from _pictures(found)
-    for table in home(found).tables(found):
-        yield from _table(table)
+    yield from _tables(found)
     if findings := getattr(found, "findings", ()):
         yield "<ul>" + "".join(f"<li>{_text(each.sentence)}</li>" for each in findings) + "</ul>"
     yield "</div>"
+
+
+def _tables(found: Any) -> Iterator[str]:
+    """The tables of its report; of one that has none of its own, what the terminal shows; of one without, nothing."""
+    try:
+        module = home(found)
+    except ModuleNotFoundError:
+        return
+    if hasattr(module, "tables"):
+        for table in module.tables(found):
+            yield from _table(table)
+        return
+    screen = Console(file=io.StringIO(), width=WIDTH, markup=False, emoji=False, highlight=False, no_color=True)
+    screen.print(module.on_terminal(found, plain=True, columns=WIDTH))
+    yield f"<pre>{_text(screen.file.getvalue())}</pre>"  # type: ignore[attr-defined]
 
 
 def _pictures(found: Verdict) -> Iterator[str]:

@@ -155,7 +155,7 @@ def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> t
             made.append(pair)
             continue
         before, after = (
-            {each.name: each for each in gather([text], Asked.of(None, user, program))} for text in (pair.old, pair.new)
+            {each.name: each for each in gather([text], Asked.of(user, program))} for text in (pair.old, pair.new)
         )
         made += [_Pair(name, before[name], each) for name, each in after.items() if name in before]
         missing += [f"{name} (gone)" for name in before if name not in after]

@@ -20,7 +20,7 @@ from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
 from becalm.units import listed
 from becalm.wording.program_names import names_of
-from becalm.workloads import single
+from becalm.workloads import Text, single
 from becalm.workloads.parameters import around, before_each_run, expand, filled
 
 if TYPE_CHECKING:
@@ -41,23 +41,21 @@ class CompareKeywords(MeasureKeywords, total=False):
     baseline: str | int | None
 
 
-Commands = Sequence[str | Iterable[str] | Workload]
+Commands = Text | Sequence[Text]
 
 
 @overload
-def compare(commands: Commands, **options: Unpack[CompareKeywords]) -> Verdict: ...
+def compare(*commands: Commands, **options: Unpack[CompareKeywords]) -> Verdict: ...
 @overload
 def compare(
-    commands: Commands,
-    *,
+    *commands: Commands,
     hosts: Sequence[str | Host],
     cluster: str | None = None,
     **options: Unpack[CompareKeywords],
 ) -> MultiHostVerdict: ...
 @overload
 def compare(
-    commands: Commands,
-    *,
+    *commands: Commands,
     hosts: Sequence[str | Host] | None = None,
     cluster: str,
     **options: Unpack[CompareKeywords],
@@ -75,12 +73,13 @@ def compare(
     without=("name",),
 )
 def compare(
-    commands: Commands, *, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **given: Any
+    *commands: Commands, hosts: Sequence[str | Host] | None = None, cluster: str | None = None, **given: Any
 ) -> Verdict | MultiHostVerdict:
     """Compare programs with a reference by randomly ordered rounds.
 
     Arguments:
-        commands: two or more command lines, argument lists or Workloads; one is enough with `baseline` or `parameters`.
+        commands: two or more command lines, argument lists, Workloads or functions, one by one or as one list of them;
+            one is enough with `baseline` or `parameters`.
 
     Returns a Verdict with one Difference for each program but the reference; with `hosts` or `cluster` a
     MultiHostVerdict whose intervals, of all hosts, hold together at `confidence`. A host that fails does not stop the
@@ -95,7 +94,7 @@ def compare(
         CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response, Work
     )
     response, work = Response.of(given), Work.of(given)
-    made = _programs(commands, given, program)
+    made = _programs(listed_apart(commands), given, program)
     programs = [each.measuring(response, work) for each in made]
     metric = _metric(programs)
     if not programs or (len(programs) == 1 and options.baseline is None):
@@ -133,13 +132,23 @@ def compare(
     return measure_on(hosts or (), cluster, "compare", options, session, measure)
 
 
+def listed_apart(commands: Sequence[Any]) -> list[Text]:
+    """Return the programs of a call: those that it names one by one, or the only list that it is given."""
+    only = commands[0] if len(commands) == 1 else None
+    if only is None or isinstance(only, (str, Workload)) or callable(only):
+        return list(commands)
+    if not isinstance(only, Iterable):
+        raise UsageError(f"compare takes programs, for example compare('./old x', './new x'), not {only!r}.")
+    return list(only)
+
+
 def _programs(
-    commands: Commands,
+    commands: Sequence[Text],
     given: Mapping[str, Any],
     program: ProgramKeywords,
 ) -> list[Workload]:
     """What is compared: the commands, or their variants; each by its name and with its prepare command."""
-    commands, parameters = list(commands), given.get("parameters")
+    parameters = given.get("parameters")
     if parameters:
         variants = [each for each in commands if isinstance(each, str)]
         if len(variants) < len(commands):

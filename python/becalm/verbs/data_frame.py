@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from becalm.errors import UsageError, install
+from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.stored_comparison import StoredComparison
-from becalm.nouns.verdict import Verdict
+from becalm.nouns.verdict import Interval, Verdict
 from becalm.study.stored import stored
+from becalm.units import listed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,37 +22,82 @@ if TYPE_CHECKING:
 Columns = Mapping[str, list[Any]]
 
 
-def columns(found: Verdict | StoredComparison, what: str = "programs", *, store: str | None = None) -> Columns:
+def columns(result: Result, what: str | None = None, *, store: str | None = None) -> Columns:
     """Columns of equal length by name.
 
     Arguments:
-        found: what `run`, `compare` or `compare_stored` gave.
-        what: "programs" (one row each; times in ns, spread as a fraction), "differences" (fractions) or "runs" (every
-            run in order, with its program's name; read from the store).
+        result: what a verb gave: `run`, `compare`, `tune`, `history` …
+        what: of `run` and `compare` "programs" (one row each; times in ns, spread as a fraction), "differences"
+            (fractions) or "runs" (every run in order, with its program's name; read from the store). Of any other
+            result one of its lists, such as "arms" and "trials" of `tune`, with a column for each field [default: the
+            programs, else the first list that has rows].
         store: where runs are kept [default: the usual store].
 
     Raises UsageError for another word, and for runs of what was not stored; StoreError.
     """
-    if what == "runs" and isinstance(found, Verdict):
-        return _runs(found, store)
-    if what == "differences":
+    if isinstance(result, Verdict) and what == "runs":
+        return _runs(result, store)
+    if isinstance(result, (Verdict, StoredComparison)) and what in (None, "programs"):
+        return _programs(result)
+    if isinstance(result, (Verdict, StoredComparison)) and what == "differences":
         differences = (
-            found.differences if isinstance(found, Verdict) else [each.difference for each in found.benchmarks]
+            result.differences if isinstance(result, Verdict) else [row.difference for row in result.benchmarks]
         )
         names = ("name", "reference", "estimate", "low", "high", "answer", "p_value", "pairs", "detectable")
-        return {name: [_plain(getattr(each, name)) for each in differences] for name in names}
-    if what == "programs":
-        return _programs(found)
-    raise UsageError(f"There are the columns of programs, differences and runs, not of {what!r}.")
+        return {name: [_plain(getattr(row, name)) for row in differences] for name in names}
+    lists = _lists(result)
+    if what is None:
+        what = next((name for name, rows in lists.items() if rows), next(iter(lists), ""))
+    if what not in lists:
+        known = ["programs", "differences", "runs"] if isinstance(result, (Verdict, StoredComparison)) else []
+        known = list(dict.fromkeys([*known, *lists]))
+        raise UsageError(
+            f"A {type(result).__name__} has no columns of {what!r}."
+            + (f" It has those of {listed(known)}." if known else " Its fields and `to_json()` have its numbers.")
+        )
+    return _fields(lists[what])
 
 
-def data_frame(found: Verdict | StoredComparison, what: str = "programs", *, store: str | None = None) -> DataFrame:
+def data_frame(result: Result, what: str | None = None, *, store: str | None = None) -> DataFrame:
     """The same as a pandas DataFrame. Raises UsageError where pandas is not installed, and as `columns` does."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:
         raise UsageError(f"Data frames need pandas: {install('pandas')}. Or take becalm.columns.") from None
-    return cast("DataFrame", pandas.DataFrame(dict(columns(found, what, store=store))))
+    return cast("DataFrame", pandas.DataFrame(dict(columns(result, what, store=store))))
+
+
+def _lists(result: object) -> dict[str, Sequence[Any]]:
+    """Return the lists of values in a result by the names of their fields. Raises UsageError for what is no result."""
+    if not dataclasses.is_dataclass(result) or isinstance(result, type):
+        raise UsageError(f"Columns are made of what a verb of becalm gave, not of {type(result).__name__}.")
+    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    return {
+        name: rows
+        for name, rows in values.items()
+        if isinstance(rows, tuple) and all(dataclasses.is_dataclass(row) for row in rows) and _of_values(result, name)
+    }
+
+
+def _of_values(result: object, name: str) -> bool:
+    """Return whether a field holds values: by its rows, or where it has none by its annotation."""
+    if getattr(result, name):
+        return True
+    text = str(next(field.type for field in dataclasses.fields(result) if field.name == name))  # type: ignore[arg-type]
+    return bool(re.match(r"tuple\[[A-Z]", text))
+
+
+def _fields(rows: Sequence[Any]) -> Columns:
+    """Return a column for each field of rows; an interval has one for its value and for each end."""
+    made: dict[str, list[Any]] = {}
+    for field in dataclasses.fields(rows[0]) if rows else ():
+        values = [getattr(row, field.name) for row in rows]
+        if any(isinstance(value, Interval) for value in values):
+            for end, name in (("value", field.name), ("low", f"{field.name}_low"), ("high", f"{field.name}_high")):
+                made[name] = [getattr(value, end, None) for value in values]
+        else:
+            made[field.name] = [_plain(value) for value in values]
+    return made
 
 
 def _programs(found: Verdict | StoredComparison) -> Columns:

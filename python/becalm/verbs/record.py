@@ -7,7 +7,7 @@ being recorded. `becalm.verbs.history` reads the sittings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
@@ -63,7 +63,7 @@ class RecordKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, P
 
 
 @takes(RecordOptions, SittingOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
-def record(programs: Sequence[str | Iterable[str] | Workload] | str, **given: Unpack[RecordKeywords]) -> Verdict:
+def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> Verdict:
     """Measure benchmarks at a commit and keep them as a sitting of the project's history.
 
     Arguments:
@@ -75,7 +75,7 @@ def record(programs: Sequence[str | Iterable[str] | Workload] | str, **given: Un
     place = SittingOptions(**parsed(SittingOptions, given))
     options, session, program = asked(RecordOptions, given, SittingOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    workloads, references = benchmarks(texts, place, Asked.of(None, session.user, program), Response.of(given))
+    workloads, references = benchmarks(texts, place, Asked.of(session.user, program), Response.of(given))
     options = located(options, place, references)
     if options.changed:
         session.listener.warned(wording.changed(options.commit))

@@ -116,7 +116,7 @@ class _Sittings:
 
     def _measured(self, commit: str, tree: Path) -> Verdict:
         program: ProgramKeywords = {**self.program, "directory": str(tree)}
-        around = replace(Asked.of(None, self.session.user, program), base=tree)
+        around = replace(Asked.of(self.session.user, program), base=tree)
         workloads, references = benchmarks(self.texts, self.place, around, self.response)
         # The path of a working tree is another one each time, and no part of what a benchmark is.
         workloads = [replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads]

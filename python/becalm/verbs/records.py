@@ -14,6 +14,7 @@ from becalm.files.text import STANDARD_INPUT, read_text
 from becalm.load import sadf
 from becalm.nouns.conform import conform
 from becalm.nouns.multi_host import MultiHostVerdict
+from becalm.nouns.result import Result
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.survey import SurveyResult
 from becalm.nouns.verdict import Finding, Verdict
@@ -28,8 +29,8 @@ from becalm.study.stored import Warned, document_of, stored
 from becalm.verbs import Kind, function, kind_of
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+@dataclass(frozen=True, slots=True, repr=False)
+class Shown(Result):
     """A study again: all that is known of it, and what it says."""
 
     document: Document
@@ -39,6 +40,11 @@ class Shown:
     def sentence(self) -> str:
         """What it says, in words."""
         return self.verdict.sentence
+
+    def _repr_html_(self) -> str:
+        from becalm.report.notebook import fragment
+
+        return fragment(self.verdict)
 
     def to_json(self) -> dict[str, Any]:
         """What it says in the documented form, with its runs and the loads beside them."""

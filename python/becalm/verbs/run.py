@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from becalm.hosts import Host
@@ -13,17 +13,17 @@ from becalm.nouns.verdict import Verdict
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, asked
-from becalm.workloads import single
+from becalm.workloads import Text, single
 
 if TYPE_CHECKING:
     from becalm.nouns.multi_host import MultiHostVerdict
 
 
 @overload
-def run(command: str | Iterable[str] | Workload, **options: Unpack[MeasureKeywords]) -> Verdict: ...
+def run(command: Text, **options: Unpack[MeasureKeywords]) -> Verdict: ...
 @overload
 def run(
-    command: str | Iterable[str] | Workload,
+    command: Text,
     *,
     hosts: Sequence[str | Host],
     cluster: str | None = None,
@@ -31,7 +31,7 @@ def run(
 ) -> MultiHostVerdict: ...
 @overload
 def run(
-    command: str | Iterable[str] | Workload,
+    command: Text,
     *,
     hosts: Sequence[str | Host] | None = None,
     cluster: str,
@@ -39,7 +39,7 @@ def run(
 ) -> MultiHostVerdict: ...
 @takes(SeveralHosts, RunOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions)
 def run(
-    command: str | Iterable[str] | Workload,
+    command: Text,
     *,
     hosts: Sequence[str | Host] | None = None,
     cluster: str | None = None,
@@ -48,7 +48,8 @@ def run(
     """Measure one program: mean, median and variation with intervals, drift, modes, outliers.
 
     Arguments:
-        command: a command line (split as a shell would, not given to one), an argument list, or a Workload.
+        command: a command line (split as a shell would, not given to one), an argument list, a Workload, or a function
+            without arguments, calls of which are timed in fresh processes.
 
     Returns a Verdict whose one summary has times in ns; with `hosts` or `cluster` a MultiHostVerdict. Stops at
     `precision`, `runs` or `budget`, whatever comes first.

@@ -72,7 +72,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     options, session, program = asked(SuiteOptions, given, SuiteParts, WithProfile, Response)
     if options.copies is not None and not parts.rates:
         raise UsageError("--copies is for the rate, which --no-rate leaves out. Leave one out.")
-    found = read(file, Asked.of(None, session.user, program).measuring(Response.of(given)))
+    found = read(file, Asked.of(session.user, program).measuring(Response.of(given)))
     names = _tunings(found, parts.tuning, file)
     rates = parts.rates and not _printing(found, options.copies)
     with open_session(session, "becalm suite") as opened:

@@ -12,6 +12,7 @@ import collections
 import dataclasses
 import difflib
 import importlib
+import os
 import re
 import shlex
 import shutil
@@ -124,9 +125,15 @@ def refuse_source(command: Text) -> None:
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     """The program of a command line, or of a text of a source that names one. Raises UsageError."""
     program = _with_neighbours(program)
-    if _source(command) is None:
+    command = _command(command)
+    if _source(command) is None and not callable(command):
+        if program.get("python") is not None:
+            raise UsageError(
+                f"--python is for sources of Python's, such as pyperf:bench.py, and {command!r} is a command line: "
+                "begin it with the interpreter."
+            )
         return Workload.of(command, **program)
-    found = gather([command], Asked.of(None, None, program))
+    found = gather([command], Asked.of(None, program))
     if len(found) > 1:
         # A pattern at the end of a text is a name already.
         pattern = any(each in str(command) for each in "*?[")
@@ -142,26 +149,24 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
 Opener = Callable[[str, Asked], tuple[Workload, ...]]
 """Makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
 
-Text = str | Iterable[str] | Workload
-"""What names programs: a text, an argument list, or a workload that is made already."""
+Text = str | Iterable[str] | Workload | Callable[[], object]
+"""What names programs: a text, an argument list, a workload that is made already, or a function without arguments."""
 
 
 @takes(CommandLine, Workload)
 def open(
     texts: Sequence[Text] | str,
     *,
-    python: str | None = None,
     user: str | None = None,
     **program: Unpack[ProgramKeywords],
 ) -> tuple[Workload, ...]:
     """The programs that the texts name, in their order; one text may name several.
 
-    The options of a program hold for all of them (`environment` is added to what a source sets).
-    `python` is the interpreter for pyperf scripts [default: the one that runs becalm]; `user` as whom a script is
-    asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing, WorkloadError
-    for a program that cannot be asked.
+    The options of a program hold for all of them (`environment` is added to what a source sets). `user`: as whom a
+    script is asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing,
+    WorkloadError for a program that cannot be asked.
     """
-    asked = dataclasses.replace(Asked.of(python, user, _with_neighbours(program)), whole=True)
+    asked = dataclasses.replace(Asked.of(user, _with_neighbours(program)), whole=True)
     return gather([texts] if isinstance(texts, str) else texts, asked)
 
 
@@ -199,9 +204,43 @@ def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:
     )
 
 
+def _command(command: object) -> Text:
+    """Return what names a program, of the types that may. Raises UsageError for any other.
+
+    A list of a single command line, as other functions take several, is that command line.
+    """
+    if isinstance(command, (str, Workload)) or callable(command):
+        return command
+    if not isinstance(command, Iterable):
+        raise UsageError(
+            f"A program is a command line, a list of arguments, a Workload or a function, not {command!r} "
+            f"({type(command).__name__})."
+        )
+    words = list(command)
+    if wrong := [word for word in words if not isinstance(word, (str, os.PathLike))]:
+        kind = "a list of programs" if isinstance(wrong[0], (list, tuple, Workload)) or callable(wrong[0]) else ""
+        raise UsageError(
+            f"A list of arguments holds texts, not {wrong[0]!r} ({type(wrong[0]).__name__})."
+            + (f" For {kind} take compare, record or tune." if kind else "")
+        )
+    if words and isinstance(words[0], str) and re.search(r"\s", words[0]) and not os.path.exists(words[0]):
+        if len(words) == 1:
+            return words[0]
+        raise UsageError(
+            f"{words[0]!r} is a whole command line where a list of arguments begins with a program. Give one command "
+            "line as text; compare, record and tune take several."
+        )
+    return words
+
+
 def _one(text: Text, asked: Asked) -> tuple[Workload, ...]:
+    text = _command(text)
     if isinstance(text, Workload):
         return (text,)
+    if callable(text):
+        from becalm.workloads.function import open_function
+
+        return open_function(text, asked)
     row, rest = TABLE[0], text
     if isinstance(text, str):
         kind, colon, after = text.partition(":")
@@ -229,4 +268,6 @@ def _refuse_misspelt(text: str, kind: str) -> None:
 
 
 def _origin(text: Text) -> str:
+    if callable(text):
+        return str(getattr(text, "__module__", ""))
     return text if isinstance(text, str) else shlex.join(text.argv if isinstance(text, Workload) else text)

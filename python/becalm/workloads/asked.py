@@ -31,10 +31,10 @@ class Asked:
     whole: bool = False
 
     @classmethod
-    def of(cls, python: str | None, user: str | None, given: ProgramKeywords) -> Asked:
+    def of(cls, user: str | None, given: ProgramKeywords) -> Asked:
         """Of the options of a program as people give them. Raises UsageError."""
         refuse_unknown(given, CommandLine, Workload)
-        return cls(shell=shell_of(given), python=python, user=user, options=program_fields(given))
+        return cls(shell=shell_of(given), python=given.get("python"), user=user, options=program_fields(given))
 
     def measuring(self, response: Response) -> Asked:
         """The same, with what is measured of all programs that say nothing else themselves."""
