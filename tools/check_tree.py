@@ -28,9 +28,9 @@ VAGUE_NAMES = {"common", "util", "utils", "helper", "helpers", "manager"}
 """The names of files and folders that do not tell what is in them."""
 LIBRARIES = {"sqlite3": ("store",), "psycopg": ("store",), "rich": ("report", "cli"), "click": ("report", "cli")}
 """The folders of the package that may import a library."""
-PRINTERS = ("cli/", "report/terminal.py", "report/program_output.py", "__main__.py")
+PRINTERS = ("cli/", "report/terminal.py", "report/program_output.py", "workloads/function_worker.py", "__main__.py")
 """The files of the package that may print or use the standard streams."""
-UPWARD = (("nouns/notebook.py", "becalm.report.notebook"),)
+UPWARD = (("nouns/result.py", "becalm.report.notebook"),)
 """The single import against the layers: a value in a notebook asks its report for the HTML. It is to be removed."""
 
 MODULE = re.compile(r"becalm\.(\w+)(?:\.\w*)*(?::\w+)?")
