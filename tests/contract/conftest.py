@@ -5,6 +5,8 @@ from tests.machine_fixtures import agent, gate, marker, own_directories  # noqa:
 from tests.support.laptop import changed, laptop, snapshot, strays
 from tests.waiting import wait_for
 
+from becalm.study import session
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -13,3 +15,9 @@ def tree(tmp_path):
     before = snapshot(root)
     yield root
     wait_for(lambda: not changed(before, snapshot(root)) and not strays(root), "the tree is as before")
+
+
+@pytest.fixture(autouse=True)
+def delays_left_alone(monkeypatch):
+    """Leave this machine's delay accounting as it is: real settings are for tests of the system."""
+    monkeypatch.setattr(session, "lacks_delays", lambda host: False)

@@ -45,6 +45,7 @@ def laptop(root: Path, *, cpus: int = 8, cgroup: int = 2, boot: str = BOOT_ID) -
         "proc/sys/kernel/watchdog": "1",
         "proc/sys/kernel/randomize_va_space": "2",
         "proc/sys/kernel/timer_migration": "1",
+        "proc/sys/kernel/task_delayacct": "0",
         "proc/sys/kernel/sched_autogroup_enabled": "1",
         "proc/sys/kernel/sched_cfs_bandwidth_slice_us": "5000",
         "proc/sys/kernel/sched_rt_runtime_us": "950000",

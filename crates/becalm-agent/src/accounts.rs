@@ -14,6 +14,9 @@ use becalm_core::source::delays::{Delays, NOT_CREDIBLE};
 use becalm_core::source::perf_events::{Counters, Counts, Pair};
 use becalm_core::source::taskstats::TaskStats;
 
+/// Why waits for devices and memory are not counted.
+const OFF: &str = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on";
+
 /// A question that took longer than this is asked again, ns, and so many times at most: when the answer was made is known
 /// no better.
 const QUICK_NS: i64 = 50_000;
@@ -47,9 +50,8 @@ impl Accounts {
         }
     }
 
-    /// A block begins: whether delays are counted can be switched while the machine runs.
+    /// A block begins.
     pub fn block(&mut self) {
-        self.delays_counted = delays_counted();
         self.reasons.retain(|(what, _)| !["delays", "tree", "counters"].contains(what));
         if self.counters.is_none() {
             let opened = Counters::open(self.counted.0, self.counted.1);
@@ -63,9 +65,14 @@ impl Accounts {
                     .push(("tree", format!("the ends of descendants cannot be followed here: {error}")));
             }
         }
+    }
+
+    /// A record begins: whether delays are counted can be switched while the machine runs, also by a setting of its runs.
+    pub fn record(&mut self) {
+        self.delays_counted = delays_counted();
+        self.reasons.retain(|(_, why)| why != OFF);
         if self.taskstats.is_some() && !self.delays_counted {
-            let message = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on".to_owned();
-            self.reasons.push(("delays", message));
+            self.reasons.push(("delays", OFF.to_owned()));
         }
     }
 

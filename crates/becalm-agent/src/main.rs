@@ -12,7 +12,7 @@
 //! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
 //! `kernel` runs a program of known pressure on caches,
 //! `overhead` measures the agent itself, `tables` prints what it knows, `init`
-//! is process 1 of a guest and `interface` its network. `main` sets the process up and hands over.
+//! is process 1 of a guest and `interface` its network, `mounts` has the kernel's file systems for this process alone. `main` sets the process up and hands over.
 
 mod accounts;
 mod beside;
@@ -34,6 +34,7 @@ mod kernel;
 mod load;
 mod machine;
 mod measure;
+mod mounts;
 mod neighbours;
 mod observe;
 mod options;

@@ -184,6 +184,9 @@ impl Observer {
             let now_ns = self.place.clock.now_ns();
             let fresh = self.last.take().filter(|(last, _)| now_ns - last.at_ns() < GAP_NS);
             let spent_ns = self.cost_ns();
+            if let Some(accounts) = &mut self.accounts {
+                accounts.record();
+            }
             // Before the machine is read: looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);

@@ -242,14 +242,15 @@ def _more(level: int, load: Load | None) -> list[str]:
             "(CONFIG_SCHED_INFO), or /proc is restricted."
         )
     if level < 2:
-        said.append("With --sudo the kernel reports the waits of all threads and child processes (taskstats).")
+        said.append(
+            "With --sudo the kernel reports the waits of all threads and child processes (taskstats), and those for "
+            "disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and puts that back."
+        )
     if level == 2:
         said.append(
             "Waits for disk and memory are not counted. `sudo sysctl kernel.task_delayacct=1` has the kernel count "
             "them for programs that are started afterwards; =0 ends that."
         )
-    elif level < 2:
-        said.append("Waits for disk and memory take that and kernel.task_delayacct=1.")
     if load.lost:
         said.append("The kernel did not report the end of some child processes: the sums are too small.")
     return said

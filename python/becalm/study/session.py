@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from becalm import hosts
-from becalm.errors import StoreError, UnsettledError
+from becalm.errors import MachineError, StoreError, UnsettledError
 from becalm.hosts import (
     Access,
     Event,
@@ -28,11 +28,12 @@ from becalm.hosts import (
     Written,
 )
 from becalm.nouns.run import Run
+from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.session_options import SessionOptions
-from becalm.study.settings_in_force import in_force
+from becalm.study.settings_in_force import DELAYS, in_force, lacks_delays
 from becalm.wording import measurement
 from becalm.wording.findings import finding, reworded
 
@@ -191,6 +192,27 @@ class StudySession:
             for near, did in zip(workload.beside, each["did"], strict=True):
                 whose = f"{near.workload.name} beside {workload.name}"
                 yield from ((whose, said) for said in trouble(near.workload.name, workload.name, did))
+
+    @contextmanager
+    def counting_delays(self, study: Study) -> Iterator[Study]:
+        """Have the kernel count what the programs of a study wait for disk and memory, where becalm may switch that.
+
+        It is a setting of the study like any other: held in the journal, put back at the end, and named by what it
+        says. Nobody asked for it, so it gives way to settings that are on and to a becalm that is changing some.
+        """
+        with ExitStack() as held:
+            if self.measuring.load and lacks_delays(self.host):
+                with suppress(MachineError):
+                    held.enter_context(self.host.hold(Settings.of({DELAYS: "on"})))
+                    settings = tuple(Settings.of({DELAYS: "on", **each.to_json()}) for each in study.settings)
+                    study = replace(study, settings=settings)
+            try:
+                yield study
+            finally:
+                try:
+                    held.close()
+                except UnsettledError as error:
+                    self.unsettled = error
 
     @property
     def noticed(self) -> tuple[Finding, ...]:

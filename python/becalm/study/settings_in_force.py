@@ -25,6 +25,17 @@ NEEDS_ROOT = "isolation"
 """Only root puts programs on the CPUs that this keeps free."""
 
 
+DELAYS = "delay_accounting"
+"""With this on the kernel counts what programs wait for disk and memory."""
+
+
+def lacks_delays(host: Host) -> bool:
+    """Return whether delay accounting is off on a host and becalm may switch it."""
+    scheduler = host.facts().get("scheduler")
+    off = isinstance(scheduler, Mapping) and scheduler.get("delay_accounting") is False
+    return off and bool(host.abilities().get(Ability.MACHINE_SETTINGS))
+
+
 def in_force(host: Host, session: SessionOptions, study: Study) -> tuple[Study, Settings]:
     """The study with what is to be put on for each of its settings, and what is on already.
 

@@ -26,6 +26,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy, Study
 from becalm.nouns.verdict import Finding
 from becalm.store import Store, recover
+from becalm.study.settings_in_force import DELAYS
 from becalm.study.stored import tell_damaged
 from becalm.wording import explain as sentences
 from becalm.wording.findings import finding, sentence
@@ -242,7 +243,9 @@ def _thinned(found: list[Observed]) -> list[Observed]:
 
 
 def _label(settings: Settings) -> str:
-    return "" if not settings.values else " [" + ", ".join(f"{name}={value}" for name, value in settings.values) + "]"
+    """Return what tells a program under settings from the same under others; that its waits are counted does not."""
+    told = ", ".join(f"{name}={value}" for name, value in settings.values if name != DELAYS)
+    return f" [{told}]" if told else ""
 
 
 def _case(shown: Evidence, designed: bool) -> Case:

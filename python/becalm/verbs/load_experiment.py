@@ -106,10 +106,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         rng = np.random.default_rng(study.seed)
         drawn = design(found.factors, options.steps, rng, options.disk)
         study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
-        host.define(study.workloads, study.settings, dangerous=session.dangerous)
-        number = opened.begin(study)
         count = len(drawn.steps)
-        session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=count))
         log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, Made]()
 
         def plan(log: RunLog) -> Block | None:
@@ -120,7 +117,11 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
             if isinstance(event, LoadMade):
                 really[log.rows[-1].round] = event.made
 
-        measure(host, plan, log, take, detail=opened.detail)
+        with opened.counting_delays(study) as study:
+            host.define(study.workloads, study.settings, dangerous=session.dangerous)
+            number = opened.begin(study)
+            session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=count))
+            measure(host, plan, log, take, detail=opened.detail)
         opened.settle()
         done = max(0, log.rows[-1].round) if log.rows else 0
         if log.failure is not None:

@@ -61,9 +61,6 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
         options = replace(options, unloaded=_unloaded(reference, made, session))
     study = session.study("watch", [made], options)
     with open_session(session, "becalm watch") as opened:
-        study = opened.fitted(study)
-        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
-        number = opened.begin(study)
         log, loads, series = RunLog(), list[Load](), list[Series]()
 
         def take(event: Event) -> None:
@@ -72,7 +69,10 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
                 loads.extend(event.loads)
                 series.extend(event.series)
 
-        measure(opened.host, once, log, take, detail=LoadDetail.SERIES if session.load else LoadDetail.NONE)
+        with opened.counting_delays(opened.fitted(study)) as study:
+            opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+            number = opened.begin(study)
+            measure(opened.host, once, log, take, detail=LoadDetail.SERIES if session.load else LoadDetail.NONE)
         opened.settle()
         if not log.rows:
             raise Interrupted("Interrupted before the program was started: there is nothing to report.")

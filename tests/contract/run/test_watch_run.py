@@ -13,6 +13,9 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.cli.main import becalm as group
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
+from becalm.study import session
 from becalm.study.stored import stored
 from becalm.verbs.records import conclude
 
@@ -22,9 +25,20 @@ def command(*arguments):
     return CliRunner().invoke(group, ["watch", *arguments])
 
 
+PROGRAM = """
+from becalm.cli.main import main
+from becalm.nouns.settings import Settings
+from becalm.profiles import Profile
+from becalm.study import session
+session.lacks_delays = lambda host: False
+main()
+"""
+"""becalm that leaves this machine's delay accounting as it is."""
+
+
 def process(*arguments, **popen):
     """Start `becalm watch` in a process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "becalm", "watch", *arguments], text=True, **popen)
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, "watch", *arguments], text=True, **popen)
 
 
 def test_a_run_is_watched_stored_and_shown_again(store):
@@ -134,3 +148,36 @@ def test_options_of_the_view_are_refused_for_a_program(words):
     done = command(*words)
     assert isinstance(done.exception, becalm.UsageError) or done.exit_code == 2
     assert "Leave out --" in str(done.exception) + done.output
+
+
+DELAYS = "proc/sys/kernel/task_delayacct"
+
+
+@pytest.fixture
+def uncounted(tree, monkeypatch):
+    """Return a tree of a machine on which delay accounting is off, for root."""
+    monkeypatch.setattr(session, "lacks_delays", lambda host: True)
+    return tree
+
+
+def test_delay_accounting_is_a_setting_of_the_run_that_is_put_back(store, uncounted, tmp_path):
+    seen = tmp_path / "seen"
+    watched = becalm.watch(["cp", str(uncounted / DELAYS), str(seen)], root=str(uncounted))
+    assert (seen.read_text().strip(), (uncounted / DELAYS).read_text().strip()) == ("1", "0")
+    assert watched.settings == {"delay_accounting": "on"}
+    assert "Settings of this run: delay_accounting=on." in watched.sentence
+    assert becalm.status(root=str(uncounted)).title == ""
+
+
+def test_delay_accounting_gives_way_to_settings_that_are_on(store, uncounted):
+    becalm.apply(Profile("mine", Settings.of({"swappiness": 10})), root=str(uncounted))
+    try:
+        watched = becalm.watch("true", root=str(uncounted))
+    finally:
+        becalm.reset(root=str(uncounted))
+    assert (watched.run.outcome, watched.settings) == ("ok", {})
+    assert "delay_accounting" not in watched.sentence
+
+
+def test_without_a_record_of_load_nothing_is_switched(store, uncounted):
+    assert becalm.watch("true", root=str(uncounted), load=False).settings == {}

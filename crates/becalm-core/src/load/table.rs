@@ -396,7 +396,7 @@ pub const TABLE: &[Column] = &[
     },
     Column {
         name: "block_ns",
-        meaning: "time spent waiting for block devices; needs delay accounting (kernel.task_delayacct, which becalm never switches), as the next ones do; they are nested in one another, so not to be added up",
+        meaning: "time spent waiting for block devices; needs delay accounting (kernel.task_delayacct; `becalm watch` and `explain --designed` switch it on as root, for their runs), as the next ones do; they are nested in one another, so not to be added up",
         ..TASKS
     },
     Column {
