@@ -29,10 +29,17 @@ from becalm.wording import measurement
 from becalm.wording.findings import finding
 
 
-def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Difference] = ()) -> Verdict:
+def conclude(
+    looks: Looks,
+    kept: Kept,
+    number: int | None,
+    baseline: Sequence[Difference] = (),
+    noticed: Sequence[Finding] = (),
+) -> Verdict:
     """The verdict of a study, as far as it came.
 
     `number`: of the study, for the person; None when it is not kept. `baseline`: comparisons with another time.
+    `noticed`: what settings and programs kept running beside others showed meanwhile.
     """
     looks.end()
     history = looks.history
@@ -48,7 +55,7 @@ def conclude(looks: Looks, kept: Kept, number: int | None, baseline: Sequence[Di
         loads = kept.own_loads()
         for index, name in enumerate(looks.names):
             findings += outliers(name, history, kept.columns, index, loads, several=True)
-    return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks)), baseline)
+    return _verdict(looks, number, _summaries(looks, kept), (*findings, *_of_all(looks), *noticed), baseline)
 
 
 def interim(looks: Looks, number: int | None) -> Verdict:
@@ -60,7 +67,7 @@ def conclude_stored(document: Document) -> Verdict:
     """The verdict of a stored `run` or `compare` without one: the same looks again, then the same conclusion."""
     options = (CompareOptions if document.study.kind == "compare" else RunOptions).from_json(document.study.options)
     looks = replay(document.study, options, document.runs, document.loads)
-    return conclude(looks, InDocument(document), document.number)
+    return conclude(looks, InDocument(document), document.number, noticed=document.noticed)
 
 
 def summarise_stored(document: Document) -> Verdict:
@@ -83,9 +90,8 @@ def summarise_stored(document: Document) -> Verdict:
                 memory=_memory(recorded, alone.seqs(0)),
             )
         )  # fmt: skip
-    left_out = tuple(each for each in document.noticed if each.kind == "left_out")
     found = _verdict(
-        looks, document.number, [each for each in summaries if each is not None], (*_of_all(looks), *left_out)
+        looks, document.number, [each for each in summaries if each is not None], (*_of_all(looks), *document.noticed)
     )
     if document.environment == "known":
         return found

@@ -57,7 +57,7 @@ def measure_interleaved(
         kept = InStore(opened.store, number)
         if looks.history.rounds == 0:
             raise _nothing(looks, kept)
-        verdict = conclude(looks, kept, opened.shown, baseline(looks.history))
+        verdict = conclude(looks, kept, opened.shown, baseline(looks.history), opened.noticed)
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict

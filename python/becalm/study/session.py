@@ -54,6 +54,9 @@ class StudySession:
     clamped: dict[tuple[str, str], Finding] = field(default_factory=dict)
     """Places that the kernel gave another value than was asked for, by place and that value."""
 
+    remarks: list[Finding] = field(default_factory=list)
+    """What else the person was told of settings and of programs kept running beside others."""
+
     unsettled: UnsettledError | None = None
     _said: set[str] = field(default_factory=set)
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -88,7 +91,10 @@ class StudySession:
         self.study, self.number = stored.study, stored.number
         self._spool.assign(self.number)
         for known in self.store.noticed(stored.number, reworded):
-            self._notice(known, new=False)
+            if known.kind == "remark":
+                self.remarks.append(known)
+            else:
+                self._notice(known, new=False)
         if isinstance(self.host, Resumable):
             self.host.go_on(runs, stored.study.settings)
         return self.number
@@ -156,17 +162,27 @@ class StudySession:
             if kind not in self._said:
                 self._said.add(kind)
                 self.measuring.listener.warned(remark)
+                if not any(each["place"] in remark for each in found.clamped):
+                    self._remark("", remark)
         for whose, sentence in self._neighbours(found):
             kind = f"{whose} {re.sub(r'[0-9]+', '', sentence)}"
             if kind not in self._said:
                 self._said.add(kind)
                 self.measuring.listener.warned(sentence)
+                self._remark(whose, sentence)
         for each in found.drift:
             if self._notice(drift := finding("setting_changed", dict(each))):
                 self.measuring.listener.warned(drift.sentence)
         for each in found.clamped:
             # The remark on it was told above.
             self._notice(finding("setting_clamped", dict(each)))
+
+    def _remark(self, program: str, said: str) -> None:
+        """Keep with the study what the person was told of it while it was measured."""
+        assert self.number is not None
+        found = finding("remark", {"said": said}, program)
+        self.remarks.append(found)
+        self.store.notice(self.number, found)
 
     def _notice(self, found: Finding, *, new: bool = True) -> bool:
         """Take up what a place showed, once, and store it where it is new. Whether it was not known before."""
@@ -216,8 +232,8 @@ class StudySession:
 
     @property
     def noticed(self) -> tuple[Finding, ...]:
-        """What places that were set showed: somebody else's values, and what the kernel made of ours."""
-        return (*self.drifted.values(), *self.clamped.values())
+        """What places that were set showed: somebody else's values, and what the kernel made of ours; and remarks."""
+        return (*self.drifted.values(), *self.clamped.values(), *self.remarks)
 
     def put_back(self) -> None:
         """Put everything back. What is not as before is raised when all is concluded and stored."""

@@ -198,6 +198,7 @@ TABLE: tuple[Row, ...] = (
     Row("at_boot", "boot settings that were not tried", ("knobs", "rationale"), tune.at_boot),
     Row("choice", "how the search made its choice", ("why",), tune.choice),
     Row("nothing", "nothing was recommended, so nothing was tried on other hosts", ("host",), study.nothing),
+    Row("remark", "what was said of settings or of programs kept running beside", ("said",), study.remark),
     Row("imported", "runs that another tool has measured", ("source",), study.imported),
     Row("same_machine", "hosts that turned out to be one machine", ("hosts",), study.same_machine),
     Row("busy", "a machine that was not idle while it was surveyed", ("wait_share", "host"), study.busy),

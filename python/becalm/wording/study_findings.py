@@ -69,6 +69,11 @@ def setting_clamped(program: str, n: Numbers) -> str:
     return f"Asked for {n['knob']}={n['wanted']}, the kernel set {n['found']} ({n['place']})."
 
 
+def remark(program: str, n: Numbers) -> str:
+    """What the person was told while a study was measured."""
+    return str(n["said"])
+
+
 def imported(program: str, n: Numbers) -> str:
     """Runs that another tool has measured."""
     return "Imported from another tool: machine, order and conditions of these runs are unknown."

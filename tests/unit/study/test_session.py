@@ -103,6 +103,25 @@ def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measu
         monkeypatch.setattr(StudySession, "_neighbours", lambda self, found, each=each: [each])
         session.take(Noticed())
     assert told == [said[0][1], "a2 was away for 9 % of the time beside b"]
+    assert [each.sentence for each in session.noticed] == told, "what was said is in the study"
+
+
+def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed(session, store):
+    told = []
+    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    remark = "isolation: 39 kernel threads are bound to their CPUs and could not be moved."
+    session.take(Noticed(remarks=(remark,)))
+    session.take(Noticed(remarks=(remark.replace("39", "38"),)))
+    clamped = "slice_ns: the program took 100000000 for 500000000."
+    session.take(Noticed(remarks=(clamped,), clamped=(CLAMPED,)))
+    assert told == [remark, clamped]
+    assert [each.kind for each in session.noticed] == ["setting_clamped", "remark"]
+    with Store.open(store) as opened:
+        document = document_of(opened, session.number)
+        assert {each.sentence for each in document.noticed} >= {remark}
+        again = StudySession(opened, None, session.measuring, session._spool)
+        again.resume(opened.study(session.number), document.runs)
+        assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
 
 
 CLAMPED = {"knob": "slice_ns", "place": "the program", "found": "100000000", "wanted": "500000000"}

@@ -51,6 +51,7 @@ EXAMPLES = {
         "rounds": [1, 4], "complete": 20, "rule": "cpu>20%", "limits": {"cpu": 0.2}, "dropped": True,
         "measures": {"cpu": 2},
     },
+    "remark": {"said": "39 kernel threads are bound to their CPUs and could not be moved."},
     "no_load": {"study": 7, "imported": True},
     "loaded_reference": {"machine": "here", "loaded": 4, "steps": 5, "used": False},
     "no_delay": {"machine": "here"},
