@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Loads, Runs
@@ -10,11 +11,12 @@ from becalm.nouns.history import History
 from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
-from becalm.nouns.verdict import Difference, Verdict
+from becalm.nouns.verdict import Difference, Stopped, Verdict
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
 from becalm.study.looks import Looks
 from becalm.study.measure import measure
+from becalm.study.missing_programs import define, findings
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions
 from becalm.wording import measurement
@@ -24,7 +26,7 @@ Baseline = Callable[[History], Sequence[Difference]]
 
 
 def measure_interleaved(
-    study: Study, options: RunOptions, session: SessionOptions, baseline: Baseline = lambda history: ()
+    study: Study, options: RunOptions, session: SessionOptions, baseline: Baseline | None = None
 ) -> Verdict:
     """Measure the study's programs and conclude. Raises BecalmError; everything finished is stored by then."""
     if options.drop_contaminated is not None and not session.load:
@@ -43,8 +45,17 @@ def measure_interleaved(
 
     with open_session(session, f"becalm {study.kind}") as opened:
         study = opened.fitted(study)
+        # A stored baseline is compared by the places of programs: none of them may be left out.
+        least = len(study.workloads) if baseline else min(2, len(study.workloads))
+        missing = define(
+            opened.host, study.workloads, study.settings, listener, dangerous=session.dangerous, least=least
+        )
+        planned = study
+        if missing:
+            there = [each for index, each in enumerate(study.workloads) if index not in missing]
+            study = replace(study, workloads=tuple(there))
+            opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         looks = Looks(study, type(options).from_json(study.options))
-        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
         number = opened.begin(study)
         looks.looked = lambda seen: listener.progressed(_progress(seen, opened.shown))
         listener.started(opened.shown, looks.names, options.goal)
@@ -57,7 +68,13 @@ def measure_interleaved(
         kept = InStore(opened.store, number)
         if looks.history.rounds == 0:
             raise _nothing(looks, kept)
-        verdict = conclude(looks, kept, opened.shown, baseline(looks.history), opened.noticed)
+        verdict = conclude(looks, kept, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
+        if missing:
+            verdict = replace(
+                verdict,
+                stopped=Stopped.FAILED,
+                findings=(*findings(planned.workloads, missing), *verdict.findings),
+            )
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict

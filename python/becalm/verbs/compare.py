@@ -120,10 +120,13 @@ def compare(
             stored.series_for(each, alone=len(programs) == 1)
 
     def against(history: History) -> tuple[Difference, ...]:
-        return () if stored is None else _against(stored, programs, history, options.confidence)
+        assert stored is not None
+        return _against(stored, programs, history, options.confidence)
 
     def measure(chosen: CompareOptions, where: SessionOptions) -> Verdict:
-        return measure_interleaved(where.study("compare", programs, chosen), chosen, where, against)
+        return measure_interleaved(
+            where.study("compare", programs, chosen), chosen, where, against if stored is not None else None
+        )
 
     if not several:
         return measure(options, session)

@@ -21,12 +21,13 @@ from becalm.nouns.run import Block, Outcome
 from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.verdict import Verdict
+from becalm.nouns.verdict import Stopped, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.rounds import rounds
 from becalm.report.document import Document
 from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
+from becalm.study.missing_programs import define, note_missing
 from becalm.study.repository import Repository
 from becalm.study.session import open_session
 from becalm.study.session_options import (
@@ -103,10 +104,10 @@ def sitting(workloads: Sequence[Workload], options: RecordOptions, session: Sess
     """Measure benchmarks as one sitting. Raises WorkloadError when not one run ended well, MachineError, StoreError."""
     with open_session(session, "becalm record") as opened:
         study = opened.fitted(session.study("record", workloads, options))
-        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        missing = define(opened.host, study.workloads, study.settings, session.listener, dangerous=session.dangerous)
         number = opened.begin(study)
         log, rng = RunLog(goes_on=True), np.random.default_rng(study.seed)
-        cells = [(index, 0) for index in range(len(workloads))]
+        cells = [(index, 0) for index in range(len(workloads)) if index not in missing]
         names = measurement.short([each.name for each in workloads])
         session.listener.started(opened.shown, names, StoppingRule(runs=options.runs))
 
@@ -115,6 +116,7 @@ def sitting(workloads: Sequence[Workload], options: RecordOptions, session: Sess
 
         measure(opened.host, plan, log, opened.take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
+        note_missing(opened.store, number, log, missing)
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
             raise nothing_measured(log.rows, workloads, opened.store.texts(number))
         verdict = conclude(document_of(opened.store, number))
@@ -128,7 +130,8 @@ def conclude(document: Document) -> Verdict:
     found = replace(summarise_stored(document), kind="record")
     bad = {run.workload for run in document.runs if run.outcome not in (Outcome.OK, Outcome.ABORTED)}
     names = measurement.short([each.name for each in document.study.workloads])
-    return replace(found, sentence=wording.recorded(options, found, [names[each] for each in sorted(bad)]))
+    sentence = wording.recorded(options, found, [names[each] for each in sorted(bad)])
+    return replace(found, sentence=sentence, stopped=Stopped.FAILED if bad else found.stopped)
 
 
 def located(options: RecordOptions, place: SittingOptions, references: tuple[str, ...]) -> RecordOptions:

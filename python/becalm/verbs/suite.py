@@ -35,6 +35,7 @@ from becalm.plans.rounds import rounds
 from becalm.report.document import Document
 from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
+from becalm.study.missing_programs import define, note_missing
 from becalm.study.session import open_session
 from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
 from becalm.units import cpu_list
@@ -93,11 +94,12 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
         )
         told = {name: each for name, each in fitted.options.items() if asked_for.options.get(name) != each}
         study = replace(fitted, workloads=tuple(workloads), options={**options.to_json(), **told})
-        opened.host.define(study.workloads, study.settings, dangerous=session.dangerous)
+        missing = define(opened.host, study.workloads, study.settings, session.listener, dangerous=session.dangerous)
         number = opened.begin(study)
         places = cells(len(names), len(found.programs), options.copies)
-        steps = [(index, cell.tuning) for index, cell in enumerate(places)]
-        alone = [index for index, cell in enumerate(places) if not cell.together]
+        steps = [(index, cell.tuning) for index, cell in enumerate(places) if index not in missing]
+        # Numbers of steps, of which each is one of the cells.
+        alone = [step for step, (index, _) in enumerate(steps) if not places[index].together]
         rng = np.random.default_rng(study.seed)
         # When a program fails, the others are rated all the same.
         log = RunLog(goes_on=True)
@@ -116,6 +118,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
 
         measure(opened.host, plan, log, take, detail=opened.detail, stop_on_failure=False)
         opened.settle()
+        note_missing(opened.store, number, log, missing)
         if not any(run.outcome == Outcome.OK and run.round >= 0 for run in log.rows):
             raise nothing_measured(log.rows, workloads, opened.store.texts(number))
         return conclude(study, log.rows, opened.shown, loads)

@@ -229,7 +229,7 @@ def stopped(reason: Stopped) -> str:
     """Why measuring ended, where that is worth a word."""
     return {
         Stopped.INTERRUPTED: "Interrupted; the verdict rests on what was measured until then.",
-        Stopped.FAILED: "Measuring ended because a program failed; the verdict rests on the runs before.",
+        Stopped.FAILED: "A program failed; the verdict rests on what was measured of the others and before.",
     }.get(reason, "")
 
 

@@ -1,0 +1,39 @@
+"""A program that is not there next to others, on this machine: they are measured, and the command exits with 4."""
+
+import pytest
+
+import becalm
+from becalm.errors import WorkloadError
+
+SUITE = '[[program]]\nname = "gone"\ncommand = "/nowhere/gone"\n[[program]]\ncommand = "true"\nreference = "5ms"\n'
+
+
+def test_a_suite_rates_the_others(store, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    found = becalm.suite(str(tmp_path / "suite.toml"), runs=2, rates=False)
+    gone, there = found.tunings[0].programs
+    assert (gone.failed, there.failed) == (1, 0)
+    assert there.ratio is not None
+    assert gone.ratio is None
+    assert found.exit_code == 4
+    texts = [text for text, _ in becalm.show(found.study).document.texts.values()]
+    assert texts == ['There is no program "/nowhere/gone".']
+    assert becalm.show(found.study).verdict.exit_code == 4
+
+
+def test_a_sitting_records_the_others(store):
+    found = becalm.record(["/nowhere/gone", "true"], project="p", commit="c", runs=2)
+    assert [summary.name for summary in found.summaries] == ["true"]
+    assert "Runs failed of /nowhere/gone" in found.sentence
+    assert found.exit_code == 4
+
+
+def test_a_comparison_goes_on_with_the_others(store):
+    found = becalm.compare(["true", "/nowhere/gone", "sleep 0"], runs=2)
+    assert [summary.name for summary in found.summaries] == ["true", "sleep 0"]
+    assert found.exit_code == 4
+    (left_out,) = [each.sentence for each in found.findings if each.kind == "left_out"]
+    assert left_out == 'Left out of the comparison: /nowhere/gone: There is no program "/nowhere/gone".'
+    assert left_out in [each.sentence for each in becalm.show(found.study).verdict.findings]
+    with pytest.raises(WorkloadError, match="There is no program"):
+        becalm.compare(["true", "/nowhere/gone"], runs=2)
