@@ -8,7 +8,6 @@ import zipfile
 import pytest
 from tests.places import ROOT
 
-
 BPF = ROOT / "target/bpf/switches.bpf.o"
 
 
