@@ -80,6 +80,7 @@ def measure(rounds: int, seconds: float) -> Record:
             used[arm].extend({"cpu_ns": load.cost_ns, "elapsed_ns": load.interval_ns} for load in loads)
             if account:
                 used[arm].append(account)
+            assert row.wall_ns is not None, "a run that becalm measured has a wall time"
             return row.wall_ns
 
         fastest = min(run(CALIBRATION, BARE) for _ in range(5))

@@ -41,7 +41,9 @@ def once(store: str, children: int, seconds: float, *, memory: bool) -> tuple[fl
     command = [sys.executable, "-c", WORK.format(children=children, seconds=seconds)]
     specs = ["time:wall", "memory:peak"] if memory else ["time:wall"]
     found = becalm.run(command, metric=specs, runs=1, warmup=0, store=store, load=False)
-    wall_s = found.summaries[0].mean_ns.value / 1e9
+    mean_ns = found.summaries[0].mean_ns
+    assert mean_ns is not None, "runs that becalm measured have a wall time"
+    wall_s = mean_ns.value / 1e9
     with Store.open(store) as opened:
         cost_ns = sum(each.cost_ns for each in opened.all_series(found.study or 0))
     return wall_s, cost_ns / 1e9 / wall_s

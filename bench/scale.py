@@ -59,7 +59,7 @@ def child(store: Path, runs: int) -> Record:
             while pending and pending[-1].started_ns - pending[0].started_ns >= LOAD_NS:
                 count = sum(run.started_ns - pending[0].started_ns < LOAD_NS for run in pending)
                 first, last = pending[0], pending[count - 1]
-                begun_ns, ended_ns = first.started_ns, last.started_ns + last.wall_ns
+                begun_ns, ended_ns = first.started_ns, last.started_ns + (last.wall_ns or 0)
                 own: dict[str, Any] = {
                     "first": first.seq,
                     "last": last.seq,

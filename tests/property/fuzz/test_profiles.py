@@ -18,7 +18,7 @@ def read(text):
         return profiles.parse(text, "p.toml", "p")
     except UsageError as refusal:
         said = str(refusal)
-    assert said.endswith(".")
+    assert said.endswith((".", "?"))
     assert "p.toml" in said
     return None
 

@@ -27,15 +27,18 @@ def test_every_point_of_a_thinned_one_is_exact_and_both_ends_stay(values):
     assert [share for _, share in points] == sorted((share for _, share in points), reverse=True)
 
 
-def test_bins_end_where_the_data_ends_and_are_no_narrower_than_the_step():
+def test_bins_are_whole_steps_and_hold_all_of_the_data():
     values = np.array([100.0, 110.0] * 50 + [120.0] * 30)
     free, stepped = histogram(values), histogram(values, 10.0)
     assert 0 in free.counts
-    assert (stepped.low, stepped.high, stepped.counts) == (100.0, 120.0, (50, 80))
+    assert (stepped.low, stepped.high, stepped.counts) == (100.0, 130.0, (50, 50, 30))
     assert histogram(np.array([7.0] * 9), 10.0).counts == (9,)
     left = histogram(np.arange(100.0), between=(0.0, 49.0))
     assert (left.low, left.high, sum(left.counts), left.below, left.above) == (0.0, 49.0, 50, 0, 50)
     many = np.random.default_rng(2).normal(500, 20, 5_000)
     drawn = histogram(many, 1.0)
     assert sum(drawn.counts) + drawn.below + drawn.above == 5_000
-    assert many.min() <= drawn.low < drawn.high <= many.max()
+    width = (drawn.high - drawn.low) / len(drawn.counts)
+    assert width == pytest.approx(round(width))
+    assert drawn.low == many.min()
+    assert many.max() <= drawn.high <= many.max() + width
