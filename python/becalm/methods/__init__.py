@@ -26,7 +26,8 @@ class Row:
     pairs of the function's keyword and the option's name. `counts`: where what it asks for follows from its rule, the
     function that counts it, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`).
     `lasts`: whether its loops have more runs where those are short (`TuneOptions.loop_ns`). `trials`: how many a search
-    for times makes, and how many more for each factor, while nothing limits it.
+    for times makes, and how many more for each factor, while nothing limits it. `knows_lists`: whether it has the known
+    lists among its candidates by itself (`becalm.methods.lists`).
     """
 
     name: str
@@ -39,6 +40,7 @@ class Row:
     counts: str = ""
     lasts: bool = False
     trials: tuple[int, int] = (0, 0)
+    knows_lists: bool = False
 
     def load(self, options: TuneOptions | None = None) -> Method:
         """The generator function, with what these options have for it."""
@@ -66,6 +68,7 @@ TABLE = (
         "many combinations on few runs each; runs go where they can still change the choice",
         TrialDesign(loops=1, runs=4, warmups=None),
         lasts=True,
+        knows_lists=True,
     ),
     Row(
         "greedy",

@@ -9,6 +9,16 @@ from becalm.nouns.design import document
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetWorth:
+    """What a budget buys: the smallest effect as in TuneCost, NaN where it is too short for any; and whether there is
+    time to say what each setting does."""
+
+    budget_ns: int
+    smallest: float
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TuneCost:
     """`search_runs` and `confirm_runs` of each program, about; None: as many as the method finds worth it. Of settings
     that stay undecided more is confirmed than that.
@@ -35,6 +45,8 @@ class TuneCost:
     factors: tuple[str, ...] = ()
     longest_ns: int | None = None
     sentence: str = ""
+    buys: tuple[BudgetWorth, ...] = ()
+    """What usual budgets would show; empty where the length of a run is not known."""
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

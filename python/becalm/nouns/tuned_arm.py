@@ -11,6 +11,9 @@ TUNED = "tuned"
 RECOMMENDED = "recommended"
 """Name of the arm with the chosen settings but for those that may be dropped, measured in a second confirmation."""
 
+SEARCHED = "the search's choice"
+"""Name of the arm with what the search chose, where a known list is recommended instead because it varies less."""
+
 LISTED = "all profiles"
 """Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
 

@@ -64,7 +64,7 @@ def _of_study(reference: str, store: str | None) -> Profile:
     if not verdict["settings"]:
         raise UsageError(f"Study {number} recommends no settings: nothing was shown to help. See: becalm show {number}")
     name = study.study.title or f"study-{number}"
-    programs = ", ".join(each.name for each in study.study.workloads)
+    programs = ", ".join(each.name for each in study.study.workloads if not each.kernel)
     return Profile(
         name,
         Settings.of(verdict["settings"]),

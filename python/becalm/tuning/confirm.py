@@ -16,8 +16,9 @@ from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
-from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
+from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
+from becalm.tuning.best_of_all import recommend_best
 from becalm.tuning.confirming import (
     BOOT_LOOPS,
     BOOT_RUNS,
@@ -39,9 +40,6 @@ MORE_SHARE = 0.5
 FIRST_LOOK = 0.2
 """Share of the error of one look that a first one may make where there can be a second."""
 
-SLIMMING = 3
-"""Tries to do without knobs that are not shown to help: all of them, half of them, a quarter."""
-
 
 def confirm(
     space: Space,
@@ -60,17 +58,23 @@ def confirm(
     if options.allowed.tried:
         arms |= {TUNED: options.allowed.tried[0][1]} | dict(options.allowed.tried[1:])
     elif tuned.choice.settings.values:
-        arms[TUNED] = tuned.choice.settings
-        arms |= dict(space.profiles)
-        if options.single_out and len(tuned.choice.settings.values) > 1:
-            arms |= confirmation.leave_one_out(tuned.choice.settings, here.requires, space.boot)
+        arms |= {TUNED: tuned.choice.settings} | arms_of(here)
     else:
         return
     wanted = distinct(arms)
     whole = here.whole_first(wanted)
     if not confirmed:
         tuned.judged = yield from _whole(here, whole, "fresh runs of what was chosen")
+    chosen = tuned.choice.settings
+    recommend_best(here)
+    if tuned.choice.settings != chosen:
+        wanted = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, SEARCHED: chosen} | arms_of(here))
+        whole = {
+            name: settings for name, settings in wanted.items() if name in {each.name for each in tuned.judged.arms}
+        }
     yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
+    if tuned.choice.settings == chosen:
+        recommend_best(here)
     # What single settings do is no question where the whole does nothing.
     asked = {name for name in wanted if confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
     asked -= {each.name for each in tuned.judged.arms}
@@ -80,6 +84,14 @@ def confirm(
     yield from _decide(here)
     yield from leave_out_together(here)
     yield from _backward_elimination(here)
+
+
+def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
+    """Return the arms beside what was chosen: known lists, and the choice without each of its settings."""
+    chosen, arms = here.tuned.choice.settings, dict(here.space.profiles)
+    if here.options.single_out and len(chosen.values) > 1:
+        arms |= confirmation.leave_one_out(chosen, here.requires, here.space.boot)
+    return arms
 
 
 def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bool]:
@@ -98,7 +110,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
     wanted = distinct(wanted | dict(space.profiles))
     strongest = LISTED if union.values else EVERYTHING
-    first = here.whole_first(wanted)
+    first = here.whole_alone(wanted)
     limited = len(first) < len(wanted)
     arms, shape = here.affordable(first)
     left = here.loops_left(arms, shape)
@@ -162,13 +174,14 @@ def _whole(
     arms, shape = here.affordable(wanted)
     found = yield from here.measured(arms, shape, why)
     # What is tried is measured as often as was asked for, and the time of a search for time is planned.
-    alone = arms.keys() == {BASELINE, TUNED} and not here.options.allowed.tried
+    alone = not any(name.startswith(WITHOUT) for name in arms) and not here.options.allowed.tried
     left = here.loops_left(arms, shape)
     if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not found.comparisons:
         return found
     more = min(left, MOST_LOOPS - max(each.loops for each in found.comparisons))
     strict = here.judged(1 - FIRST_LOOK * (1 - here.options.confidence))
-    if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in strict.comparisons):
+    mine = [each for each in strict.comparisons if each.arm == TUNED]
+    if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in mine):
         return found
     return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
 
@@ -187,6 +200,8 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
         # Doing without what does not help comes after what each does, where there is time for both.
         most = (here.loops_before_fewer(arms, shape) if wanted is later else None, here.loops_left(arms, shape))
         loops = next((min(shape.loops, each) for each in most if each is not None and each >= fewest), 0)
+        if here.left_ns is None:
+            loops = shape.loops
         if wanted and loops:
             what = "without each of the settings, and of known profiles" if wanted is later else "of known profiles"
             found = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs {what}")
@@ -278,42 +293,65 @@ def _too_short(missing: Sequence[str]) -> Finding:
 
 
 def _backward_elimination(here: ConfirmationRun) -> Confirming:
-    """Try to do without all knobs that are not shown to help; else without the least useful half of them, and so on.
+    """Do without all knobs that are not shown to help, or find those of them that are needed all the same.
 
-    Fewer arms than before, so each round may have more loops for the time that the confirmation took so far. Ends when
-    the time does not allow `FEWEST_LOOPS`. When it works, all that is compared is taken from this round, which
-    measured it side by side; only what each setting contributes stays from the first.
+    A group that cannot be spared is halved, down to single knobs: what stands in for each other is told apart, and of
+    each that stays it is known that the others do not do without it. Every try is against the whole choice, so that
+    losses do not add up unseen. Each is fresh, and may take half of the time that is left; ends when that does not
+    allow `FEWEST_LOOPS`. What is compared in the end is from the last try that worked, where all stood side by side;
+    only what each setting contributes stays from before.
     """
-    tuned, options, profiles = here.tuned, here.options, dict(here.space.profiles)
-    chosen, spare = tuned.choice.settings, tuned.judged.spare
-    arm_loops = tuned.confirm_runs // (here.runs * len(here.programs))
-    most = max(options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(here.space.profiles))))
-    for _ in range(SLIMMING):
-        fewer = here.without(spare)
-        if spare and not fewer.values:
-            # Each alone can be spared, all together cannot: they stand in for each other.
-            spare = spare[: len(spare) // 2]
-            fewer = here.without(spare)
-        if not spare:
-            return
-        arms = distinct({BASELINE: NO_SETTINGS, TUNED: chosen, RECOMMENDED: fewer} | profiles)
-        shape = here.shape(arms)
-        if shape.boots:
-            shape = replace(shape, runs=min(BOOT_RUNS, 2 * shape.runs))
-        loops = min(most, BOOT_LOOPS) if shape.boots else most
+    groups, gone = [here.tuned.judged.spare], set[str]()
+    most = _most_loops(here)
+    while groups:
+        group = groups.pop(0)
+        fewer = here.without([*gone, *group])
+        if not group or fewer == here.without(tuple(gone)):
+            continue
+        worked = None
+        if fewer.values:
+            worked = yield from _try_without(here, group, fewer, most)
+            if worked is None:
+                return
+        if worked:
+            gone |= set(group)
+        elif len(group) > 1:
+            middle = (len(group) + 1) // 2
+            groups[:0] = [group[:middle], group[middle:]]
+
+
+def _most_loops(here: ConfirmationRun) -> int:
+    """Return how many loops a try has at most: for the time that the confirmation took so far."""
+    arm_loops = here.tuned.confirm_runs // (here.runs * len(here.programs))
+    return max(here.options.confirm_loops, min(MOST_LOOPS, arm_loops // (3 + len(here.space.profiles))))
+
+
+def _try_without(
+    here: ConfirmationRun, group: Sequence[str], fewer: Settings, most: int
+) -> Generator[PhaseRequest, PhaseResult, bool | None]:
+    """Measure the choice without some knobs; whether nothing is lost; None where the time does not allow it."""
+    tuned, profiles = here.tuned, dict(here.space.profiles)
+    arms = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, RECOMMENDED: fewer} | profiles)
+    shape = here.shape(arms)
+    loops = most
+    if shape.boots:
+        shape = replace(shape, runs=min(BOOT_RUNS, 2 * shape.runs))
+        loops = min(most, BOOT_LOOPS)
+    if here.left_ns is not None:
         allowed = here.loops_left(arms, shape)
-        if allowed is not None:
-            loops = min(loops, allowed)
-        if loops < FEWEST_LOOPS:
-            return
-        last = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(spare)}")
-        if last.settings == fewer:
-            first = tuned.judged
-            tuned.judged = replace(
-                first,
-                arms=(*last.arms, *(each for each in first.arms if each.name.startswith(WITHOUT))),
-                comparisons=(*last.comparisons, *(each for each in first.comparisons if each.arm.startswith(WITHOUT))),
-                settings=fewer,
-            )
-            return
-        spare = spare[: len(spare) // 2]
+        if allowed is None or allowed < FEWEST_LOOPS:
+            return None
+        half = here.loops_left(arms, shape, here.left_ns / 2)
+        loops = min(loops, allowed, max(FEWEST_LOOPS, half or 0) if len(group) > 1 else allowed)
+    last = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(group)}")
+    if last.settings != fewer:
+        return False
+    first = tuned.judged
+    old = {each.name for each in last.arms}
+    tuned.judged = replace(
+        first,
+        arms=(*last.arms, *(each for each in first.arms if each.name not in old)),
+        comparisons=(*last.comparisons, *(each for each in first.comparisons if each.arm not in old)),
+        settings=fewer,
+    )
+    return True

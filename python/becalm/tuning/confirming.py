@@ -29,6 +29,9 @@ FEWEST_TIMED = 6
 PLANNED_TIMED = 8
 """The same where time is short: some of them are left out where runs turn out to be longer than was thought."""
 
+ROOMY = 6
+"""So many times as long as the known lists beside the choice take, there must be time for, that they come first."""
+
 FEWEST_RUNS = 2
 """Runs of a loop, at least."""
 
@@ -118,16 +121,27 @@ class ConfirmationRun:
             margin=options.margin,
         )
 
-    def whole_first(self, arms: dict[str, Settings]) -> dict[str, Settings]:
-        """Of these arms what was chosen and the baseline, where time is limited.
-
-        Whether what was chosen helps at all is told by its own loops, and takes the more of them the less clear it is;
-        only then is it asked what each setting does, and what people would do instead.
-        """
-        options = self.options
-        if self.left_ns is None or options.allowed.tried or find(options.objective) is TIME or self.shape(arms).boots:
+    def whole_alone(self, arms: dict[str, Settings]) -> dict[str, Settings]:
+        """Return the whole and the baseline, where time is limited: what is measured before known lists and parts."""
+        limited = self.left_ns is not None and find(self.options.objective) is not TIME
+        if not limited or self.options.allowed.tried or self.shape(arms).boots:
             return arms
         return {name: settings for name, settings in arms.items() if name in (BASELINE, TUNED)}
+
+    def whole_first(self, arms: dict[str, Settings]) -> dict[str, Settings]:
+        """Return what was chosen, the baseline, and what people would do instead: the arms that are measured first.
+
+        Whether what was chosen helps, and whether a known list does better, is told by these; only then is it asked
+        what each setting does. Where time is short the lists wait, too: whether the choice helps takes the more loops
+        the less clear it is.
+        """
+        options = self.options
+        if options.allowed.tried or find(options.objective) is TIME:
+            return arms
+        first = {name: settings for name, settings in arms.items() if not name.startswith(WITHOUT)}
+        shape = self.shape(first)
+        left = self.loops_left(first, shape)
+        return first if left is None or left >= ROOMY * shape.loops else self.whole_alone(arms)
 
     def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
         """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""

@@ -19,11 +19,11 @@ from becalm.methods import method as method_row
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.surface_end import SURE
 from becalm.nouns.options.tune import TuneOptions
-from becalm.nouns.tune_cost import TuneCost
+from becalm.nouns.tune_cost import BudgetWorth, TuneCost
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
-from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS
-from becalm.tuning.phases import affordable, first_look, least_search, look_share
+from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS, MOST_LOOPS
+from becalm.tuning.phases import affordable, first_look, least_search, look_share, search_share
 from becalm.tuning.repeats import at_most, repeated
 from becalm.wording.tune_cost import cost as sentence
 
@@ -34,6 +34,12 @@ MOST_ASKS = 500
 
 NEARLY = 0.9
 """A study that would take more than this share of its budget is said to take all of it."""
+
+USUAL_NS = (120_000_000_000, 300_000_000_000, 1_800_000_000_000)
+"""Budgets of which is said what they buy: the second is the usual one."""
+
+CONTROLS = 7
+"""About so many runs of a search for times have one of the machine as it is among them."""
 
 MOST_CHOSEN = 4
 """Settings that a search for little variation is thought to choose, each of which is then left out once."""
@@ -101,7 +107,46 @@ def cost(
         factors=tuple(one.spelled for one in allowed.space.factors),
         longest_ns=None if options.budget_ns is None else round(options.budget_ns / least),
     )
+    buys = _buys(options, noise, run_ns, each_ns)
+    found = replace(found, buys=buys)
     return replace(found, sentence=sentence(found))
+
+
+def _buys(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> tuple[BudgetWorth, ...]:
+    """Return what usual budgets would show; nothing where the length of a run is not known, or nothing is searched."""
+    if not run_ns > 0 or options.allowed.tried:
+        return ()
+    confirm_runs = options.confirming(each_ns)
+    found = []
+    for budget_ns in USUAL_NS:
+        limited = replace(options, budget_ns=budget_ns, least_runs=1)
+        left_ns = budget_ns - _look(limited, run_ns) * run_ns
+        if options.minimize == "time":
+            found.append(_bought_time(limited, noise, run_ns, each_ns, left_ns))
+            continue
+        left_ns -= search_share(limited, confirm_runs, left_ns, run_ns)
+        loops = min(MOST_LOOPS, int(left_ns / (2 * confirm_runs * run_ns)))
+        smallest = _ratio(options, confirm_runs, loops) if loops >= FEWEST_LOOPS else math.nan
+        arms = 2 + min(options.allowed.space.count, MOST_CHOSEN)
+        single = int(left_ns / (arms * confirm_runs * run_ns)) >= 2 * FEWEST_LOOPS
+        found.append(BudgetWorth(budget_ns, smallest, single and options.single_out))
+    return tuple(found)
+
+
+def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: float, left_ns: float) -> BudgetWorth:
+    """Return what a budget shows of times."""
+    assert options.budget_ns is not None
+    confirm_runs = options.confirming(each_ns)
+    rule = affordable(trial_design(options, each_ns), options, confirm_runs, max(0.0, left_ns), run_ns)
+    rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
+    counted = method_row(options.method).counted(options, options.allowed.space, rule)
+    controls = max(1, rule.most_runs or 1) // CONTROLS if counted is None else counted.controls
+    searched = rule.most_runs if counted is None else counted.runs
+    pairs = int((left_ns / run_ns - (searched or 0)) / 2)
+    if not searched or pairs < FEWEST_LOOPS * FEWEST_RUNS or left_ns <= 0:
+        return BudgetWorth(options.budget_ns, math.nan, single=False)
+    smallest = _gain(noise, options, pairs, LOOKED * rule.loops * rule.runs, searched, controls)
+    return BudgetWorth(options.budget_ns, smallest, single=False)
 
 
 def _least(options: TuneOptions, confirm_runs: int) -> int:
@@ -170,7 +215,7 @@ def _reach(freedom: int, confidence: float) -> float:
     return float(stdtrit(max(1, freedom), (1 + confidence) / 2) + stdtrit(max(1, freedom), 0.8))
 
 
-def _ratio(options: TuneOptions, confirm_runs: int) -> float:
-    """How many times smaller a spread must be to be seen: F of the runs of the confirmation."""
-    freedom = float(options.confirm_loops * (confirm_runs - 1))
+def _ratio(options: TuneOptions, confirm_runs: int, loops: int | None = None) -> float:
+    """Return how many times smaller a spread must be to be seen: F of the runs of the confirmation."""
+    freedom = float((loops or options.confirm_loops) * (confirm_runs - 1))
     return f_detectable((freedom, freedom), 1 - options.confidence)

@@ -17,6 +17,7 @@ import numpy as np
 from becalm.analysis import variance_source
 from becalm.methods import complete, trial_design
 from becalm.methods import method as method_row
+from becalm.methods.lists import with_lists
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import FEWEST
 from becalm.nouns.options.tune import TuneOptions
@@ -96,7 +97,8 @@ def tune_phases(
             rule = affordable(rule, options, confirm_runs, left_ns, run_ns)
         seen = sum(len(loop) for each in look.together for loop in each.loops)
         rule = repeated(rule, options, at_most(_noise(look.together), seen - 1))
-        search = SearchRun(method or method_row(options.method).load(options), space.bundled(), rule, seed)
+        by = method or _with_known_lists(options)
+        search = SearchRun(by, space.bundled(), rule, seed)
         # What a search for spreads asks for is fixed by its rule, and its last runs decide.
         limit_ns = math.inf
         if left_ns is not None and space.factors:
@@ -115,6 +117,13 @@ def tune_phases(
     yield from confirm(space, options, programs, tuned, run_ns, left_ns)
     tuned.findings = [variance_source.against_settings(each, tuned.judged.comparisons) for each in tuned.findings]
     return tuned
+
+
+def _with_known_lists(options: TuneOptions) -> Method:
+    """Return the method of the options, which knows the known lists where it makes a spread small."""
+    row = method_row(options.method)
+    own = row.load(options)
+    return own if row.knows_lists or options.minimize == "time" else with_lists(own)
 
 
 def look_share(options: TuneOptions) -> float:

@@ -40,7 +40,7 @@ def leave_out_together(here: ConfirmationRun) -> Confirming:
         wanted = [each for each in dict.fromkeys(wanted) if len(each) > 1 and each not in asked]
         asked |= set(wanted)
         found = yield from _without(here, wanted)
-        telling |= {group: effects for group, effects in found.items() if any(map(_tells, effects))}
+        telling |= {group: effects for group, effects in found.items() if _tells(here, group, effects)}
         wanted = [half for group in _smallest(telling) for half in _halves(group)]
     smallest = {group: telling[group] for group in _smallest(telling)}
     if smallest:
@@ -77,8 +77,16 @@ def _halves(group: Group) -> list[Group]:
     return [half for half in (group[:middle], group[middle:]) if len(half) > 1]
 
 
-def _tells(effect: AblationEffect) -> bool:
-    return attribution.helps(effect) or attribution.costs(effect)
+def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect]) -> bool:
+    """Whether a group does what none of its members is shown to do by itself: reduce the spread, or take time."""
+    alone = [each for each in here.tuned.judged.contributions if each.knob in group]
+    for effect in effects:
+        members = [each for each in alone if each.program == effect.program]
+        if attribution.helps(effect) and not any(each.ratio.low > 1 + here.options.margin for each in members):
+            return True
+        if attribution.costs(effect) and not any(map(attribution.costs, members)):
+            return True
+    return False
 
 
 def _without(

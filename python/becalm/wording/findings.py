@@ -179,6 +179,18 @@ TABLE: tuple[Row, ...] = (
     Row("waiting", "most of the variance is time in which the program does not compute", _SOURCE, tune.waiting),
     Row("parallel", "the program uses more CPUs than some settings leave it", ("cpus", "confining"), tune.parallel),
     Row("tried", "named settings that were not measured", ("name", "same_as"), tune.tried),
+    Row(
+        "list_best",
+        "a known list varies less than what the search chose, and is recommended",
+        ("list", "ratio", "low", "high"),
+        tune.list_best,
+    ),
+    Row(
+        "no_better",
+        "what was chosen is not shown to be better than a known list",
+        ("list", "ratio", "low", "high"),
+        tune.no_better,
+    ),
     Row("budget", "what the time budget was too short for", ("left_out",), tune.budget),
     Row("refused", "settings that the host refused", ("settings", "error"), tune.refused),
     Row(

@@ -227,7 +227,9 @@ def verdict(found: TuneVerdict) -> str:
             end = f" {how}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
         lines += [f"But: {each.sentence}" for each in _lists(found)]
-    elif dropped := [knob for knob in found.chosen if knob not in found.settings]:
+        return "\n".join(lines)
+    lines += [each.sentence for each in found.findings if each.kind in ("list_best", "no_better")]
+    if dropped := [knob for knob in found.chosen if knob not in found.settings]:
         them = "them" if len(dropped) > 1 else "it"
         what = f"{found.metric.name if timed and found.metric else 'time' if timed else 'spread'} is"
         worse = "longer" if timed else "larger"

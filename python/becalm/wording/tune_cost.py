@@ -34,8 +34,25 @@ def cost(found: TuneCost) -> str:
             head += f", more than the budget of {spent(found.budget_ns)}"
         elif not found.run_ns and found.longest_ns is not None:
             head += f" if a run takes no longer than {duration(found.longest_ns)}"
+    head = f"{_bought(found)}{head}."
     # Without a search there is nothing that could be found.
-    return f"{head}. {_smallest(found)}" if found.search_runs != 0 or found.method == "try" else f"{head}."
+    return f"{head} {_smallest(found)}" if found.search_runs != 0 or found.method == "try" else head
+
+
+def _bought(found: TuneCost) -> str:
+    """Return what usual budgets buy, in a sentence; nothing where that is not known."""
+    if not found.buys:
+        return ""
+    parts = []
+    for each in found.buys:
+        minutes = f"{each.budget_ns / 60e9:g} min"
+        if math.isnan(each.smallest):
+            parts.append(f"{minutes} is too short")
+        elif found.objective == "time":
+            parts.append(f"{minutes} a gain of {percent(each.smallest)} %")
+        else:
+            parts.append(f"{minutes} a {each.smallest:.2g}-fold fall{' and what each setting does' * each.single}")
+    return f"What --budget shows: {', '.join(parts)}. "
 
 
 def _smallest(found: TuneCost) -> str:

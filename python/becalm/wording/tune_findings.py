@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.nouns.tuned_arm import WITHOUT
+from becalm.nouns.verdict import Interval
 from becalm.wording import tune
 from becalm.wording.measurement import counted
 
@@ -118,6 +119,24 @@ def tried(program: str, n: Numbers) -> str:
     """Settings that were to be tried and are not."""
     what = f"sets the same as {n['same_as']} here" if n.get("same_as") else "has nothing that can be set here"
     return f"{n['name']} {what}, so it was not measured."
+
+
+def list_best(program: str, n: Numbers) -> str:
+    """A known list is recommended."""
+    times = tune.factor(Interval(n["ratio"], n["low"], n["high"]))
+    return (
+        f"The list of {n['list']} does better than what the search chose, {times} times ({n['low']:.2g} to "
+        f"{n['high']:.2g}), and is recommended."
+    )
+
+
+def no_better(program: str, n: Numbers) -> str:
+    """What was chosen is no better than a list that everybody has."""
+    times = tune.factor(Interval(1 / n["ratio"], 1 / n["high"], 1 / max(n["low"], 1e-9)))
+    return (
+        f"No better than the list of {n['list']} is shown: {times} times ({1 / n['high']:.2g} to "
+        f"{1 / max(n['low'], 1e-9):.2g})."
+    )
 
 
 def budget(program: str, n: Numbers) -> str:

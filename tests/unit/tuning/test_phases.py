@@ -14,7 +14,7 @@ from becalm.nouns.factor import Factor
 from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED, WITHOUT
+from becalm.nouns.tuned_arm import BASELINE, SEARCHED, RECOMMENDED, TUNED, WITHOUT
 from becalm.tuning.confirm import FEWEST_LOOPS
 from becalm.tuning.confirming import FEWEST_RUNS
 from becalm.tuning.phases import LOOK_LOOPS, LOOK_RUNS, affordable, tune_phases
@@ -183,7 +183,7 @@ def test_of_everything_and_the_profiles_what_helps_is_confirmed_on_fresh_runs():
     everything = Settings.of({"a": 1, "b": 1})
     asked = [wish.ask for wish in wishes[1:]]
     whole = next(index for index, each in enumerate(asked) if everything in each.arms)
-    assert asked[whole + 1].arms == (NO_SETTINGS, everything)
+    assert asked[whole + 1].arms[:2] == (NO_SETTINGS, everything)
     assert tuned.choice.settings == everything
     assert "b" in dict(tuned.judged.settings.values)
 
@@ -592,3 +592,34 @@ def test_trying_nothing_ends_after_the_look():
     assert len(wishes) == 1
     assert tuned.judged.arms == ()
     assert "can be set here" in tuned.choice.why
+
+
+def test_a_list_that_beats_the_choice_is_recommended():
+    """The search chose `a`; the list with `b` varies far less, and everything is said of the list then."""
+    found = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
+    tuned, _, _ = conduct(World({"a": 0.5, "b": 0.05}), found, chooses("a"), confirm_loops=30)
+    assert tuned.choice.settings == Settings.of({"b": 1})
+    assert tuned.judged.settings == Settings.of({"b": 1})
+    assert {each.name for each in tuned.judged.arms} >= {BASELINE, TUNED, SEARCHED}
+    (said,) = findings(tuned, "list_best")
+    assert said.numbers["low"] > 1
+    assert "The list of two does better than what the search chose" in said.sentence
+
+
+def test_a_choice_that_is_no_better_than_a_list_says_so():
+    found = space("a", "b", profiles=[("two", Settings.of({"b": 1}))])
+    tuned, _, _ = conduct(World({"a": 0.3, "b": 0.3}), found, chooses("a"), confirm_loops=30)
+    assert tuned.choice.settings == Settings.of({"a": 1})
+    (said,) = findings(tuned, "no_better")
+    assert said.sentence.startswith("No better than the list of two is shown")
+
+
+def test_what_stands_in_for_each_other_is_told_apart_one_by_one():
+    """Of two that do the same one stays, and four that do nothing go: the smallest set that suffices."""
+    world = World({"a": 0.2, "b": 0.2, "z": 0.4}, instead=("a", "b"))
+    names = ("a", "b", "c", "d", "e", "f", "z")
+    tuned, _, _ = conduct(world, space(*names), chooses(*names), confirm_loops=60)
+    kept = set(tuned.judged.settings.to_json())
+    assert "z" in kept
+    assert len(kept & {"a", "b"}) == 1
+    assert not kept & {"c", "d", "e", "f"}

@@ -68,9 +68,9 @@ def test_a_budget_is_not_promised_that_long_runs_cannot_keep(trouble):
     usual = tune_cost(["p"], host="sim:laptop-a", seed=7)
     assert usual.longest_ns == pytest.approx(usual.budget_ns / (25 + 60 + 40), rel=1e-6)
     assert usual.duration_ns == pytest.approx((25 + 60 + 40) * usual.run_ns, rel=1e-6)
-    assert "more than the budget of 30.0 min" in usual.sentence
+    assert "more than the budget of 5.0 min" in usual.sentence
     unknown = sentence(dataclasses.replace(usual, run_ns=0, duration_ns=usual.budget_ns))
-    assert "at most 30.0 min if a run takes no longer than 14.40 s" in unknown
+    assert "at most 5.0 min if a run takes no longer than 2.400 s" in unknown
     given = tune_cost(["p"], host="sim:laptop-a", seed=7, budget="10min")
     assert given.longest_ns == pytest.approx(600e9 / 13, rel=1e-6)
     long = tune_cost(["p"], **TIMED, budget="10ms")
@@ -119,3 +119,20 @@ def test_fields_of_its_json_are_documented():
 def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
     with pytest.raises(UsageError, match=f"{beside[0]} has no use"):
         CliRunner().invoke(group, ["tune", "--dry-run", *beside, "--host", "sim:small", "p"], catch_exceptions=False)
+
+
+def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):
+    found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS)
+    assert [each.budget_ns for each in found.buys] == [120 * 10**9, 300 * 10**9, 1800 * 10**9]
+    two, five, thirty = (each.smallest for each in found.buys)
+    assert two >= five >= thirty > 1
+    assert found.buys[2].single
+    assert found.sentence.startswith("What --budget shows: 2 min a ")
+    assert "-fold fall and what each setting does. " in found.sentence
+    timed = tune_cost(["p"], **TIMED)
+    assert timed.buys[0].smallest >= timed.buys[2].smallest > 0
+    assert "2 min a gain of" in timed.sentence
+
+
+def test_the_usual_budget_is_five_minutes(trouble):
+    assert tune_cost(["p"], host="sim:small", seed=7, only=KNOBS).budget_ns == 300 * 10**9

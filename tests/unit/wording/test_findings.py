@@ -76,6 +76,8 @@ EXAMPLES = {
     },
     "parallel": {"cpus": 1.9, "confining": ["cpus"]},
     "tried": {"name": "pyperf", "same_as": None},
+    "list_best": {"list": "pyperf", "ratio": 1.4, "low": 1.2, "high": 1.7},
+    "no_better": {"list": "pyperf", "ratio": 1.0, "low": 0.8, "high": 1.2},
     "budget": {"left_out": ["without nice", "pyperf"]},
     "refused": {"settings": {"nice": -20}, "error": "no."},
     "neighbours": {"neighbours": ["a -x", "b"], "cpus": "1"},

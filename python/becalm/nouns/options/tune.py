@@ -153,7 +153,7 @@ class TuneOptions(StudyOptions):
     said how many runs they have; studies once had no such time.
     """
 
-    budget_ns: int | None = budget("30min")
+    budget_ns: int | None = budget("5min")
     confidence: float = confidence("Confidence of each interval by itself.")
     method: str = option(
         None,

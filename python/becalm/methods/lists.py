@@ -1,0 +1,59 @@
+"""Known lists of settings as candidates of any search for little variation, from its first round to its last.
+
+The lists (`Space.profiles`: those of pyperf and LLVM) are measured before the method begins; what it chooses then runs
+against the best of them, and whichever varies less is chosen. A method that knows them itself (`race`) may try parts of
+them in between.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchGenerator, TimeOver, TrialDesign
+from becalm.nouns.search_space import Space
+
+FINAL_LOOPS = 4
+"""Loops of the last comparison, at least: of one loop, a spread is known to a third."""
+
+SHARE = 0.4
+"""Share of a limited search that the lists may take, their last comparison included."""
+
+
+def with_lists(method: Method) -> Method:
+    """Return the method with the known lists of the space as candidates."""
+
+    def search(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
+        lists = {settings: name for name, settings in space.profiles if settings.values}
+        final = max(FINAL_LOOPS, rule.loops)
+        spent = len(lists) * rule.cost + 2 * (final * rule.runs + rule.warmup_runs)
+        if not lists or (rule.most_runs is not None and spent > SHARE * rule.most_runs):
+            return (yield from method(space, rule, rng))
+        why = f"the known lists: {', '.join(lists.values())}"
+        samples = yield Ask(tuple(lists), rule.loops, rule.runs, rule.warmup_runs, why)
+        best = min(samples, key=lambda sample: sample.value(rule.objective))
+        limited = None if rule.most_runs is None else rule.most_runs - spent
+        choice = yield from method(space, replace(rule, most_runs=limited), rng)
+        # Where a search chose nothing, the lists are among what is measured before that is said (`tuning.confirm`).
+        if not math.isfinite(best.value(rule.objective)) or choice.settings in (best.settings, NO_SETTINGS):
+            return choice
+        name = lists[best.settings]
+        why = f"what was chosen against the list of {name}"
+        arms = (choice.settings, best.settings)
+        try:
+            mine, other = yield Ask(arms, final, rule.runs, rule.warmup_runs, why, choice.settings)
+        except TimeOver:
+            return choice
+        return _better(choice, mine, other, rule, name)
+
+    return search
+
+
+def _better(choice: Choice, mine: Sample, other: Sample, rule: TrialDesign, name: str) -> Choice:
+    """Return the choice, or the list where it varies less."""
+    ours, theirs = mine.value(rule.objective), other.value(rule.objective)
+    if not theirs < ours:
+        return choice
+    return Choice(other.settings, f"{choice.why} But the list of {name} varied less than that, and is chosen.")
