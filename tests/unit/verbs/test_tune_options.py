@@ -57,7 +57,7 @@ REFUSED = {
 WHILE_RUNNING = {"abort_above"}
 """Those that change no plan, but how long a run of it may take (tests/unit/verbs/test_tune_time.py)."""
 
-USUAL = {"host": "sim:small", "seed": 3, "budget": "25min"}
+USUAL = {"host": "sim:small", "seed": 3, "budget": "35min"}
 
 
 @pytest.fixture
