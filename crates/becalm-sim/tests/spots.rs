@@ -21,7 +21,7 @@ fn with(rules: Rules) -> Question {
 }
 
 fn in_time(least_references: u64) -> Question {
-    with(Rules { least_references, change: Change::Jump { factor: 10 }, ..Rules::default() })
+    with(Rules { least_references, change: Change::Jump { factor: 10.0 }, ..Rules::default() })
 }
 
 fn switch(ms: u64, cpu: u32, out: u32, to: u32, counts: (u64, u64)) -> Record {

@@ -43,6 +43,9 @@ class WithCommand(click.Command):
 )
 @click.option("--events", metavar="NAME", help="With those two: llc, ws_turnover, faults or auto.  [auto]")
 @click.option("--by", metavar="NAME", help="With those two: record by perf, or by bpf.  [perf]")
+@click.option("--s1", type=options.Number(False, 0, 1), help="Many misses are this share (--rules published).  [0.1]")
+@click.option("--s2", type=options.Number(False, 0, 1), help="Many misses of others are this share.  [0.1]")
+@click.option("--miss-cost", metavar="NS", help="t_s, what losing a line costs: 96.8ns.  [by the cache that is left]")
 @click.option("--llc", metavar="same|other", help="Only to CPUs of the same, or of another last-level cache.")
 @click.option("--keep", is_flag=True, help="It stays there until `becalm reset`.")
 @click.option(
@@ -50,7 +53,7 @@ class WithCommand(click.Command):
 )
 @click.option("--moves", type=options.Number(True, 3), help="With account: so many moments are drawn.  [20]")
 @click.option(
-    "--reuse", type=options.Number(False, 0, 1), help="With account: p, how likely a line is used again.  [0.8]"
+    "--reuse", type=options.Number(False, 0, 1), help="p of the waiting rule, how likely a line is used again.  [0.8]"
 )
 @click.option("--seed", type=options.Number(True), help="With account: of moments and places of pages.  [0]")
 @click.option("--cache", metavar="SIZE", help="With account: of each simulated last-level cache.  [6M]")
@@ -59,18 +62,19 @@ class WithCommand(click.Command):
 def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) -> None:
     """Move a running process to another CPU, all threads of it (docs/how-to/migrate.md).
 
-    CPU is a number, a list such as 2-3, or least-loaded.
+    CPU is a number, a list such as 2-3, or least-loaded. Several processes: 1234,5678.
 
     \b
     becalm migrate 1234 1
     becalm migrate 1234 --llc other --for 10min
     becalm migrate 1234 least-loaded --keep
     becalm migrate 1234 1 --at-sweetspot --limit 50ms
+    becalm migrate 1234,5678 2-3 --for 10min
 
     At Ctrl-C, or when becalm ends however, the process has its CPUs back; with --keep, at `becalm reset`.
 
     \b
-    becalm migrate account phases:1536K,100,12 --cache 2M --reuse 0
+    becalm migrate account phases:576K,40,12 --cache 768K --window 1ms
 
     becalm migrate account -- gzip -9 -k -c FILE
 
@@ -81,7 +85,7 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
     chosen = {name: value for name, value in given.items() if value is not None and value is not False}
     account = pid == "account"
     command = click.get_current_context().meta.get(COMMAND)
-    for name in OF_PROCESS if command else OF_SIMULATED if account else ("moves", "reuse", "seed", "cache"):
+    for name in OF_PROCESS if command else OF_SIMULATED if account else ("moves", "seed", "cache"):
         if name in chosen:
             raise UsageError(wording.not_both(f"--{OPTION.get(name, name)}", account, bool(command)))
     if account:
@@ -98,21 +102,24 @@ def command_migrate(pid: str, cpu: str, keep: bool, sudo: bool, **given: Any) ->
         return
     if out.markdown or out.report is not None:
         raise UsageError(wording.not_both("--markdown" if out.markdown else "--report", account))
-    if not (pid.isdecimal() and 0 < int(pid) < 2**31):
-        raise UsageError(wording.no_number(pid))
-    done = becalm.migrate(
-        int(pid), cpu, keep=keep, sudo=sudo, say=None if out.as_json or out.quiet else output.warned, **chosen
-    )
+    pids = pid.split(",")
+    for each in pids:
+        if not (each.isdecimal() and 0 < int(each) < 2**31):
+            raise UsageError(wording.no_number(each))
+    say = None if out.as_json or out.quiet else output.warned
+    moved = becalm.migrate_all([int(each) for each in pids], cpu, keep=keep, sudo=sudo, say=say, **chosen)
     if out.as_json:
-        output.print_json("migrated", done.to_json())
+        many = {"moves": [done.to_json() for done in moved]}
+        output.print_json("migrated", moved[0].to_json() if len(moved) == 1 else many)
         return
-    for each in ([done.sentence] if keep else []) + list(done.remarks):
-        echo(each)
+    for done in moved:
+        for each in ([done.sentence] if keep else []) + list(done.remarks):
+            echo(each)
 
 
-OF_SIMULATED = ("at_sweetspot", "limit", "events", "by", "duration")
-OF_PROCESS = ("at_sweetspot", "duration", "reuse", "cache")
+OF_SIMULATED = ("at_sweetspot", "limit", "events", "by", "duration", "s1", "s2", "miss_cost")
+OF_PROCESS = ("at_sweetspot", "duration", "reuse", "cache", "s1", "s2", "miss_cost")
 """Options that do not belong to `account WORKLOAD`, and to `account -- CMD`."""
 
-OPTION = {"at_sweetspot": "at-sweetspot", "duration": "for"}
+OPTION = {"at_sweetspot": "at-sweetspot", "duration": "for", "miss_cost": "miss-cost"}
 """Options that are not called like what they are."""

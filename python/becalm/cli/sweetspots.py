@@ -30,7 +30,15 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long. [default: 5ms]")
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")
 @click.option("--until", type=options.Checked("until", duration_ns), help="Stop after so much simulated time.")
-@click.option("--llc", metavar="SIZE", help="A simulated last-level cache of another size. [default: 6M]")
+@click.option(
+    "--llc",
+    metavar="SIZE|CPUS",
+    help="Size of the simulated last-level cache [6M]; with --from, the CPUs of each: 0-15,16-31.",
+)
+@click.option("--s1", type=options.Number(False, 0, 1), help="Many misses are this share (--rules published). [0.1]")
+@click.option("--s2", type=options.Number(False, 0, 1), help="Many misses of others are this share. [0.1]")
+@click.option("--reuse", type=options.Number(False, 0, 1), help="With --migrate: p of the waiting rule. [0.8]")
+@click.option("--miss-cost", metavar="NS", help="With --migrate: t_s, what losing a line costs, such as 96.8ns.")
 @click.option(
     "--migrate",
     is_flag=False,
@@ -51,7 +59,8 @@ from becalm.units import cpu_list, duration_ns
 def command_sweetspots(
     words: tuple[str, ...], file: str | None, pid: int | None, rules: str, window: str | None, table: str | None,
     trace: str | None, log: str | None, parquet: str | None, events: str | None, by: str | None, cpus: str | None,
-    host: str | None, sudo: bool, migrate: str | None, limit: str | None, **given: Any,
+    host: str | None, sudo: bool, migrate: str | None, limit: str | None, s1: float | None, s2: float | None,
+    reuse: float | None, miss_cost: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
 
@@ -59,9 +68,10 @@ def command_sweetspots(
     becalm sweetspots -- gzip -9 -k FILE
     becalm sweetspots --pid 4711 --events faults
     becalm sweetspots --migrate -- make -j2
+    becalm sweetspots --events faults -- kernel:matrixmult:n=300
     becalm sweetspots --pid 4711 --migrate 1
     becalm sweetspots --from tracking.log --rules published
-    becalm sweetspots --from perf.data --pid 4711
+    becalm sweetspots --from perf.data --pid 4711 --llc 0-15,16-31
     becalm sweetspots simulate --llc 384K --window 312us matrixmult:187,5
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
@@ -71,20 +81,27 @@ def command_sweetspots(
 
         columns.needed()
     simulated = words[:1] == ("simulate",) and bool(words[1:])
-    live = {"events": events, "by": by, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit}
+    live = {
+        "events": events, "by": by, "cpus": cpus, "host": host, "sudo": sudo, "migrate": migrate, "limit": limit,
+        "reuse": reuse, "miss_cost": miss_cost,
+    }  # fmt: skip
+    thresholds: dict[str, Any] = {"s1": s1, "s2": s2}
     chosen = {name: value for name, value in live.items() if value}
     if chosen and (file is not None or simulated):
-        raise UsageError(f"--{next(iter(chosen))} is of a program that is recorded: -- CMD, or --pid N.")
+        raise UsageError(
+            f"--{next(iter(chosen)).replace('_', '-')} is of a program that is recorded: -- CMD, or --pid N."
+        )
     if file is not None:
+        llc = given.pop("llc")
         if words or any(given.values()):
             raise UsageError(
                 "--from FILE is of what was counted already: neither `simulate` nor its options go with it."
             )
-        found = becalm.sweetspots(file, rules=rules, window=window, pid=pid)
+        found = becalm.sweetspots(file, rules=rules, window=window, pid=pid, llc=llc, **thresholds)
     elif simulated:
         if pid is not None:
             raise UsageError("--pid is of a running program, or of a file: simulations have numbers of their own.")
-        found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **given)
+        found = becalm.simulate_sweetspots(words[1:], rules=rules, window=window, **thresholds, **given)
     elif words[:1] != ("simulate",) and (words or pid is not None):
         if words and pid is not None:
             raise UsageError("A command, or --pid N: both cannot be recorded at once.")
@@ -95,7 +112,7 @@ def command_sweetspots(
         passed_on = bool(words) and not (out.as_json or out.markdown)
         out = replace(out, beside=passed_on)
         chosen |= {"output": "inherit" if passed_on else "discard", "save": save}
-        found = _recorded(words, pid, out, {**chosen, "rules": rules, "window": window})
+        found = _recorded(words, pid, out, {**chosen, **thresholds, "rules": rules, "window": window})
     else:
         raise UsageError(
             "What is looked at? -- CMD, --pid N, --from FILE, or: becalm sweetspots simulate matrixmult:100,5"

@@ -11,7 +11,7 @@ from typing import Any
 
 from becalm.migration.stream import Stream
 
-COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references,cache-misses}:S' --switch-events"
+COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references:u,cache-misses:u}:S' --switch-events"
 
 
 def recognises(head: str) -> bool:
@@ -36,6 +36,8 @@ def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str 
 def events(found: Mapping[str, Any]) -> str:
     """What was counted, as the engine says it of a file."""
     words = counted(found["references"], found["misses"])
+    if found["miss_ratio"] and not all(found[each]["name"].endswith(":u") for each in ("references", "misses")):
+        words += ", in kernel and user mode (:u counts the program alone)"
     if found["trouble"]["shared"]:
         words += f"; others had the counters {found['trouble']['shared']:,} times meanwhile, and nothing was scaled"
     return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,44 @@ RULES = (
     ),
 )  # fmt: skip
 """In the order in which they are listed; the first one is ours."""
+
+
+def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: float | None) -> dict[str, Any]:
+    """Return rules with other thresholds: S1 of own misses, S2 of others', each a share of references between 0 and 1.
+
+    Raises UsageError for one that is none, and S1 of rules that have no fixed one.
+    """
+    for option, value in (("S1", s1), ("S2", s2)):
+        if value is not None and not 0 < value < 1:
+            raise UsageError(f"{option} is a share of references between 0 and 1, not {value:g}.")
+    found = dict(chosen)
+    if s1 is not None:
+        if name != "published":
+            raise UsageError(f"S1 is of the published rules, {name!r} finds its own threshold. Give --rules published.")
+        found["change"] = {"jump": {"factor": 1 / s1}}
+    if s2 is not None:
+        found["others_factor"] = 1 / s2
+    return found
+
+
+def waiting_cost(reuse: float | None, miss_cost: float | str | None) -> dict[str, Any]:
+    """Return what the waiting rule is told of p and t_s, where they are given. Raises UsageError."""
+    found: dict[str, Any] = {}
+    if reuse is not None:
+        if not 0 <= reuse <= 1:
+            raise UsageError(f"How likely a line is used again (p) is from 0 to 1, not {reuse:g}.")
+        found["reuse"] = reuse
+    if miss_cost is not None:
+        found["miss_ns"] = _nanoseconds(miss_cost)
+    return found
+
+
+def _nanoseconds(text: float | str) -> float:
+    """A time that may be below a nanosecond. Raises UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs)", str(text).strip())
+    if match is None:
+        raise UsageError(f"What a miss costs (t_s) is a time such as 64.5ns, not {text!r}.")
+    return float(match[1]) * (1.0 if match[2] == "ns" else 1e3)
 
 
 def rules_named(name: str) -> Rule:

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from becalm.errors import UsageError
 from becalm.files.kinds import described
 from becalm.files.tables import json_value
 from becalm.files.text import NotTextError, read_bytes, text_of
-from becalm.migration import callgrind, perf_data, thesis_log
+from becalm.migration import callgrind, kinds, perf_data, thesis_log
 from becalm.migration.stream import Stream
 
 HEAD = 4096
@@ -42,7 +43,15 @@ def _records(text: str, path: str) -> Stream:
     names = value.get("names")
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
     ratio = value.get("miss_ratio") is not False
-    return Stream("records", {"records": records}, str(events)[:400], miss_ratio=ratio, names=known)
+    return Stream("records", {"records": records}, str(events)[:400], "ns", ratio, known, _kinds(value, ratio))
+
+
+def _kinds(value: dict[str, Any], ratio: bool) -> tuple[int, ...]:
+    """The types of spots that records can show, as the file says."""
+    said = value.get("kinds")
+    if isinstance(said, list) and all(isinstance(each, int) and each in kinds.ALL for each in said):
+        return tuple(said)
+    return kinds.of_ratio(ratio)
 
 
 SOURCES = (

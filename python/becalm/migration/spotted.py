@@ -10,6 +10,7 @@ from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.migration import thesis_log
+from becalm.migration.kinds import ALL
 from becalm.nouns.result import Result
 
 COLUMNS = (
@@ -30,7 +31,8 @@ class Spotted(Result):
     """`found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), every threshold in its `question`.
 
     `events`: what was counted; `unit`: of its times; `rules`: the name of the rules.
-    `miss_ratio`: whether misses and references are of a cache; of page faults and pages they are not.
+    `miss_ratio`: whether misses and references are of a cache; of page faults and pages they are not. `kinds`: types of
+    spots that what was counted can show.
     """
 
     source: str
@@ -40,6 +42,7 @@ class Spotted(Result):
     found: Mapping[str, Any]
     sentence: str = ""
     miss_ratio: bool = True
+    kinds: tuple[int, ...] = ALL
 
     @property
     def programs(self) -> list[dict[str, Any]]:
@@ -59,7 +62,7 @@ class Spotted(Result):
     @property
     def start_ns(self) -> int:
         """What a person counts times from: the begin of a recording whose times are those of a clock, else 0."""
-        return int(self.found["from_ns"]) if self.source in ("perf", "live") else 0
+        return int(self.found["from_ns"]) if self.source in ("perf", "live", "records") else 0
 
     @property
     def move(self) -> dict[str, Any] | None:
@@ -79,7 +82,7 @@ class Spotted(Result):
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
             "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules,
-            "miss_ratio": self.miss_ratio, **self.found,
+            "miss_ratio": self.miss_ratio, "kinds": list(self.kinds), **self.found,
             "windows": list(self.windows()),
         }  # fmt: skip
 

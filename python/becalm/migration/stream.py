@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from becalm.migration.kinds import ALL
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """`origin`: `from` of a request of `becalm-sim spots`. `events`: what references and misses are.
 
     `unit`: of its times, which are ns only where a clock was read. `miss_ratio`: whether they are of a cache.
-    `names`: what tasks are called, by number, as far as the source knows.
+    `names`: what tasks are called, by number, as far as the source knows. `kinds`: types of spots that it can show.
     """
 
     source: str
@@ -21,3 +23,4 @@ class Stream:
     unit: str = "ns"
     miss_ratio: bool = True
     names: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[int, ...] = ALL

@@ -85,18 +85,30 @@ def curves(found: Spotted, shades: str) -> list[str]:
         top = max((each for each in ratios if each is not None), default=0.0)
         drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
         lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")
+        lines += _marks(found, number)
     return lines
+
+
+def _marks(found: Spotted, number: int) -> list[str]:
+    """A line below a program's curve with its own marks; none where it set none."""
+    first, last = found.found["from_ns"], found.found["until_ns"]
+    times = [each["time_ns"] for each in found.found.get("marks", ()) if each["program"] == number]
+    places = {min(COLUMNS - 1, max(0, (at - first) * COLUMNS // max(1, last - first))) for at in times}
+    row = "".join("^" if at in places else " " for at in range(COLUMNS))
+    return [f"{'marks':>7} |{row}| {len(times)}"] if times else []
 
 
 def tables(found: Spotted) -> Iterator[Table]:
     """Programs, spots, migrations."""
     rows, (counted, missed) = [], wording.counts(found)
     for number, seen in list(enumerate(found.programs))[:MOST]:
-        kinds = [sum(each["program"] == number and each["kind"] == kind for each in found.spots) for kind in range(3)]
+        mine = [each["kind"] for each in found.spots if each["program"] == number]
+        kinds = [mine.count(kind) for kind in found.kinds]
         own = seen["own"]
         share = f"{100 * ratio(*own):.2f} %" if own[0] else ""
         rows.append((found.label(number), f"{own[0]:,}", share, *(f"{each}" for each in kinds)))
-    yield Table("", ("task", counted, missed, *wording.COUNTED), tuple(rows), (1, 2, 3, 4, 5))
+    heads = [wording.COUNTED[kind] for kind in found.kinds]
+    yield Table("", ("task", counted, missed, *heads), tuple(rows), tuple(range(1, 3 + len(heads))))
     names = [found.label(number) for number in range(len(found.programs))]
     spots = [
         (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))

@@ -17,11 +17,9 @@ from typing import Any
 from becalm.errors import BecalmError, RefusedError
 from becalm.hosts import Host
 from becalm.hosts.recorded import Counting, RecordEvent, Recording, Records
+from becalm.migration.kinds import KINDS
 from becalm.study.running_tasks import Process
 from becalm.wording import migrating as wording
-
-KINDS: Mapping[str, tuple[int, ...]] = {"llc": (0, 1, 2), "ws_turnover": (1,), "faults": (0,)}
-"""Types of sweet spots that each can show."""
 
 ORDER = tuple(KINDS)
 

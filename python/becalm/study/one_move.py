@@ -12,7 +12,7 @@ recording that moves what it records does (`recorded_move`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Host
 from becalm.hosts.held import PutOn
 from becalm.migration.migrated import Migrated, Waited
-from becalm.migration.rules import WINDOW_NS, rules_named
+from becalm.migration.rules import WINDOW_NS, rules_named, with_thresholds
 from becalm.nouns.settings import Settings
 from becalm.study import moving_target, running_tasks
 from becalm.study.counted_stream import Counted
@@ -63,8 +63,18 @@ class Move:
     root: str | Path = "/"
     before: dict[int, int] = field(default_factory=dict)
 
-    def rules(self, name: str, window: float | str | None, limit: float | str | None) -> Rules:
-        """By what the moment is decided: within a last-level cache its references count, to another one its hits."""
+    def rules(
+        self,
+        name: str,
+        window: float | str | None,
+        limit: float | str | None,
+        costs: Mapping[str, Any] | None = None,
+        thresholds: tuple[float | None, float | None] = (None, None),
+    ) -> Rules:
+        """By what the moment is decided: within a last-level cache its references count, to another one its hits.
+
+        `costs`: other p and t_s of the waiting rule; `thresholds`: S1 and S2.
+        """
         window_ns = WINDOW_NS if window is None else duration_ns(window)
         limit_ns = limit_of(limit)
         runs = moving_target.runs_on(self.process.pid, self.root)
@@ -72,8 +82,10 @@ class Move:
         cost: dict[str, Any] = {"hard_limit_ns": limit_ns}
         if near:
             cost |= WITHIN if set(self.cpus) <= set(near) else BETWEEN
+        cost |= dict(costs or {})
         question = {
-            "rules": rules_named(name).within(window_ns), "waiting": cost, "llc": moving_target.llcs(self.root),
+            "rules": with_thresholds(rules_named(name).within(window_ns), name, *thresholds), "waiting": cost,
+            "llc": moving_target.llcs(self.root),
         }  # fmt: skip
         return Rules(name, question, window_ns, limit_ns)
 
@@ -112,7 +124,7 @@ class Move:
 
     def setting(self) -> Settings:
         """What the agent is asked for."""
-        return Settings.of({KNOB: running_tasks.setting({self.process: self.cpus})})
+        return together([self])
 
     def described(self, waited: Waited | None) -> Migrated:
         """What is about to be moved, as it is now."""
@@ -134,6 +146,11 @@ def planned(
     process, name = looked(pid, root)
     before = moving_target.busy(root)
     return Move(process, name, cpu, llc, chosen(process, cpu, llc, root, before, load_s), root, before)
+
+
+def together(moves: Sequence[Move]) -> Settings:
+    """What the agent is asked for of several moves."""
+    return Settings.of({KNOB: running_tasks.setting({move.process: move.cpus for move in moves})})
 
 
 def looked(pid: int, root: str | Path) -> tuple[Process, str]:

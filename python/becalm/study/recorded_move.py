@@ -15,7 +15,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +37,8 @@ class Asked:
     """A move that is asked for. `cpu`: CPUs, or "least-loaded"; `llc`: of the same or another last-level cache.
 
     `rules`, `window`, `limit`: as of `becalm migrate --at-sweetspot`. `how`: at the next "spot", "now", or "stay" where
-    it runs, bound as it would be elsewhere; it is wanted `after_s` from the beginning of recording it.
+    it runs, bound as it would be elsewhere; it is wanted `after_s` from the beginning of recording it. `cost`: what
+    is known of p and t_s of the waiting rule.
     """
 
     cpu: Cpus = LEAST_LOADED
@@ -48,6 +49,7 @@ class Asked:
     root: str | Path = "/"
     how: str = "spot"
     after_s: float = 0.0
+    cost: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> Asked:
@@ -144,7 +146,7 @@ class Mover:
         asked = self._asked
         try:
             move = one_move.planned(pid, asked.cpu, asked.llc, asked.root, load_s=0.0)
-            rules = move.rules(asked.rules, asked.window, asked.limit)
+            rules = move.rules(asked.rules, asked.window, asked.limit, asked.cost)
             stream = Counted(counting, (), self._records)
             with move.prepared(self._machine):
                 after_ns = self._begun_ns + round(asked.after_s * 1e9) - system_clock.monotonic_ns()

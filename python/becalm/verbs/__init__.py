@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from becalm.verbs.load import make_load as make_load
     from becalm.verbs.load_experiment import load_experiment as load_experiment
     from becalm.verbs.migrate import migrate as migrate
+    from becalm.verbs.migrate import migrate_all as migrate_all
     from becalm.verbs.migrate_account import account_migration as account_migration
     from becalm.verbs.migrate_account_live import account_command as account_command
     from becalm.verbs.place import export_placement as export_placement
@@ -231,7 +232,7 @@ TABLE = (
     Verb(
         "migrate",
         "Move a running program to another CPU, and put it back exactly.",
-        "migrate migrate_account.account_migration migrate_account_live.account_command",
+        "migrate migrate.migrate_all migrate_account.account_migration migrate_account_live.account_command",
     ),
     Verb("load", "Make known load: processors, memory, disk, network.", "load.make_load"),
     Verb(

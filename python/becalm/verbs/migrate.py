@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from becalm import hosts, system_clock
@@ -11,8 +12,9 @@ from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, Host
 from becalm.hosts.recorded import known_means
 from becalm.migration.migrated import Migrated
+from becalm.migration.rules import waiting_cost
 from becalm.study import counted_stream, moving_target, running_tasks
-from becalm.study.one_move import LEAST_LOADED, planned, said
+from becalm.study.one_move import LEAST_LOADED, Move, planned, said, together
 from becalm.study.running_tasks import Process
 from becalm.units import duration_ns
 from becalm.wording import migrating as wording
@@ -36,6 +38,10 @@ def migrate(
     limit: float | str | None = None,
     events: str | None = None,
     by: str | None = None,
+    s1: float | None = None,
+    s2: float | None = None,
+    reuse: float | None = None,
+    miss_cost: float | str | None = None,
     llc: str | None = None,
     keep: bool = False,
     duration: float | str | None = None,
@@ -57,6 +63,9 @@ def migrate(
         events: what is counted: "llc" (the last-level cache), "ws_turnover" (pages it newly uses), "faults" (type 0
             alone), or "auto", the first of these that the machine can.
         by: what tells of switches: "perf", or "bpf" where the agent was built with programs for the kernel.
+        s1, s2: shares of own and of others' references from which on misses are many; S1 of the published rules.
+        reuse: p, how likely a line is used again; 0.8 as published.
+        miss_cost: t_s, what losing a line costs ("96.8ns"); by the cache that is left, without it.
         llc: only to CPUs of the "same" or another ("other") last-level cache than the one where it runs.
         keep: it stays there until `reset`. Otherwise it has its CPUs back at the end of this call.
         duration: that is after so long, seconds or text ("10min"); None: when it ends, or at Ctrl-C.
@@ -68,44 +77,105 @@ def migrate(
     Raises UsageError, RefusedError (no such process, one that ends before it was moved, CPUs that are offline or that
     it may not use, a thread of the kernel), MachineError. Nothing is left bound then.
     """
+    (done,) = migrate_all(
+        [pid], cpu, at_sweetspot=at_sweetspot, rules=rules, window=window, limit=limit, events=events, by=by, s1=s1,
+        s2=s2, reuse=reuse, miss_cost=miss_cost, llc=llc, keep=keep, duration=duration, host=host, sudo=sudo, root=root,
+        say=say,
+    )  # fmt: skip
+    return done
+
+
+def migrate_all(
+    pids: Sequence[int],
+    cpu: int | str | Sequence[int] = LEAST_LOADED,
+    *,
+    at_sweetspot: bool = False,
+    rules: str | None = None,
+    window: float | str | None = None,
+    limit: float | str | None = None,
+    events: str | None = None,
+    by: str | None = None,
+    s1: float | None = None,
+    s2: float | None = None,
+    reuse: float | None = None,
+    miss_cost: float | str | None = None,
+    llc: str | None = None,
+    keep: bool = False,
+    duration: float | str | None = None,
+    host: str | Host = "local",
+    sudo: bool = False,
+    root: str | Path = "/",
+    say: Say | None = None,
+) -> tuple[Migrated, ...]:
+    """Move several running processes, one after the other, and hold them there together.
+
+    Arguments:
+        pids: the processes; each is moved at its own moment with `at_sweetspot`, and "least-loaded" is looked for anew.
+        Others are those of `migrate`.
+
+    Raises what `migrate` does; of several none is left bound then.
+    """
     seconds = None if duration is None else duration_ns(duration) / 1e9
+    if not pids or len(set(pids)) < len(pids):
+        raise UsageError("Name each process once, for example: becalm migrate 1234,5678 2-3")
     if keep and seconds is not None:
         raise UsageError("A process that is kept there has no time at which it comes back: leave one of both out.")
     if llc is not None and llc not in moving_target.LLC:
         raise UsageError(wording.other_llc(llc, moving_target.LLC))
-    for option, value in (("rules", rules), ("window", window), ("limit", limit), ("events", events), ("by", by)):
+    for option, value in (
+        ("rules", rules), ("window", window), ("limit", limit), ("events", events), ("by", by), ("s1", s1), ("s2", s2),
+        ("reuse", reuse), ("miss-cost", miss_cost),
+    ):  # fmt: skip
         if value is not None and not at_sweetspot:
             raise UsageError(wording.belongs(f"--{option}"))
-    means = known_means(by or "perf")
-    move = planned(pid, cpu, llc, root)
+    means, cost = known_means(by or "perf"), waiting_cost(reuse, miss_cost)
+    planned_all = [planned(pid, cpu, llc, root, load_s=None if at == 0 else 0.0) for at, pid in enumerate(pids)]
+    access = Access(sudo=sudo, title=TITLE)
     with contextlib.ExitStack() as on_machine:
-        machine = on_machine.enter_context(hosts.open(host, Access(sudo=sudo, title=TITLE)))
+        machine = on_machine.enter_context(hosts.open(host, access))
         hosts.need(machine.name, machine.abilities(), Ability.KEEP if keep else Ability.HOLD)
-        waited = None
-        if at_sweetspot:
-            asked = move.rules(rules or "rise", window, limit)
-            on_machine.enter_context(move.prepared(machine))
-            counter = on_machine.enter_context(hosts.open(host, Access(sudo=sudo, title=TITLE)))
-            with counted_stream.begin(counter, move.process, events or "auto", asked.window_ns, means) as stream:
-                waited = move.awaited(stream, asked)
-            move = move.anew()
-        process, settings, done = move.process, move.setting(), move.described(waited)
+        moves: list[tuple[Move, Migrated]] = []
+        results: list[Migrated] = []
+        held = on_machine.enter_context(contextlib.ExitStack())
+        for number, move in enumerate(planned_all):
+            # What has been bound meanwhile is part of the load.
+            move = planned(move.process.pid, cpu, llc, root) if number and cpu == LEAST_LOADED else move
+            waited = None
+            if at_sweetspot:
+                asked = move.rules(rules or "rise", window, limit, cost, (s1, s2))
+                on_machine.enter_context(move.prepared(machine))
+                with (
+                    hosts.open(host, access) as counter,
+                    counted_stream.begin(counter, move.process, events or "auto", asked.window_ns, means) as stream,
+                ):
+                    waited = move.awaited(stream, asked)
+                move = move.anew()
+            moves.append((move, move.described(waited)))
+            if not keep:
+                results.append(said(moves[-1][1], held.enter_context(machine.hold(move.setting()))))
         if keep:
-            on = machine.keep(settings)
-            return said(done, on, (until_reset(),))
-        with machine.hold(settings) as on, contextlib.suppress(KeyboardInterrupt):
+            on = machine.keep(together([move for move, _ in moves]))
+            return tuple(said(done, on, (until_reset(),)) for _, done in moves)
+        with contextlib.suppress(KeyboardInterrupt):
             if say is not None:
-                say(f"{said(done, on).sentence} {until_end(seconds)}")
-            _until(process, seconds, root)
-        last = wording.undone(pid) if running_tasks.look(pid, root) == process else wording.gone(pid)
-        return said(done, on, (last,))
+                say(f"{' '.join(each.sentence for each in results)} {until_end(seconds)}")
+            _until([move.process for move, _ in moves], seconds, root)
+        held.close()
+        last = [_last(move.process, root) for move, _ in moves]
+        return tuple(replace(each, remarks=(*each.remarks, word)) for each, word in zip(results, last, strict=True))
 
 
-def _until(process: Process, seconds: float | None, root: str | Path) -> None:
-    """Until the time is over, or the process."""
+def _last(process: Process, root: str | Path) -> str:
+    """What became of a process in the end. Its CPUs may be others by now: its number and its start tell who it is."""
+    now = running_tasks.look(process.pid, root)
+    return wording.gone(process.pid) if now is None or now.start != process.start else wording.undone(process.pid)
+
+
+def _until(processes: Sequence[Process], seconds: float | None, root: str | Path) -> None:
+    """Until the time is over, or all processes are."""
     end = None if seconds is None else system_clock.monotonic() + seconds
     while end is None or system_clock.monotonic() < end:
-        now = running_tasks.look(process.pid, root)
-        if now is None or now.start != process.start:
+        now = [running_tasks.look(process.pid, root) for process in processes]
+        if all(each is None or each.start != process.start for each, process in zip(now, processes, strict=True)):
             return
         system_clock.sleep(LOOK_S if end is None else max(0.0, min(LOOK_S, end - system_clock.monotonic())))

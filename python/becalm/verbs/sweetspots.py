@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.migration import perf_data, rules, simulated, sources
+from becalm.migration import cache_map, perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
+from becalm.migration.kinds import of_ratio, visible
 from becalm.migration.spotted import Spotted
-from becalm.units import duration_ns
+from becalm.units import duration_ns, listed
 from becalm.wording.measurement import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
@@ -24,7 +25,14 @@ TICKS = 20
 
 
 def sweetspots(
-    file: str | Path, *, rules: str = "rise", window: float | str | None = None, pid: int | None = None
+    file: str | Path,
+    *,
+    rules: str = "rise",
+    window: float | str | None = None,
+    pid: int | None = None,
+    llc: str | None = None,
+    s1: float | None = None,
+    s2: float | None = None,
 ) -> Spotted:
     """Find the moments at which a program moves cheaply in a file of counts.
 
@@ -33,6 +41,8 @@ def sweetspots(
         rules: rise (ours), published, adaptive or cusum.
         window: T, seconds or text ("5ms"), for records; others have windows of their own.
         pid: only this process and what it forks; needed for large files of perf.
+        llc: the CPUs of each last-level cache ("0-15,16-31"); None: as the header of a perf.data says, else one of all.
+        s1, s2: the shares of own and of others' references from which on misses are many; 0.1 as published.
 
     Raises UsageError for a file that cannot be read or is damaged, MachineError without the engine.
     """
@@ -44,18 +54,22 @@ def sweetspots(
             f"{file} has {size >> 20} MiB: windows of all its programs would not fit into memory. Name a process: "
             f"--pid N (perf report --sort pid -i {file} lists them)."
         )
-    question = {**asked(rules, window), **({} if pid is None else {"tasks": [pid]})}
-    found = of_process(ask("spots", {"from": stream.origin, "question": question}))
-    events, ratio = stream.events, stream.miss_ratio
+    question = {**asked(rules, window, s1, s2), **({} if pid is None else {"tasks": [pid]})}
+    if caches := cache_map.typed(llc) if llc else cache_map.of_perf_data(file) if "perf_data" in stream.origin else []:
+        question["llc"] = caches
+    found = of_process(known_process(file, pid, ask("spots", {"from": stream.origin, "question": question})))
+    events, ratio, kinds = stream.events, stream.miss_ratio, stream.kinds
     if "file" in found:
         events, ratio = perf_data.events(found["file"]), found["file"]["miss_ratio"]
+        kinds = of_ratio(ratio)
     found = named(found, found["file"]["names"] if "file" in found else stream.names)
     if (windows := sum(found["counted"])) < LEAST_WINDOWS:
         raise UsageError(
             f"{file} holds {counted(windows, 'window')} of counts, and a sweet spot is a change from one to the next: "
             f"at least {LEAST_WINDOWS} are needed. Record for longer, or take shorter windows: --window 1ms"
         )
-    return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio))
+    found = visible(found, kinds)
+    return said(Spotted(stream.source, events, stream.unit, rules, found, miss_ratio=ratio, kinds=kinds))
 
 
 def simulate_sweetspots(
@@ -67,6 +81,8 @@ def simulate_sweetspots(
     until: float | str | None = None,
     llc: str | None = None,
     save: str | Path | None = None,
+    s1: float | None = None,
+    s2: float | None = None,
 ) -> Spotted:
     """Find them in workloads on simulated caches: 4 CPUs with 256 KiB of L2 each and 6 MiB in common.
 
@@ -80,10 +96,11 @@ def simulate_sweetspots(
         until: stop after so much simulated time; needed where nothing ends by itself.
         llc: bytes of the last-level cache, of 12 ways where its size allows ("384K").
         save: write the records there, as JSON that `sweetspots` reads.
+        s1, s2: as in `sweetspots`.
 
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """
-    question = asked(rules, window)
+    question = asked(rules, window, s1, s2)
     if len(workloads) == 1 and workloads[0].startswith("synthetic:"):
         number = workloads[0].partition(":")[2]
         if not (number.isdecimal() and len(number) < 18):
@@ -106,10 +123,20 @@ def simulate_sweetspots(
     return said(Spotted("simulation", simulated.EVENTS, "ns", rules, answer["found"]))
 
 
-def asked(name: str, window: float | str | None) -> dict[str, Any]:
-    """The question of rules, with windows of a length. Raises UsageError."""
-    chosen = rules.rules_named(name)
-    return {"rules": chosen.within(duration_ns(window) if window else rules.WINDOW_NS), "windows": True}
+def asked(name: str, window: float | str | None, s1: float | None = None, s2: float | None = None) -> dict[str, Any]:
+    """The question of rules, with windows of a length and other thresholds. Raises UsageError."""
+    chosen = rules.rules_named(name).within(duration_ns(window) if window else rules.WINDOW_NS)
+    return {"rules": rules.with_thresholds(chosen, name, s1, s2), "windows": True}
+
+
+def known_process(file: str | Path, pid: int | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that has the process that was asked for. Raises UsageError where the file does not know it."""
+    if pid is None or any(pid in (each["task"], each["process"]) for each in found["programs"]):
+        return found
+    names = found["file"]["names"] if "file" in found else {}
+    there = dict.fromkeys(each["process"] for each in found["programs"] if each["process"] != 0)
+    known = listed(f"{each} ({names[str(each)]})" if str(each) in names else str(each) for each in there)
+    raise UsageError(f"{file} has no process {pid}. There are: {known or 'none'}.")
 
 
 def named(found: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -21,13 +21,15 @@ from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, W
 from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started, known_means
 from becalm.migration import perf_data
 from becalm.migration.engine import ask
+from becalm.migration.kinds import KINDS, visible
+from becalm.migration.rules import waiting_cost
 from becalm.migration.spotted import Spotted
 from becalm.migration.tally import Interval, Tally
 from becalm.nouns.progress import ProgressListener
 from becalm.nouns.run import Block, Outcome, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Output, Workload
-from becalm.study import interrupts, one_move, recorded_move
+from becalm.study import interrupts, one_move, own_marks, recorded_move
 from becalm.study.counted_stream import LEAST_BATCH_NS
 from becalm.study.one_move import Cpus
 from becalm.units import cpu_list, duration_ns
@@ -63,11 +65,15 @@ def record_sweetspots(
     look: Callable[[Interval], None] | None = None,
     migrate: Cpus | None = None,
     limit: float | str | None = None,
+    s1: float | None = None,
+    s2: float | None = None,
+    reuse: float | None = None,
+    miss_cost: float | str | None = None,
 ) -> Spotted:
     """Record a program while it runs, and find the moments at which it moves cheaply. The first Ctrl-C ends recording.
 
     Arguments:
-        command: is started, as the invoking user; or
+        command: is started, as the invoking user; kernel:NAME is a built-in program, whose marks are recorded; or
         pid: of a process that runs already, which is recorded until it ends.
         events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (pages that are
             newly referenced): the last two work without counters in the processor, and are no miss ratio.
@@ -83,6 +89,7 @@ def record_sweetspots(
             (a number or "2-3"), the "least-loaded" one, or that one of the "same" or another ("other") last-level
             cache. It has its CPUs back in the end; that it could not be moved is in the result.
         limit: with it, it is moved after so long in any case, at most "100ms", which is the default.
+        s1, s2: as in `sweetspots`. reuse, miss_cost: as in `migrate`, of the wait.
 
     Raises RefusedError where nothing can be recorded, with what can be seen instead, or it cannot be moved;
     WorkloadError for a program that cannot be run or a process that there is not; UsageError, MachineError.
@@ -92,17 +99,20 @@ def record_sweetspots(
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
     known_means(by)
-    question = asked(rules, window)
-    moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None)
-    if moving is None and limit is not None:
-        raise UsageError("--limit is of the wait for a sweet spot: give --migrate, too.")
+    question = asked(rules, window, s1, s2)
+    cost = waiting_cost(reuse, miss_cost)
+    moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None, cost)
+    if moving is None and (limit is not None or cost):
+        option = "--limit" if limit is not None else "--reuse" if reuse is not None else "--miss-cost"
+        raise UsageError(f"{option} is of the wait for a sweet spot: give --migrate, too.")
     window_ns = duration_ns(window) if window else WINDOW_NS
     # Who waits for a spot wants to hear of it at once.
     batch_ns = BATCH_NS if moving is None else max(LEAST_BATCH_NS, window_ns // 2)
     recording = Recording(events, window_ns, batch_ns, cpus, by)
     if cpus is not None:
         cpu_list(cpus)
-    workload = None if command is None else Workload.of(command, output=Output(output), expect=None)
+    program = None if command is None else own_marks.program(command, host, output=Output(output), expect=None)
+    workload = None if program is None else program.workload
     access = Access(sudo=sudo, title="becalm sweetspots")
     with (
         tempfile.TemporaryFile("w", encoding="utf-8") as file,
@@ -120,23 +130,32 @@ def record_sweetspots(
         # It has no name, so nothing of it stays whatever is killed.
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         found = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
-        found = named(found, taker.names())
+        found = visible(named(found, taker.names()), KINDS[events])
+        if program is not None:
+            found["marks"] = [*found["marks"], *program.marks(found["programs"], taker.process)]
         found["recording"] = taker.told()
         if mover is not None and mover.moved is not None:
             found["move"] = mover.moved.to_json(recorded_move.migrations_of(mover.moved, found))
         counted = taker.counted()
         if save is not None:
-            _save(Path(save), Path(path), {"events": counted, "miss_ratio": events == "llc", "names": taker.names()})
-    spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc"))
+            head = {"events": counted, "miss_ratio": events == "llc", "kinds": list(KINDS[events])}
+            _save(Path(save), Path(path), {**head, "names": taker.names()})
+    spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc", kinds=KINDS[events]))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
 
 
 def _moving(
-    migrate: Cpus, rules: str, window: float | str | None, limit: float | str | None, host: str | Host, command: bool
+    migrate: Cpus,
+    rules: str,
+    window: float | str | None,
+    limit: float | str | None,
+    host: str | Host,
+    command: bool,
+    cost: dict[str, Any],
 ) -> recorded_move.Asked:
     if isinstance(host, str) and not hosts.is_local(host):
         raise UsageError(wording.not_there(host))
-    asked = recorded_move.Asked.of(migrate, rules, window, limit)
+    asked = replace(recorded_move.Asked.of(migrate, rules, window, limit), cost=cost)
     if command:
         recorded_move.check_command(asked)
     return asked
@@ -228,6 +247,11 @@ class Taker:
         if system_clock.monotonic_ns() - self._seen_ns >= INTERVAL_NS:
             self._seen_ns = system_clock.monotonic_ns()
             self._look(self._tally.take())
+
+    @property
+    def process(self) -> int | None:
+        """The process that is recorded."""
+        return self._pid
 
     def asked(self) -> dict[str, Any]:
         """What of the stream is looked at: the program, on its caches."""

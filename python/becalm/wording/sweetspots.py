@@ -59,7 +59,10 @@ def origin(found: Spotted) -> str:
         if found.source in ("simulation", "records", "synthetic", "perf", "live")
         else "the source's"
     )
-    proxy = "" if found.miss_ratio else " That is no miss ratio: it shows phases of a program, and nothing of caches."
+    proxy = ""
+    if not found.miss_ratio:
+        shown = " or ".join(KINDS[kind] for kind in found.kinds)
+        proxy = f" That is no miss ratio: of sweet spots it can only show where {shown}, and nothing of caches."
     return f"Counted: {found.events}.{proxy} Rules: {found.rules}, windows: {window}; --json has every threshold."
 
 

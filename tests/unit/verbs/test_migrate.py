@@ -188,12 +188,12 @@ def test_who_is_no_process_to_move(machine, moved):
 
 
 def test_typed_it_prints_what_was_done(machine, moved, monkeypatch):
-    real = becalm.migrate
+    real = becalm.migrate_all
 
-    def here(pid, cpu, **given):
-        return real(pid, cpu, **given, host=moved.agent, root=machine.root)
+    def here(pids, cpu, **given):
+        return real(pids, cpu, **given, host=moved.agent, root=machine.root)
 
-    monkeypatch.setattr(becalm, "migrate", here, raising=False)
+    monkeypatch.setattr(becalm, "migrate_all", here, raising=False)
     run = CliRunner().invoke(command_migrate, ["10", "2", "--keep"])
     assert run.output.splitlines() == [
         "Process 10 (web (1), 2 threads) was moved from CPU 1 to CPU 2.", "said by the agent",
@@ -201,3 +201,37 @@ def test_typed_it_prints_what_was_done(machine, moved, monkeypatch):
     ]  # fmt: skip
     assert '"cpus": [\n    3\n  ]' in CliRunner().invoke(command_migrate, ["10", "3", "--json", "--for", "1ms"]).output
     assert "'0' is no number of a process" in str(CliRunner().invoke(command_migrate, ["0", "3"]).exception)
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+
+def test_several_processes_are_held_together(machine, moved):
+    starts(machine, 12)
+    (machine.root / "proc/12/task/12").mkdir(parents=True)
+    held = []
+    done = becalm.migrate_all(
+        [10, 12], "2-3", duration="10ms", host=moved.agent, root=machine.root, say=lambda _: held.extend(moved.agent.on)
+    )
+    assert held == ["10@1010:2,3", "12@1012:2,3"]
+    assert moved.agent.on == []
+    assert [(each.pid, each.remarks[-1]) for each in done] == [
+        (10, "Process 10 has its CPUs back."), (12, "Process 12 has its CPUs back."),
+    ]  # fmt: skip
+    becalm.migrate_all([10, 12], 2, keep=True, host=moved.agent, root=machine.root)
+    assert moved.agent.kept == ["10@1010:2;12@1012:2"]
+
+
+def test_one_that_cannot_be_moved_leaves_none_bound(machine, moved):
+    with pytest.raises(UsageError, match="no process 99"):
+        becalm.migrate_all([10, 99], 2, host=moved.agent, root=machine.root)
+    with pytest.raises(UsageError, match="each process once"):
+        becalm.migrate_all([10, 10], 2, host=moved.agent, root=machine.root)
+    assert moved.agent.held == []
+
+
+def test_a_process_that_has_other_cpus_by_then_has_not_ended(machine, moved):
+    def bound(_):
+        starts(machine, 10, allowed="0-1")
+
+    assert moved(2, say=bound).remarks == ("Process 10 has its CPUs back.",)

@@ -8,7 +8,7 @@ use super::window::{high, Counts};
 /// Before so many ratios are known, a tenth is high.
 const FIRST: usize = 8;
 
-const TENTH: u64 = 10;
+const TENTH: f64 = 10.0;
 
 /// 1.4826·MAD estimates a standard deviation (Rousseeuw & Croux 1993).
 const MAD_TO_SIGMA: f64 = 1.4826;
@@ -62,10 +62,10 @@ impl Detector {
 
     fn judge(&mut self, own: Counts) -> (bool, f64) {
         match self.way {
-            Change::Jump { factor } => (high(own, factor), 1.0 / factor as f64),
+            Change::Jump { factor } => (high(own, factor), 1.0 / factor),
             Change::Adaptive { deviations, low, high: most, .. } => {
                 let threshold = if self.history.len() < FIRST {
-                    1.0 / TENTH as f64
+                    1.0 / TENTH
                 } else {
                     let (median, mad) = self.history.spread();
                     (median + deviations * MAD_TO_SIGMA * mad).clamp(low, most)
@@ -83,7 +83,7 @@ impl Detector {
         let ratio = own.ratio();
         if self.history.len() < FIRST {
             self.history.push(ratio);
-            return (high(own, TENTH), 1.0 / TENTH as f64);
+            return (high(own, TENTH), 1.0 / TENTH);
         }
         let mean = self.history.mean();
         self.g = (self.g + ratio - mean - drift).max(0.0);
@@ -103,7 +103,7 @@ impl Detector {
             let is_high = high(own, TENTH);
             // A first burst is no level: it does not make the next one unseen.
             self.history.push(ratio);
-            return (is_high, 1.0 / TENTH as f64);
+            return (is_high, 1.0 / TENTH);
         }
         let (median, mad) = self.history.spread();
         let chance = median.max(1.0 / own.references.max(1) as f64);
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     const WAYS: [Change; 4] = [
-        Change::Jump { factor: 10 },
+        Change::Jump { factor: 10.0 },
         Change::Adaptive { deviations: 3.0, history: 200, low: 0.02, high: 0.5 },
         Change::Cusum { drift: 0.02, threshold: 0.1, history: 200 },
         Change::Rise { sigmas: 5.0, least: 0.05, history: 40 },

@@ -121,7 +121,7 @@ impl Judge {
             self.refilling = REFILL;
         }
         if spot {
-            let threshold = 1.0 / rules.others_factor as f64;
+            let threshold = 1.0 / rules.others_factor;
             spots.push(Spot {
                 program: window.program,
                 kind: 2,

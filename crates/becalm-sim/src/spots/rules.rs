@@ -20,7 +20,7 @@ pub struct Rules {
     /// How a change of the working set is seen in a program's own windows (type 1).
     pub change: Change,
     /// 1/S2: others' misses times this above their references are high (type 2).
-    pub others_factor: u64,
+    pub others_factor: f64,
     /// Own windows and times of waiting with fewer references are joined with the next; 0 as published.
     pub least_references: u64,
     /// Whether only the beginning of being evicted is a spot; published: each window of it.
@@ -34,7 +34,7 @@ pub struct Rules {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
     /// Published: factor · misses > references, and in the window before, known, not.
-    Jump { factor: u64 },
+    Jump { factor: f64 },
     /// The ratio is above median + `deviations` · 1.4826 · MAD of the last `history` ratios, within `low` to `high`, and was not.
     Adaptive { deviations: f64, history: usize, low: f64, high: f64 },
     /// g = max(0, g + ratio − mean − drift) is above `threshold`; the mean is of the last `history` ratios of the phase.
@@ -51,7 +51,7 @@ impl Default for Rules {
             window_ns: WINDOW_NS,
             closing: Closing::InTime,
             change: Change::Rise { sigmas: 5.0, least: 0.05, history: 40 },
-            others_factor: 10,
+            others_factor: 10.0,
             least_references: LEAST_REFERENCES,
             onset: true,
             refill_is_change: false,
@@ -65,8 +65,8 @@ impl Rules {
         Self {
             window_ns: WINDOW_NS,
             closing: Closing::WhenItRuns,
-            change: Change::Jump { factor: 10 },
-            others_factor: 10,
+            change: Change::Jump { factor: 10.0 },
+            others_factor: 10.0,
             least_references: 0,
             onset: false,
             refill_is_change: true,
@@ -78,7 +78,7 @@ impl Rules {
         if !(10_000..=50_000_000).contains(&self.window_ns) {
             return Err(format!("A window has 0.01 to 50 ms, not {} ms.", self.window_ns as f64 / 1e6));
         }
-        if self.others_factor == 0 {
+        if !(self.others_factor >= 1.0 && self.others_factor.is_finite()) {
             return Err("The factor of others' misses is 1 or more: 10 is a threshold of 0.1.".to_owned());
         }
         let sound = |name: &str, value: f64| {
@@ -93,7 +93,7 @@ impl Rules {
             other => Err(format!("The history of a rule has 2 to 10,000 windows, not {other}.")),
         };
         match self.change {
-            Change::Jump { factor: 0 } => {
+            Change::Jump { factor } if !(factor >= 1.0 && factor.is_finite()) => {
                 Err("The factor of own misses is 1 or more: 10 is a threshold of 0.1.".to_owned())
             }
             Change::Jump { .. } => Ok(()),

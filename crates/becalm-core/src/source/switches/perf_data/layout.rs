@@ -22,6 +22,7 @@ const FORMAT_LOST: u64 = 1 << 4;
 
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
 
 /// struct perf_event_attr, what of it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,11 @@ pub struct Stamp {
 }
 
 impl Attributes {
+    /// Whether it counts in user mode alone.
+    pub fn user(&self) -> bool {
+        self.flags & EXCLUDE_KERNEL != 0
+    }
+
     /// Of the bytes in a file; None where there are too few.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut words = Words(bytes);

@@ -1,4 +1,4 @@
-//! Files of `perf record -a -c 1 -e '{context-switches,cache-references,cache-misses}:S' --switch-events`, as records.
+//! Files of `perf record -a -c 1 -e '{context-switches,cache-references:u,cache-misses:u}:S' --switch-events`, as records.
 //!
 //! `file` goes through header, attributes and records, in files and as they come through a pipe, one record at a time;
 //! `layout` knows where an event's attributes put what; `order` sorts by time, as far as perf's FINISHED_ROUND says is
@@ -29,6 +29,6 @@ pub enum PerfError {
     Piped(Box<PerfError>),
     #[error("is compressed (perf record -z). Record it again without -z")]
     Compressed,
-    #[error("has no {0}. Record it by: perf record -a -c 1 -e '{{context-switches,cache-references,cache-misses}}:S' --switch-events")]
+    #[error("has no {0}. Record it by: perf record -a -c 1 -e '{{context-switches,cache-references:u,cache-misses:u}}:S' --switch-events")]
     Lacks(String),
 }

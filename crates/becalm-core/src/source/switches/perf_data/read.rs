@@ -34,6 +34,7 @@ const FIRST_OF_PERF: u32 = 64;
 const SWITCHES: &str = "records of who runs next (--switch-events)";
 
 const SOFTWARE: u32 = 1;
+const RAW: u32 = 4;
 const CPU_CLOCK: u64 = 0;
 const CONTEXT_SWITCHES: u64 = 3;
 const DUMMY: u64 = 9;
@@ -294,8 +295,17 @@ impl Events {
                 };
                 (name.to_owned(), level)
             }
+            // As in `events`, for the processors that those are of.
+            (RAW, 0x5e43) if amd => {
+                ("ls_dmnd_fills_from_sys.5e".to_owned(), "demand data fills from L3 or beyond")
+            }
+            (RAW, 0x5c43) if amd => {
+                ("ls_dmnd_fills_from_sys.5c".to_owned(), "demand data fills from beyond this L3")
+            }
             _ => (format!("event type {kind} config {config:#x}"), "as the event's code says"),
         };
-        Counted { name, kind, config, level }
+        // As perf writes it.
+        let user = if kind != SOFTWARE && self.attributes[number].user() { ":u" } else { "" };
+        Counted { name: name + user, kind, config, level }
     }
 }
