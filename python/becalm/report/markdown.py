@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from becalm.report.table import Table
-from becalm.wording.printable import printable
+from becalm.wording.printable import encodable, printable
 
 
 def written(lines: Iterable[str]) -> str:
     """Lines as a text. A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold."""
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
+    return encodable("\n".join(lines) + "\n")
 
 
 def grid(table: Table, codes: int | None = None) -> Iterator[str]:

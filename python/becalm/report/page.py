@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from becalm._version import VERSION
 from becalm.report.table import Table
 from becalm.values import dataclass
+from becalm.wording.printable import encodable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +42,7 @@ def filled(template: str, **values: object) -> str:
     """Return the page of a template, which is given by its path below `becalm/report`."""
     made = _environment().get_template(template).render(version=VERSION, style=_text("page.css"), **values)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no page can hold.
-    return made.encode("utf-8", "replace").decode("utf-8") + "\n"
+    return encodable(made) + "\n"
 
 
 @cache

@@ -24,7 +24,7 @@ from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.verdict import Answer, Difference, Verdict
 from becalm.report.program_output import PassOn
 from becalm.report.terminal import console
-from becalm.wording.measurement import MANY, counted, duration, percent, spent
+from becalm.wording.measurement import MANY, counted, duration, percent, short, shortened, spent
 from becalm.wording.metric import measured, quantity
 
 REFRESHES = 2.0
@@ -180,7 +180,7 @@ class Display(Warnings):
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
         """Measuring begins."""
-        self._names, self._goal = names, goal
+        self._names, self._goal = short(names), goal
         self._watch.started(goal)
 
     def running(self, done: int) -> None:
@@ -289,6 +289,7 @@ def intervals(verdict: Verdict | None) -> list[str]:
     """One line a comparison, or one for a single program."""
     if verdict is None:
         return []
+    verdict = shortened(verdict)
     if len(verdict.differences) >= MANY and all(each.answer is Answer.UNKNOWN for each in verdict.differences):
         return [f"nothing is known yet of {len(verdict.differences) + 1} programs"]
     if verdict.differences:

@@ -74,7 +74,7 @@ def _terminal(stderr: bool) -> bool:
 
 def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `run` and `compare`."""
-    return Group(*_spaced(_parts(found, plain)))
+    return Group(*_spaced(_parts(measurement.shortened(found), plain)))
 
 
 def apart(parts: Iterable[RenderableType]) -> RenderableType:
@@ -102,6 +102,8 @@ def _parts(found: Verdict, plain: bool) -> Iterator[RenderableType]:
         if picture := _intervals(sorted_differences(found), plain):
             yield picture
     for summary in found.summaries if found.kind == "run" else ():
+        if len(found.summaries) > 1:
+            yield Text(summary.name, "dim")
         yield _summary(summary, found.confidence)
         drawn = summary.metrics[0].histogram if summary.metrics else summary.histogram
         if drawn is not None and len(drawn.counts) > 1:

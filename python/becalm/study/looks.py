@@ -24,8 +24,8 @@ from becalm.nouns.run import Averages, Block, Outcome, Run
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Stopped, Summary
 from becalm.plans.interleave import interleave
-from becalm.wording import measurement
 from becalm.wording.metric import measured
+from becalm.wording.program_names import names_of
 
 
 def _nobody(looks: Looks) -> None:
@@ -54,7 +54,7 @@ class Looks:
     _loads: list[Load] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.names = measurement.short([each.name for each in self.study.workloads])
+        self.names = names_of(self.study.workloads)
         metric = compared(self.study)
         self.history = History(len(self.names), metric)
         self._rng = np.random.default_rng(self.study.seed)

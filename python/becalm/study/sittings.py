@@ -22,12 +22,14 @@ from becalm.report.formats.benchmarks import NS, unusable
 from becalm.report.formats.left_out import KIND, LeftOut
 from becalm.store import Store
 from becalm.study.stored import Warned, stored
+from becalm.wording.printable import one_line
 from becalm.wording.program_names import names_of
 
 
 def sitting(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> Sitting:
     """What a source holds. Raises UsageError where it is neither study nor file, or has no program; StoreError."""
     document, title, origin = _document(str(source), store, warned)
+    title = one_line(title)
     series: dict[str, SittingSeries] = {}
     reasons: dict[str, str] = {}
     names: dict[Identity, str] = {}

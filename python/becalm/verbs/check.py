@@ -30,6 +30,7 @@ from becalm.study.session_options import (
 from becalm.verbs.compare import compare
 from becalm.verbs.compare_stored import compare_stored
 from becalm.wording import check as words
+from becalm.wording.program_names import visible_name
 from becalm.workloads import gather, several
 from becalm.workloads.asked import Asked
 
@@ -107,7 +108,8 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
         conditions |= dict.fromkeys(each.sentence for each in found.findings if each.kind in CONDITIONS)
         if found.stopped is Stopped.INTERRUPTED:
             break
-    checks += [Checked(each.name, Gate.UNDECIDED, failure="not measured") for each in pairs[len(checks) :]]
+    names = [visible_name(each.name) for each in pairs]
+    checks += [Checked(name, Gate.UNDECIDED, failure="not measured") for name in names[len(checks) :]]
     return words.worded(
         CheckResult(
             tuple(checks),
@@ -177,7 +179,7 @@ def _checked(pair: _Pair, found: Verdict) -> Checked:
     gate = Gate.UNDECIDED if failure or found.gate is None else found.gate
     shown = [words.typical(each) for each in found.summaries]
     old, new = shown if len(shown) == 2 else ("", "")
-    return Checked(pair.name, gate, difference, old, new, failure, found.study)
+    return Checked(visible_name(pair.name), gate, difference, old, new, failure, found.study)
 
 
 def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, given: dict[str, Any]) -> CheckResult:

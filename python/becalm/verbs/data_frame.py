@@ -15,6 +15,7 @@ from becalm.nouns.stored_comparison import StoredComparison
 from becalm.nouns.verdict import Interval, Verdict
 from becalm.study.stored import stored
 from becalm.units import listed
+from becalm.wording.program_names import program_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -118,7 +119,7 @@ def _runs(found: Verdict, store: str | None) -> Columns:
     if found.study is None:
         raise UsageError("These runs were not kept (--no-store), so there are none to read.")
     document = stored(found.study, store)
-    names = [each.name for each in document.study.workloads]
+    names = program_labels(document.study.workloads)
     runs = list(document.runs)
     return {
         "program": [names[run.workload] for run in runs],

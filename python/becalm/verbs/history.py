@@ -24,7 +24,6 @@ from becalm.study.stored import Warned, document_of
 from becalm.units import listed
 from becalm.verbs.record import conclude
 from becalm.wording import history as words
-from becalm.wording.measurement import short
 from becalm.wording.metric import measured
 
 
@@ -188,15 +187,12 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
 
 def _measured(stored: StoredStudy, found: Verdict) -> tuple[Measured, ...]:
     """What each benchmark took: its metric where it has one, else its wall time in ns."""
-    names = [each.name for each in stored.study.workloads]
-    full = dict(zip(short(names), names, strict=True))
     made = []
     for each in found.summaries:
         number = each.metrics[0] if each.metrics else None
         median = measured(each).median
         unit = "ns" if number is None else number.unit
         higher = number is not None and number.better == "higher"
-        name = full.get(each.name, each.name)
         runs = number.runs if number else each.runs
-        made.append(Measured(name, unit, higher, median.value, median.low, median.high, runs, each.failed))
+        made.append(Measured(each.name, unit, higher, median.value, median.low, median.high, runs, each.failed))
     return tuple(made)

@@ -31,6 +31,7 @@ from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionKeywords, SessionOptions, asked
 from becalm.wording import measurement
+from becalm.wording.program_names import names_of
 
 TRIAL_NS = 700_000_000
 """How long it is tried what a disk and the loopback network can do."""
@@ -120,7 +121,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **given: Unpack[Loa
         with opened.counting_delays(study) as study:
             host.define(study.workloads, study.settings, dangerous=session.dangerous)
             number = opened.begin(study)
-            session.listener.started(number, measurement.short([made.name]), StoppingRule(runs=count))
+            session.listener.started(number, names_of([made]), StoppingRule(runs=count))
             measure(host, plan, log, take, detail=opened.detail)
         opened.settle()
         done = max(0, log.rows[-1].round) if log.rows else 0

@@ -40,7 +40,7 @@ from becalm.study.session_options import (
 )
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
-from becalm.wording import measurement
+from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
 from becalm.workloads.asked import Asked
 
@@ -108,7 +108,7 @@ def sitting(workloads: Sequence[Workload], options: RecordOptions, session: Sess
         number = opened.begin(study)
         log, rng = RunLog(goes_on=True), np.random.default_rng(study.seed)
         cells = [(index, 0) for index in range(len(workloads)) if index not in missing]
-        names = measurement.short([each.name for each in workloads])
+        names = names_of(workloads)
         session.listener.started(opened.shown, names, StoppingRule(runs=options.runs))
 
         def plan(log: RunLog) -> Block | None:
@@ -129,7 +129,7 @@ def conclude(document: Document) -> Verdict:
     options = RecordOptions.from_json(document.study.options)
     found = replace(summarise_stored(document), kind="record")
     bad = {run.workload for run in document.runs if run.outcome not in (Outcome.OK, Outcome.ABORTED)}
-    names = measurement.short([each.name for each in document.study.workloads])
+    names = names_of(document.study.workloads)
     sentence = wording.recorded(options, found, [names[each] for each in sorted(bad)])
     return replace(found, sentence=sentence, stopped=Stopped.FAILED if bad else found.stopped)
 

@@ -39,7 +39,7 @@ from becalm.study.missing_programs import define, note_missing
 from becalm.study.session import open_session
 from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
 from becalm.units import cpu_list
-from becalm.wording import measurement
+from becalm.wording.program_names import names_of
 from becalm.wording.suite import copies as counted
 from becalm.wording.suite import sentence as concluding
 from becalm.workloads.asked import Asked
@@ -103,7 +103,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
         rng = np.random.default_rng(study.seed)
         # When a program fails, the others are rated all the same.
         log = RunLog(goes_on=True)
-        shown = measurement.short([each.name for each in workloads])
+        shown = names_of(workloads)
         session.listener.started(opened.shown, shown, StoppingRule(runs=options.runs))
 
         def plan(log: RunLog) -> Block | None:

@@ -30,8 +30,8 @@ from becalm.study.session import open_session
 from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, asked
 from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
-from becalm.wording import measurement
 from becalm.wording import watch as sentences
+from becalm.wording.program_names import names_of
 from becalm.workloads import refuse_source
 
 
@@ -98,7 +98,7 @@ def conclude(document: Document) -> Watched:
         series,
         circumstances(load, settings, document.facts),
         reference=_reference(options.unloaded, run),
-        program=measurement.short([document.study.workloads[run.workload].name])[0],
+        program=names_of([document.study.workloads[run.workload]])[0],
         host=document.study.host,
         study=document.number,
     )

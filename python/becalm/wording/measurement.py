@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,41 @@ def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
         seen[name] = seen.get(name, 0) + 1
         result.append(name if shown.count(name) == 1 else f"{name} [{seen[name]}]")
     return tuple(result)
+
+
+def shortened(found: Verdict) -> Verdict:
+    """Return a verdict with names fit for a terminal, in its sentences too; other forms have them whole."""
+    named_there = [each.name for each in found.summaries]
+    named_there += [name for each in found.differences for name in (each.name, each.reference)]
+    names = list(dict.fromkeys(named_there))
+    cut = {name: brief for name, brief in zip(names, short(names), strict=True) if name != brief}
+    if not cut:
+        return found
+    # A long one may hold a short one.
+    ordered = sorted(cut, key=len, reverse=True)
+
+    def said(text: str) -> str:
+        for name in ordered:
+            text = text.replace(name, cut[name])
+        return text
+
+    def named(name: str) -> str:
+        return cut.get(name, name)
+
+    ranking = found.ranking
+    if ranking is not None:
+        ranking = replace(ranking, places=tuple(replace(each, name=named(each.name)) for each in ranking.places))
+    return replace(
+        found,
+        summaries=tuple(replace(each, name=named(each.name)) for each in found.summaries),
+        differences=tuple(
+            replace(each, name=named(each.name), reference=named(each.reference), sentence=said(each.sentence))
+            for each in found.differences
+        ),
+        findings=tuple(replace(each, sentence=said(each.sentence)) for each in found.findings),
+        ranking=ranking,
+        sentence=said(found.sentence),
+    )
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:

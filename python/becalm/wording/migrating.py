@@ -8,7 +8,7 @@ from becalm.hosts.recorded import Counting
 from becalm.migration.migrated import Migrated, Waited
 from becalm.wording.measurement import counted
 from becalm.wording.numbers import duration
-from becalm.wording.printable import printable
+from becalm.wording.printable import one_line, printable
 from becalm.wording.sweetspots import KINDS
 
 NOTHING = "Nothing was set."
@@ -21,7 +21,7 @@ def no_process(pid: int) -> str:
 
 def of_kernel(pid: int, name: str) -> str:
     """A thread of the kernel."""
-    return f"Process {pid} ({printable(name)}) is a thread of the kernel, which binds it by itself. {NOTHING}"
+    return f"Process {pid} ({one_line(name)}) is a thread of the kernel, which binds it by itself. {NOTHING}"
 
 
 def no_number(text: str) -> str:
@@ -132,14 +132,14 @@ def no_destination(text: str, words: Sequence[str]) -> str:
 def not_there(host: str) -> str:
     """A process of another machine."""
     return (
-        f"A program is moved on the machine where becalm runs, not on {printable(host)}: run becalm there, or leave "
+        f"A program is moved on the machine where becalm runs, not on {one_line(host)}: run becalm there, or leave "
         "--migrate out."
     )
 
 
 def sentence(found: Migrated) -> str:
     """What was moved, when, and why then."""
-    who = f"Process {found.pid} ({printable(found.name)}, {counted(found.threads, 'thread')})"
+    who = f"Process {found.pid} ({one_line(found.name)}, {counted(found.threads, 'thread')})"
     when = "" if found.waited is None else f" {_after(found.waited)}"
     if found.cpus == (found.came,):
         return f"{who} was bound to CPU {found.came}, where it ran already,{when}.".replace(",.", ".")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from becalm.wording.printable import printable
+from becalm.wording.printable import one_line
 
 OFTEN = 3
 """So many short lives in a measurement are no accident."""
@@ -19,7 +19,7 @@ MOSTLY_AWAY = 0.1
 
 def trouble(name: str, program: str, did: Mapping[str, Any]) -> Iterator[str]:
     """What went wrong with a neighbour; nothing where it just ran. `did`: as the agent tells it."""
-    name, program = printable(name), printable(program)
+    name, program = one_line(name), one_line(program)
     if did["failures"]:
         how = f"exit code {did['status']}"
         if did["status"] is None:

@@ -8,7 +8,7 @@ from becalm.nouns.placement_advice import PlacementAdvice
 from becalm.units import listed
 from becalm.wording.measurement import counted
 from becalm.wording.placement import percent
-from becalm.wording.printable import printable
+from becalm.wording.printable import one_line, printable
 
 
 def no_pair(text: str) -> str:
@@ -23,31 +23,31 @@ def advice_alone(option: str) -> str:
 
 def no_task(name: str, tasks: Sequence[str]) -> str:
     """A task that the profile does not have."""
-    return f"The profile has no program {printable(name)!r}. It has: {', '.join(map(printable, tasks))}."
+    return f"The profile has no program {printable(name)!r}. It has: {', '.join(map(one_line, tasks))}."
 
 
 def no_process(name: str, pid: int) -> str:
     """A process that is not there."""
-    return f"There is no process {pid}, which was said to be {printable(name)}: it has ended. Nothing was set."
+    return f"There is no process {pid}, which was said to be {one_line(name)}: it has ended. Nothing was set."
 
 
 def none_running(tasks: Sequence[str]) -> str:
     """No task runs."""
     return (
-        f"None of {listed(map(printable, tasks))} runs, as far as names tell. Say which processes they are: --pid "
+        f"None of {listed(map(one_line, tasks))} runs, as far as names tell. Say which processes they are: --pid "
         "NAME=PID."
     )
 
 
 def offline(name: str, cpus: Sequence[int]) -> str:
     """A chip that is offline."""
-    return f"{printable(name)} belongs on the CPUs {_list(cpus)}, and none of them is online. Nothing was set."
+    return f"{one_line(name)} belongs on the CPUs {_list(cpus)}, and none of them is online. Nothing was set."
 
 
 def not_allowed(name: str, pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
     """CPUs that a process may not use."""
     return (
-        f"{printable(name)} (process {pid}) belongs on the CPUs {_list(cpus)}, and may only use {_list(allowed)}, by "
+        f"{one_line(name)} (process {pid}) belongs on the CPUs {_list(cpus)}, and may only use {_list(allowed)}, by "
         "its affinity and its cpuset. Nothing was set."
     )
 
@@ -91,7 +91,7 @@ def needs(verb: str, option: str) -> str:
 
 def applied(where: Mapping[str, Sequence[int]], processes: int, until: str) -> str:
     """What was set."""
-    rows = "; ".join(f"{printable(name)} on {_list(cpus)}" for name, cpus in where.items())
+    rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
     return f"{counted(processes, 'process').replace('processs', 'processes')} placed: {rows}. {until}"
 
 
@@ -112,14 +112,14 @@ def undone() -> str:
 
 def moved(why: str, where: Mapping[str, Sequence[int]]) -> str:
     """A change while watching."""
-    rows = "; ".join(f"{printable(name)} on {_list(cpus)}" for name, cpus in where.items())
+    rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
     return f"{why} {rows or 'Nobody is placed'}."
 
 
 def came_and_went(came: Sequence[str], gone: Sequence[str]) -> str:
     """Who came and went."""
-    parts = [f"{listed(map(printable, came))} came"] if came else []
-    parts += [f"{listed(map(printable, gone))} ended"] if gone else []
+    parts = [f"{listed(map(one_line, came))} came"] if came else []
+    parts += [f"{listed(map(one_line, gone))} ended"] if gone else []
     return f"{' and '.join(parts)}:"
 
 

@@ -24,6 +24,13 @@ def names_of(workloads: Iterable[Workload]) -> tuple[str, ...]:
     return distinct_names([(each.name, each.parameters) for each in workloads])
 
 
+def program_labels(workloads: Sequence[Workload]) -> list[str]:
+    """Return names as they are, for files; those of one name as `names_of` tells them apart."""
+    counts = Counter(each.name for each in workloads)
+    named = zip(workloads, names_of(workloads), strict=True)
+    return [each.name if counts[each.name] == 1 else title for each, title in named]
+
+
 def distinct_names(programs: Sequence[tuple[str, Parameters]]) -> tuple[str, ...]:
     """Return names, with the parameters that tell those of one name apart, else with numbers."""
     visible = [visible_name(name) for name, _ in programs]

@@ -5,7 +5,6 @@ A program whose values such a file has no place for is left out; `unwritten` say
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from becalm.errors import UsageError
@@ -15,7 +14,7 @@ from becalm.report.document import Document, by_program
 from becalm.units import listed
 from becalm.values import dataclass
 from becalm.wording.printable import encodable
-from becalm.wording.program_names import names_of
+from becalm.wording.program_names import names_of, program_labels
 
 SECOND, BYTE, INTEGER = "second", "byte", "integer"
 """Units as pyperf calls them."""
@@ -57,12 +56,11 @@ def unwritten(document: Document, units: Collection[str]) -> list[str]:
 
 def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterator[Exported | str]:
     workloads = document.study.workloads
-    counts = Counter(each.name for each in workloads)
-    for workload, (_, runs), title in zip(workloads, by_program(document), names_of(workloads), strict=True):
+    labels = zip(program_labels(workloads), names_of(workloads), strict=True)
+    for workload, (_, runs), (label, title) in zip(workloads, by_program(document), labels, strict=True):
         if not runs:
             continue
-        plain = workload.name.strip() and (counts[workload.name] == 1 or not unique)
-        name = encodable(workload.name if plain else title)
+        name = encodable((label if unique else workload.name) if workload.name.strip() else title)
         times = [run.wall_ns for run in runs if run.wall_ns is not None]
         if len(times) == len(runs):
             yield Exported(name, workload, runs, SECOND, tuple(ns / 1e9 for ns in times))

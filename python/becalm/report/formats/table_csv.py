@@ -18,6 +18,11 @@ from becalm.analysis.region_lengths import gather
 from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns.run import COLUMNS, Run
 from becalm.report.document import Document
+from becalm.wording.printable import encodable
+from becalm.wording.program_names import program_labels
+
+STARTED = COLUMNS.index("started_ns")
+"""The column that is 0 in runs of which nobody knows when they began."""
 
 
 def write(document: Document) -> str:
@@ -33,7 +38,7 @@ def write(document: Document) -> str:
     printed = tuple(dict.fromkeys(metric.name for each in programs for metric in each.metrics))
     places = [{metric.name: index for index, metric in enumerate(each.metrics)} for each in programs]
     table.writerow(("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more))
-    names = [each.name for each in programs]
+    names = program_labels(programs)
 
     def numbers(run: Run) -> Iterator[float | None]:
         """What a run printed, in the order of the columns."""
@@ -43,10 +48,15 @@ def write(document: Document) -> str:
 
     nothing: Load | tuple[None, ...] = (None,) * len(more)
     table.writerows(
-        (names[run.workload], *run[:-1], *numbers(run), *loads.get(run.seq, nothing)) for run in document.runs
+        (names[run.workload], *_known(run), *numbers(run), *loads.get(run.seq, nothing)) for run in document.runs
     )
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
-    return out.getvalue().encode("utf-8", "replace").decode("utf-8")
+    return encodable(out.getvalue())
+
+
+def _known(run: Run) -> list[object]:
+    """The columns of a run but for its metrics; empty where another tool did not tell when it began."""
+    return [None if place == STARTED and not value else value for place, value in enumerate(run[:-1])]
 
 
 def _regions(document: Document) -> Iterator[tuple[object, ...]]:
