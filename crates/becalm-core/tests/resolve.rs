@@ -429,6 +429,9 @@ fn isolation_leaves_somebody_a_cpu() {
     }
     let error = laptop.read(json!({"isolation": "0", "online_cpus": "first"})).err().unwrap().to_string();
     assert!(error.contains("none would be left"), "{error}");
+    let error =
+        laptop.read(json!({"isolation": "last-core", "online_cpus": "first"})).err().unwrap().to_string();
+    assert!(error.contains("the CPUs 3,7 go offline by the other settings"), "{error}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -45,6 +46,7 @@ def command_export_settings(
 
     PROFILE is what `becalm apply` takes: a name, a file, or the number of a study. Each file says in its comments what
     it sets and why, what was measured, how to put it on, and how to undo it. Nothing is changed on the machine.
+    Exit code: 1 where no file can hold any of the settings.
 
     \b
     becalm export-settings 12
@@ -70,3 +72,6 @@ def command_export_settings(
         output.warned(f"{each.knob}: {each.reason}")
     for remark in found.remarks:
         output.warned(remark)
+    if not found.files:
+        # The answer is no: nothing of it can be kept by a file.
+        sys.exit(1)

@@ -404,6 +404,13 @@ def test_an_account_that_runs_no_commands(another, tmp_path):
     assert "did not run a command" in refused()
 
 
+def test_what_a_login_shell_says_instead_of_running_a_command_is_quoted(another, tmp_path):
+    ada(another, tmp_path, shell=shutil.which("nologin", path="/usr/sbin:/sbin"))
+    said = refused()
+    assert "did not run a command as a shell would (exit code 1)" in said
+    assert "it said: This account is currently not available" in said
+
+
 def test_a_passphrase_is_asked_for_once_and_on_the_terminal(far, tmp_path):
     """Several commands go over one connection; without a terminal nothing is asked."""
     subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "open sesame", "-f", far.path / "id"], check=True)

@@ -30,10 +30,13 @@ const FREQUENCY: [&str; 5] =
 /// drivers/net/virtio_net.c, and others).
 const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
+/// What else the kernel makes anew when CPUs come and go.
+const MOVED: [&[&str]; 3] = [QUEUES, moved::GOVERNORS, moved::DOMAINS];
+
 /// Whether this is a place that changes besides.
 pub fn owns(place: &Place) -> bool {
     match place {
-        _ if moved::owns(QUEUES, place) || moved::owns(moved::GOVERNORS, place) => true,
+        _ if MOVED.iter().any(|patterns| moved::owns(patterns, place)) => true,
         Place::File { path } => {
             let frequency = |path: &str| {
                 let (cpu, name) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once("/cpufreq/")?;
@@ -64,7 +67,7 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     places.extend(
         SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
     );
-    for patterns in [QUEUES, moved::GOVERNORS] {
+    for patterns in MOVED {
         places.extend(moved::places(tree, patterns));
     }
     places.extend(

@@ -42,7 +42,9 @@ use self::services::Services;
 use self::smt::Smt;
 use self::swap_areas::SwapAreas;
 use super::domain::Scale::{Linear, Log};
-use super::domain::{class, classes, cpus, levels, listed, processes, range, special, words, Special};
+use super::domain::{
+    class, classes, cpus, levels, listed, processes, range, special, words, Special, DEFAULT,
+};
 use super::moved;
 use super::place::Place;
 use super::process;
@@ -66,6 +68,11 @@ const WITH_GOVERNOR: &[&str] = &joined_names::<7>(
     &["/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference"],
     moved::GOVERNORS,
 );
+
+/// An isolated partition takes its CPUs out of the mask (workqueue_unbound_exclude_cpumask in kernel/workqueue.c, from 6.7
+/// on), and divides the groups in which load is balanced.
+const WITH_ISOLATION: &[&str] =
+    &joined_names::<6>(&["/sys/devices/virtual/workqueue/cpumask"], moved::DOMAINS);
 
 /// Without turbo the highest frequency is lower, and the bounds of each CPU are set to that (cpufreq_boost_set_sw in
 /// drivers/cpufreq/cpufreq.c, no_turbo_store in drivers/cpufreq/intel_pstate.c); they stay there when it is on again.
@@ -134,7 +141,7 @@ const KNOBS: &[Knob] = &[
         costs: "fifo and rr: nothing else runs on that CPU, the terminal may freeze",
         privilege: "CAP_SYS_NICE for fifo and rr", privileged: Privileged::Classes(&["fifo", "rr"]), source: "sched(7)", ..ROW },
     Knob { name: "slice_ns", scope: Process, tuned_value: Some("100000000"),
-        domain: range(100_000, 100_000_000, "ns", Log).or(&[special("0", "the kernel's default")]),
+        domain: range(100_000, 100_000_000, "ns", Log).or(&[special("0", DEFAULT)]),
         act: &Slice, order: 56, absent: "it needs Linux 6.12 or later", elsewhere: "guest:6.12",
         rationale: "how long the program runs before others of its priority get their turn",
         costs: "others wait longer for theirs", privilege: "", privileged: Privileged::None,
@@ -262,8 +269,7 @@ const KNOBS: &[Knob] = &[
         absent: "no service that rewrites settings runs here", source: "kill(2), SIGSTOP and SIGCONT", ..ROW },
     Knob { name: "isolation", group: Isolation, order: 70, tuned_value: Some("last-core"), restricts_cpus: true,
         domain: cpus(CORE), act: &Isolate, conflicts: &["isolcpus"],
-        // An isolated partition takes its CPUs out of it (workqueue_unbound_exclude_cpumask in kernel/workqueue.c, from 6.7 on).
-        moves: &["/sys/devices/virtual/workqueue/cpumask"],
+        moves: WITH_ISOLATION,
         rationale: "nobody else runs where the program runs",
         costs: "all others share what is left; the program has the isolated CPUs only",
         absent: "the cpuset controller is in no mounted cgroup hierarchy, or there is only one core",

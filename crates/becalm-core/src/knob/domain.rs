@@ -15,6 +15,9 @@ pub struct Domain {
     pub special: &'static [Special],
 }
 
+/// The meaning of a special value that the kernel replaces by its own default.
+pub const DEFAULT: &str = "the kernel's default";
+
 /// What most values of a domain look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

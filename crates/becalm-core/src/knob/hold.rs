@@ -15,8 +15,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::catalogue::find;
 use super::changes::{Change, Changes};
 use super::cpus::Cpus;
+use super::domain::DEFAULT;
 use super::fallen::sets;
 use super::hold_error::HoldError;
 use super::interrupt::mask_file;
@@ -272,7 +274,8 @@ impl Hold {
             // Clamped to what the hardware can, or a bound that somebody else has made tighter.
             let number_of = |text: &str| text.parse::<i64>().ok();
             let tighter = *place == Place::Latency && number_of(&found) < number_of(value);
-            let clamped = number_of(&found).is_some() && !place.agree(&found, original);
+            let counts = number_of(&found).is_some();
+            let clamped = counts && (!place.agree(&found, original) || asks_for_default(change));
             if change.required && !clamped && !tighter {
                 let (knob, place, value) = (change.knob.to_owned(), place.shown(), value.clone());
                 return Err(HoldError::NotTaken { knob, place, value, found });
@@ -407,6 +410,12 @@ impl Hold {
         self.offline.clear();
         outcomes
     }
+}
+
+/// Whether a value stands for another one that only the kernel knows, which may be the present one.
+fn asks_for_default(change: &Change) -> bool {
+    let special = find(change.knob).map_or(&[][..], |knob| knob.domain.special);
+    special.iter().any(|special| special.value == change.value && special.meaning == DEFAULT)
 }
 
 fn failures(outcomes: &[Restored]) -> Vec<String> {

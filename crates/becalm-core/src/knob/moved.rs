@@ -16,6 +16,16 @@ pub const GOVERNORS: &[&str] = &[
     "/sys/devices/system/cpu/cpu*/cpufreq/schedutil/*",
 ];
 
+/// How load is balanced in each group of CPUs: the kernel makes all groups anew when CPUs come or go and when cpusets
+/// divide them (register_sched_domain_sysctl in kernel/sched/debug.c), with the values that it begins with.
+pub const DOMAINS: &[&str] = &[
+    "/sys/kernel/debug/sched/domains/cpu*/domain*/busy_factor",
+    "/sys/kernel/debug/sched/domains/cpu*/domain*/cache_nice_tries",
+    "/sys/kernel/debug/sched/domains/cpu*/domain*/imbalance_pct",
+    "/sys/kernel/debug/sched/domains/cpu*/domain*/max_interval",
+    "/sys/kernel/debug/sched/domains/cpu*/domain*/min_interval",
+];
+
 /// The places of a machine that match one of these patterns.
 pub fn places<'a>(tree: &'a Tree, patterns: &[&str]) -> impl Iterator<Item = Place> + 'a {
     files(tree, patterns).into_iter().map(place)

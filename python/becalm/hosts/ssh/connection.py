@@ -41,11 +41,15 @@ MARK = b"becalm-begins-here\n"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a command on the other side ended. `out`: what it wrote after the mark."""
+    """How a command on the other side ended.
+
+    `out`: what it wrote after the mark; `before`: what its login shell wrote before it, or instead of running it.
+    """
 
     code: int
     out: bytes
     err: str
+    before: str = ""
 
 
 class Connection:
@@ -83,7 +87,8 @@ class Connection:
             sentence, final = explain(err, self.address)
             raise LostError(sentence, final=final)
         self._connected = True
-        return Answer(done.returncode, done.stdout.partition(MARK)[2], err)
+        before, _, out = done.stdout.partition(MARK)
+        return Answer(done.returncode, out, err, before.decode(errors="replace").strip())
 
     def start(self, script: str) -> subprocess.Popen[bytes]:
         """Start a script that goes on, with pipes for its input and output; what it says beside is for `said`."""

@@ -125,9 +125,10 @@ def look(connection: Connection, agent: AgentBinary) -> RemoteMachine:
     if len(words) == 5 and words[0] != "Linux":
         raise MachineError(f"{name} runs {words[0]}. becalm measures on Linux only. Nothing was copied.")
     if len(words) != 5 or not words[2].isdigit() or answer.code != 0:
-        said = answer.err.strip() or answer.out.decode(errors="replace").strip() or "nothing"
+        parts = (answer.before, answer.out.decode(errors="replace"), answer.err)
+        said = " ".join(word for part in parts for word in part.split())[-300:].rstrip(".") or "nothing"
         raise MachineError(
-            f"{name} did not run a command as a shell would (exit code {answer.code}); it said: {said[-300:]}. "
+            f"{name} did not run a command as a shell would (exit code {answer.code}); it said: {said}. "
             "Does its user have a login shell, and may it run commands?"
         )
     if agent.machines and words[1] not in agent.machines:

@@ -71,6 +71,9 @@ impl Act for Isolation {
                 cpus::list(&online)
             ));
         }
+        if !draft.reserved.is_empty() && draft.reserved.is_disjoint(&draft.online) {
+            return Err(format!("the CPUs {} go offline by the other settings", cpus::list(&draft.reserved)));
+        }
         let rest: Cpus = draft.online.difference(&draft.reserved).copied().collect();
         if draft.reserved.is_empty() || rest.is_empty() {
             return Err(format!(

@@ -6,7 +6,7 @@
 //! that they have it.
 
 use super::super::domain::Scale::{Linear, Log};
-use super::super::domain::{range, special, words, Special};
+use super::super::domain::{range, special, words, Special, DEFAULT};
 use super::super::row::Group::Dangerous;
 use super::super::row::{Form, Knob, Version};
 use super::blank::{ON_IS_1, PLAIN, ROW};
@@ -125,7 +125,7 @@ pub const SCHEDULER: &[Knob] = &[
         rationale: "how much of each sched_rt_period_us (a second) programs of the policies fifo and rr may run; since 6.12 the kernel's fair server sees to that, except with RT_GROUP_SCHED",
         costs: "-1: nothing else runs beside a busy realtime program, the terminal neither",
         source: "Documentation/scheduler/sched-rt-group.rst", ..ROW },
-    Knob { name: "sched_rr_timeslice_ms", domain: range(1, 10_000, "ms", Log).or(&[special("0", "the kernel's default")]),
+    Knob { name: "sched_rr_timeslice_ms", domain: range(1, 10_000, "ms", Log).or(&[special("0", DEFAULT)]),
         act: &File(&[("/proc/sys/kernel/sched_rr_timeslice_ms", PLAIN)]),
         rationale: "how long a program of the policy rr runs before the next of its priority; counted in ticks",
         costs: "long: the others of its priority wait", source: "sched(7), SCHED_RR", ..ROW },
