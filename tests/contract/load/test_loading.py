@@ -258,7 +258,7 @@ def test_whoever_has_no_reader_any_more_makes_no_load():
 def test_a_nice_value_that_needs_rights_is_refused():
     drop = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     agent = Path(agent_path())
-    command = ["/proc/self/fd/0", "load", json.dumps({"cpu": 1, "nice": -5}), "--for-ns", "1000000"]
+    command = ["/proc/self/fd/0", "load", json.dumps({"cpu": 1, "nice": -5}), "--for-ns", "60000000000"]
     with agent.open("rb") as executable:
         # By its descriptor: the directories above need not be open to that user.
         done = subprocess.run(
