@@ -20,8 +20,10 @@ from becalm.report.table import explained
 from becalm.wording.printable import cut, distinct, lettered
 
 LEAST = 16
-"""Characters that a name keeps."""
+"""Characters that a name keeps, where there is room."""
 
+FEWEST = 6
+"""Characters that a name keeps where there is no room for more."""
 
 SEVERAL = 10
 """Characters that each of several names in one cell keeps."""
@@ -82,13 +84,13 @@ class Fitted:
         """The table for so many columns of a terminal that shows this encoding."""
         table = _lettered(self.table, encoding)
         natural = [_width(table, index) for index in range(len(table.columns))]
-        left, needed = self._left(natural, width)
+        left, needed, least = self._left(natural, width)
         room = max(0, width - needed)
         names = sorted((each for each in left if each in self.names), key=lambda each: natural[each])
         for place, index in enumerate(names):
             # The short ones first: long ones share what these leave.
-            most = min(natural[index], self.least) + room // (len(names) - place)
-            room -= max(0, min(natural[index], most) - self.least) if natural[index] > self.least else 0
+            most = min(natural[index], least) + room // (len(names) - place)
+            room -= max(0, min(natural[index], most) - least) if natural[index] > least else 0
             column = table.columns[index]
             column._cells = _cut(column._cells, most, encoding)
             column.no_wrap, column.ratio = True, None
@@ -103,21 +105,27 @@ class Fitted:
         table = _lettered(self.table, encoding)
         return self._left([_width(table, index) for index in range(len(table.columns))], width)[0]
 
-    def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int]:
-        """These columns, and the room that they need at least."""
+    def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int, int]:
+        """These columns, the room that they need at least, and the characters that a name keeps in it.
+
+        Names keep fewer before a column that cannot be spared is pushed out.
+        """
         left = list(range(len(natural)))
         _, right, _, before = self.table.padding
 
-        def needed() -> int:
+        def needed(least: int) -> int:
             fixed = (natural[index] for index in left if index not in self.names)
-            cut = (min(natural[index], self.least) for index in left if index in self.names)
+            cut = (min(natural[index], least) for index in left if index in self.names)
             return sum(fixed) + sum(cut) + (right + before) * (len(left) - 1)
 
         for index in self.spare:
-            if needed() <= width:
+            if needed(self.least) <= width:
                 break
             left.remove(index)
-        return left, needed()
+        least = self.least if needed(self.least) <= width else min(self.least, LEAST)
+        while needed(least) > width and least > FEWEST:
+            least -= 1
+        return left, needed(least), least
 
 
 class Explained:

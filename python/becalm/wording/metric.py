@@ -33,7 +33,7 @@ def quantity(value: float, unit: str = "") -> str:
     if unit == "s" and 0 < abs(value) < 1e-3:
         name, size = ("µs", 1e6) if abs(value) >= 1e-6 else ("ns", 1e9)
         return quantity(value * size, name)
-    if value and not 1e-4 <= abs(value) < 1e15:
+    if value and not 1e-4 <= abs(value) < 1e12:
         text = f"{value:.3e}"
     else:
         digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0

@@ -6,6 +6,7 @@ import math
 
 LARGEST_PERCENTAGE = 999_999
 LARGEST_FACTOR = 999_999_999
+LARGEST_MINUTES = 999_999
 """Numbers above say nothing but that nothing is known: they are written as `>999,999`."""
 
 
@@ -42,14 +43,17 @@ def time_unit(name: str) -> None:
 
 def duration(ns: float) -> str:
     """A time with four digits, in the unit that was asked for, else in the one that a person would use."""
+    if not abs(ns) <= LARGEST_MINUTES * 60e9:
+        return f"{_beyond(ns, LARGEST_MINUTES)} min".replace("? min", "?")
     if _Chosen.unit:
         value, name = ns / UNITS[_Chosen.unit], _Chosen.unit.replace("us", "µs")
         digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-        return f"{value:,.{min(digits, 6)}f} {name}"
+        text = f"{value:,.{min(digits, 6)}f}" if abs(value) < 1e12 else f"{value:.3e}"
+        return f"{text} {name}"
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(ns) < 999.95 * size:
             return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"
-    if ns < 120e9:
+    if abs(ns) < 120e9:
         return f"{_four(ns / 1e9)} s"
     return f"{ns / 60e9:.1f} min"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from becalm.nouns.rating import Ratings, Tuning
 from becalm.wording import study_findings
 
@@ -56,10 +58,16 @@ def copies(count: int) -> str:
     return "1 copy" if count == 1 else f"{count} copies"
 
 
+LARGEST = 999_999_999
+"""The number above which ratios and rates are written with an exponent."""
+
+
 def number(value: float | None) -> str:
     """Three digits, as SPEC reports: 12.3, 1,230."""
     if value is None:
         return UNKNOWN
+    if not value < LARGEST:
+        return UNKNOWN if math.isnan(value) else f"{value:.2e}" if math.isfinite(value) else f">{LARGEST:,}"
     if value >= 1000:
         return f"{round(value, 2 - len(str(int(value))) + 1):,.0f}"
     return f"{value:#.3g}".rstrip(".") if value < 100 else f"{value:.0f}"

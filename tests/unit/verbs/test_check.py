@@ -1,13 +1,17 @@
 """A change checked: three outcomes and their codes, comments and annotations in which hostile names stay names."""
 
+import io
 import json
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
+from rich.console import Console
 from tests.places import ROOT
 
 import becalm
@@ -251,3 +255,28 @@ def test_a_source_of_two_builds_is_compared_benchmark_by_benchmark(tmp_path):
         becalm.check(["suite:{build}/programs.toml"], **options)
     with pytest.raises(UsageError, match="Two benchmarks are 'same'"):
         becalm.check(["suite:{build}/programs.toml", "suite:{build}//programs.toml"], **{**options, "new_build": "old"})
+
+
+UNBOUNDED = ((1e40, 1e3, 1e50), (0.1, -1.0, math.inf), (1e40, -1e40, 1e45), (math.nan, -math.inf, math.inf))
+
+
+@pytest.mark.parametrize("ends", UNBOUNDED)
+@pytest.mark.parametrize("columns", [80, 72])
+def test_change_and_outcome_stay_in_the_table_whatever_the_intervals(ends, columns):
+    names = [f"a rather long name of a benchmark in some package, number {number}" for number in range(3)]
+    changes = [replace(difference(name), estimate=ends[0], low=ends[1], high=ends[2]) for name in names]
+    checks = tuple(Checked(change.name, Gate.ABOVE, change, "1 ms", "2 ms") for change in changes)
+    found = words.worded(CheckResult(checks, 0.02, 0.95, "fail", Gate.ABOVE))
+    out = io.StringIO()
+    console = Console(file=out, width=columns, force_terminal=False, color_system=None)
+    console.print(drawn.on_terminal(found, plain=True, columns=columns))
+    head, *rows = out.getvalue().split("\n\n")[1].splitlines()[:4]
+    assert "difference" in head
+    assert head.rstrip().endswith("outcome")
+    assert len(rows) == 3
+    for number, row in enumerate(rows):
+        assert row.rstrip().endswith("above")
+        assert f"number {number}" in row
+        assert "%" in row
+        assert len(row) <= columns
+    assert not re.search(r"\d{13}", out.getvalue())
