@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -72,6 +71,4 @@ def command_export_settings(
         output.warned(f"{each.knob}: {each.reason}")
     for remark in found.remarks:
         output.warned(remark)
-    if not found.files:
-        # The answer is no: nothing of it can be kept by a file.
-        sys.exit(1)
+    out.leave(found)

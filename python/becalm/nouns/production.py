@@ -97,6 +97,19 @@ class ProductionSettings(Result):
     left: tuple[Excluded, ...] = ()
     remarks: tuple[str, ...] = ()
     sentence: str = ""
+    helped: tuple[str, ...] = ()
+    """Settings that the study showed to help, the one that helps most first; empty where nothing was measured."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Settings that helped and are in none of the files."""
+        left = {each.knob for each in self.left}
+        return tuple(knob for knob in self.helped if knob in left)
+
+    @property
+    def exit_code(self) -> int:
+        """0; 1 where no file holds any of the settings."""
+        return 0 if self.files else 1
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

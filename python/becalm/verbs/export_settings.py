@@ -13,7 +13,9 @@ from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access, Host
 from becalm.nouns.production import Origin, ProductionSettings
 from becalm.nouns.settings import Settings
-from becalm.nouns.tune_verdict import from_json
+from becalm.nouns.study import StoredStudy
+from becalm.nouns.tune_verdict import TuneVerdict, from_json
+from becalm.nouns.tuned_arm import AND
 from becalm.profiles import Profile
 from becalm.report.production.forms import files, form_named, not_held
 from becalm.store import Store
@@ -64,6 +66,7 @@ def export_settings(
         files=files(origin, plan.places, format),
         left=(*plan.left, *not_held(plan.places, format)),
         remarks=remarks,
+        helped=_helped(references, store),
     )
     return replace(found, sentence=sentences.whole(found))
 
@@ -82,18 +85,36 @@ def write_settings(found: ProductionSettings, directory: str | Path) -> tuple[Pa
     return tuple(made)
 
 
+def _helped(references: Sequence[str], store: str | None) -> tuple[str, ...]:
+    """Return the settings that a study showed to help, the one that helps most first."""
+    shown = _study(references, store)
+    if shown is None:
+        return ()
+    ratios: dict[str, float] = {}
+    for each in shown[1].contributions:
+        if each.ratio.low > 1:
+            for knob in each.knob.split(AND):
+                ratios[knob] = max(ratios.get(knob, 0.0), each.ratio.value)
+    return tuple(sorted((knob for knob in ratios if knob in shown[1].settings), key=lambda knob: -ratios[knob]))
+
+
+def _study(references: Sequence[str], store: str | None) -> tuple[int, TuneVerdict, StoredStudy] | None:
+    """Return the tune study that is the only reference, with what it found; None for other profiles."""
+    number = references[0].removeprefix("study:") if len(references) == 1 else ""
+    if number != "last" and not number.isdigit():
+        return None
+    with Store.open(store) as opened:
+        found = opened.studies(limit=1, kind="tune")[0].number if number == "last" else opened.resolve(number)
+        return found, from_json(opened.verdict(found) or {}), opened.study(found)
+
+
 def _origin(references: Sequence[str], profile: Profile, store: str | None) -> Origin:
     """Where the settings come from; of a study with what it showed."""
     plain = Origin(_slug(profile.name), f"profile {profile.name}" if profile.name != OWN else OWN)
-    if len(references) != 1:
+    known = _study(references, store)
+    if known is None:
         return plain
-    number = references[0].removeprefix("study:")
-    if number != "last" and not number.isdigit():
-        return plain
-    with Store.open(store) as opened:
-        found = opened.studies(limit=1, kind="tune")[0].number if number == "last" else opened.resolve(number)
-        verdict, study = opened.verdict(found), opened.study(found)
-    shown = from_json(verdict or {})
+    found, shown, study = known
     programs = listed(shown.programs)
     day = datetime.fromtimestamp(study.created_ns / 1e9, UTC)
     kernel = kernel_of(study.facts)

@@ -45,8 +45,23 @@ def whole(found: ProductionSettings) -> str:
     what = f"{found.origin.title[:1].upper()}{found.origin.title[1:]}"
     if not found.files:
         return f"{what}: no file holds any of these settings."
-    rest = f", {counted(left, 'setting')} {'is' if left == 1 else 'are'} in none" if left else ""
-    return f"{what}, for production: {files}{rest}. Nothing was changed on this machine."
+    if not left:
+        return f"{what}, for production: {files}. Nothing was changed on this machine."
+    names = [each.knob for each in found.left]
+    if found.missing:
+        # Whoever reads one line must know that the files do not do what was measured.
+        most = "helped most" if found.missing[0] == found.helped[0] else "helped"
+        rest = [name for name in names if name not in found.missing]
+        others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""
+        return (
+            f"{listed(list(found.missing))}, which {most}, {'is' if len(found.missing) == 1 else 'are'} in no file"
+            f"{others}: what to do instead is below. {what}, for production: {files} for the rest. Nothing was changed "
+            "on this machine."
+        )
+    return (
+        f"{listed(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {what}, for "
+        f"production: {files} for the rest. Nothing was changed on this machine."
+    )
 
 
 def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:

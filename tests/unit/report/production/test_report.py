@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.unit.report.production.test_forms import ORIGIN, PLACES
 
 from becalm.nouns.excluded import Excluded
-from becalm.nouns.production import ProductionSettings
+from becalm.nouns.production import Origin, ProductionFile, ProductionSettings
 from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
 from becalm.report.production.forms import files
 from becalm.wording.production import whole
@@ -31,7 +31,7 @@ def test_the_terminal_has_every_file_and_what_is_left(found, width):
     out = io.StringIO()
     Console(file=out, width=width, no_color=True).print(on_terminal(found, plain=True, columns=width))
     text = " ".join(out.getvalue().split())
-    assert text.startswith("Settings of study 12 for hackbench, for production: 6 files, 1 setting is in none.")
+    assert text.startswith("aslr is in no file: what to do instead is below. Settings of study 12 for hackbench")
     for each in found.files:
         assert each.path in text
     assert "vm.swappiness = 10" in text
@@ -59,3 +59,15 @@ def test_json_and_page_have_the_same(found):
 def test_no_file_at_all_is_said():
     made = ProductionSettings(ORIGIN, {"aslr": "off"}, (), (Excluded("aslr", "x"),))
     assert whole(made) == "Settings of study 12 for hackbench: no file holds any of these settings."
+
+
+def test_the_first_line_names_a_setting_that_helped_and_is_in_no_file():
+    file = ProductionFile("sysctl", "/etc/sysctl.d/90.conf", "", (), (), ("swappiness",))
+    left = (Excluded("isolation", "no file does it"), Excluded("aslr", "no property"))
+    some = ProductionSettings(Origin("x", "settings of study 3"), {}, (file,), left, helped=("isolation", "nice"))
+    first = whole(some).splitlines()[0]
+    assert first.startswith("isolation, which helped most, is in no file, nor is aslr: what to do instead is below.")
+    assert some.exit_code == 0
+    plain = ProductionSettings(Origin("x", "single settings"), {}, (file,), left)
+    assert whole(plain).startswith("isolation and aslr are in no file")
+    assert ProductionSettings(Origin("x", "single settings"), {}, (), left).exit_code == 1, "nothing was written"
