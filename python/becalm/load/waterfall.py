@@ -31,6 +31,9 @@ Ends = tuple[float | None, float | None]
 REFUSED_BELOW = -0.01
 """A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
 
+READING_NS = 20_000.0
+"""As much more may be counted, however short the run: its time begins a little after its accounts are read."""
+
 COUNTED_DELAYS = 3
 """Level of Times at which the kernel counts what is waited for."""
 NOT_COUNTED = "needs kernel.task_delayacct=1 and the right to read it"
@@ -151,7 +154,7 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
     refused = ""
     # Against an unloaded run the rest is the difference of two sleeps, so it may fall by as much as that one slept.
     slept = 0.0 if before is None else max(0.0, before.wall_ns - _told(before))
-    if rest + slept < REFUSED_BELOW * times.wall_ns:
+    if rest + slept < min(REFUSED_BELOW * times.wall_ns, -READING_NS):
         refused = (
             f"The parts add up to {-100 * (rest + slept) / times.wall_ns:.1f} % more than the run took: they are "
             "counted of something else than this run, so no cause is read from them."

@@ -122,7 +122,9 @@ def _unloaded(reference: str | float, workload: Workload, session: SessionOption
     if not isinstance(reference, str) or not (text.isdecimal() or text == "last" or Path(text).is_file()):
         try:
             return {"wall_ns": duration_ns(reference)}
-        except UsageError:
+        except UsageError as error:
+            if text[:1].isdigit():
+                raise UsageError(f"--reference: {error}") from None
             raise UsageError(
                 f"--reference {text!r} is neither a time with its unit (1.5s), nor a study (its number, or last), nor "
                 "a file that becalm exported."

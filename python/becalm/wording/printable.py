@@ -27,6 +27,11 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+def process_name(name: str) -> str:
+    """Return the name of a process for a line of text: it may hold anything, or nothing."""
+    return one_line(name) or "(no name)"
+
+
 def lettered(text: str, encoding: str) -> str:
     """Text with what stands for signs that the encoding lacks, before lines are laid out: some stand-ins are longer."""
     try:

@@ -9,6 +9,7 @@ from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
 from becalm.wording import study_findings
 from becalm.wording.measurement import counted, duration, percent, signal_name
+from becalm.wording.printable import process_name
 
 SMALL = 0.02
 """Up to here nothing is said to have delayed a run: a fiftieth is within what clocks of ticks can tell."""
@@ -136,7 +137,7 @@ def consumers(found: Watched) -> str:
     if wall < LEAST_NS:
         return ""
     worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
-    return ", ".join(f"{each.name} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
+    return ", ".join(f"{process_name(each.name)} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
 
 
 CPUS_OWN = {

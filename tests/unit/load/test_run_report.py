@@ -15,6 +15,7 @@ from tests.unit.recorded import SECOND, load, run, series
 from becalm.errors import MachineError, UsageError
 from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import Circumstances, Delay
+from becalm.load.live import Consumer
 from becalm.load.run_report import courses, plain_reference, watched
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
@@ -182,6 +183,12 @@ def test_observing_says_what_it_cost_and_lost():
 
 def test_others_are_named_when_they_matter():
     assert sentences.consumers(make()) == "cc1 (41) 95 %"
+
+
+def test_names_of_processes_are_one_line_that_no_terminal_obeys():
+    names = ("two\nlines", "esc\x1b[2J", "")
+    watched = replace(make(), consumers=tuple(Consumer(pid, name, 2 * SECOND) for pid, name in enumerate(names)))
+    assert sentences.consumers(watched) == "two\\nlines (0) 100 %, esc\\x1b[2J (1) 100 %, (no name) (2) 100 %"
 
 
 def test_what_is_not_told_is_named():

@@ -23,6 +23,7 @@ from becalm.report.watch import lines
 from becalm.report.watch.history import History, Track
 from becalm.report.watch.numbers import number, size, sparkline
 from becalm.wording.measurement import counted, duration, spent
+from becalm.wording.printable import process_name
 
 COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}
 NARROWEST = 8
@@ -137,7 +138,7 @@ class View:
     def _below(self, latest: Instant, width: int) -> Iterator[RenderableType]:
         yield Text()
         if self.history.consumers:
-            named = (f"{each.name} {100 * (each.cpus or 0.0):.0f} %" for each in self.history.consumers)
+            named = (f"{process_name(each.name)} {100 * (each.cpus or 0.0):.0f} %" for each in self.history.consumers)
             yield Text("most CPU time  " + "   ".join(named), no_wrap=True, overflow="ellipsis")
         if unseen := self.history.unseen():
             yield Text("not available  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
@@ -160,7 +161,7 @@ def about(found: Followed) -> str:
     state = "ended" if found.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
     memory = "" if after.resident_bytes is None or found.ended else f", {size(after.resident_bytes)} resident"
     threads = counted(after.threads, "thread")
-    return f"{after.name}, process {found.pid}: {threads}{f', {state}' if state else ''}{memory}"
+    return f"{process_name(after.name)}, process {found.pid}: {threads}{f', {state}' if state else ''}{memory}"
 
 
 def sums(found: Followed) -> str:

@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.unit.recorded import load
 
 from becalm.load.live import Account, Consumer, Followed, Instant
-from becalm.report.watch import lines
+from becalm.report.watch import lines, live
 from becalm.report.watch.history import History
 from becalm.report.watch.live import View, ended, fitting, shown
 
@@ -55,6 +55,11 @@ def test_the_view_says_what_is_and_what_is_not_there():
     assert "transfer size" not in drawn, "without a transfer there is none"
     assert "NFS calls" in drawn.split("not available")[1]
     assert "page-in" not in drawn.split("not available")[0], "a minor measure that was zero is not shown"
+
+
+@pytest.mark.parametrize(("name", "shown"), [("a\nb", "a\\nb"), ("\x1b[2J", "\\x1b[2J"), ("", "(no name)")])
+def test_the_name_of_a_process_is_one_line_that_no_terminal_obeys(name, shown):
+    assert live.about(process(name=name)).startswith(f"{shown}, process 4711: ")
 
 
 def test_a_watcher_that_falls_behind_says_so():
