@@ -42,7 +42,9 @@ class Verbs(click.Group):
             return None
         module = importlib.import_module(f"becalm.cli.{VERBS[cmd_name].module or cmd_name}")
         command: click.Command = getattr(module, f"command_{cmd_name.replace('-', '_')}")
-        return command
+        from becalm.cli.options import refuse_repeats  # The list of verbs is shown without it.
+
+        return refuse_repeats(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, without loading them."""

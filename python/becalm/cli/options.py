@@ -164,6 +164,38 @@ def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str
     return values
 
 
+def refuse_repeats(command: click.Command) -> click.Command:
+    """Have a command refuse an option that is typed twice with different values, of which one would be ignored."""
+    make = command.make_parser
+
+    def make_parser(ctx: click.Context) -> Any:
+        parser = make(ctx)
+        # click has no public way to see values that a later one replaces.
+        known = {**getattr(parser, "_short_opt", {}), **getattr(parser, "_long_opt", {})}
+        for option in {id(each): each for each in known.values()}.values():
+            if option.action == "store":
+                option.process = _process_once(option, ctx)
+        return parser
+
+    if not getattr(make, "refuses_repeats", False):
+        make_parser.refuses_repeats = True  # type: ignore[attr-defined]
+        command.make_parser = make_parser  # type: ignore[method-assign]
+    return command
+
+
+def _process_once(option: Any, ctx: click.Context) -> Callable[[Any, Any], None]:
+    process = option.process
+
+    def checked(value: Any, state: Any) -> None:
+        before = state.opts.get(option.dest, value)
+        if before != value:
+            name = option.obj.opts[0]
+            raise click.UsageError(f"{name} {before} and {name} {value} contradict each other. Leave one out.", ctx)
+        process(value, state)
+
+    return checked
+
+
 def typed(*names: str) -> list[str]:
     """Those of some parameters that stand on the command line, as the person wrote them."""
     context = click.get_current_context()

@@ -22,3 +22,13 @@ def test_a_setting_with_two_values_is_refused(home, becalm):
     assert ended.returncode == 2
     assert "aslr=on and --set aslr=off contradict each other" in " ".join(ended.stderr.split())
     assert becalm(*SIM, "3", "--set", "aslr=off", "--set", "aslr=off").returncode == 0
+
+
+def test_an_option_with_two_values_is_refused(home, becalm):
+    ended = becalm(*SIM, "3", "--runs", "5")
+    assert ended.returncode == 2
+    assert "--runs 3 and --runs 5 contradict each other. Leave one out." in " ".join(ended.stderr.split())
+    assert becalm(*SIM, "3", "--runs", "3").returncode == 0
+    assert becalm("list", "--limit", "1", "--limit", "2").returncode == 2
+    ended = becalm(*SIM, "3", "--metric", "a: (.)", "--metric", "b: (.)", "--help")
+    assert ended.returncode == 0, "metrics are several"
