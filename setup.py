@@ -50,6 +50,22 @@ class build_rust_and_tables(build_rust):
         else:
             tables = subprocess.run([package / "becalm-agent", "tables"], capture_output=True, check=True).stdout
         (package / "tables.json").write_bytes(tables)
+        copy_clock_sources(package / "clock_sources")
+
+
+def copy_clock_sources(to):
+    """Put the headers and the crate by which programs time their own regions into the package: `becalm clock --headers`.
+
+    What is written from there is said in becalm/verbs/clock_headers.py.
+    """
+    shutil.rmtree(to, ignore_errors=True)
+    crate = Path("crates/becalm-clock")
+    for part in ("include", "src", "examples"):
+        shutil.copytree(crate / part, to / "becalm-clock" / part)
+    for name in ("Cargo.toml", "README.md"):
+        shutil.copy2(crate / name, to / "becalm-clock" / name)
+    for name in ("Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT"):
+        shutil.copy2(name, to / name)
 
 
 setup(

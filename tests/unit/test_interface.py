@@ -51,7 +51,7 @@ def test_what_it_takes_of_the_package_is_public(path):
 DISPLAY = {"as_json", "markdown", "quiet", "plain", "report", "sort", "time_unit"}
 ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
-    "clock": {"compare"},
+    "clock": {"compare", "headers"},
     "compare": {"commands", "regions", "against", "stored"},
     "check": {"comment", "annotate", "annotations", "file"},
     "suite": {"file"},

@@ -9,6 +9,7 @@ import click
 
 import becalm
 from becalm.cli import options, output
+from becalm.cli.echo import echo
 from becalm.errors import UsageError
 from becalm.units import duration_ns, listed
 
@@ -68,6 +69,12 @@ from becalm.units import duration_ns, listed
     metavar="A B",
     help="Two that were kept, or two .json, side by side: of two machines, or of one at two times.",
 )
+@click.option(
+    "--headers",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the C headers and the Rust crate there, to time regions of your own code.",
+)
 @output.options
 def command_clock(
     host: str,
@@ -85,6 +92,7 @@ def command_clock(
     keep: str | None,
     kept: str | None,
     compare: tuple[str, str] | None,
+    headers: Path | None,
     **given: Any,
 ) -> None:
     """How short a time, and how small a change, the timers of this machine can show (docs/explanation/clock.md).
@@ -94,9 +102,15 @@ def command_clock(
     becalm clock --check 250ns --quick
     becalm clock --budget 10min --flush memory --timer barrier --report timers.html
     becalm clock --quick --keep monday; becalm clock --compare monday last
+    becalm clock --headers include
     """
     out = output.Output.of(given)
-    _measures_or_not(kept, compare)
+    _measures_or_not(kept, compare, headers)
+    if headers is not None:
+        for path in becalm.write_headers(headers):
+            echo(str(path))
+        echo(f"The Rust crate is in {headers / 'becalm-clock'}. How they are used: docs/how-to/regions.md")
+        return
     if compare is not None:
         out.end(becalm.compare_clocks(*compare))
         return
@@ -125,9 +139,11 @@ MEASURING = ("host", "budget", "quick", "cpu", "timers", "flushes", "filter", "s
 """Options of a measurement, which a kept evaluation has no use for."""
 
 
-def _measures_or_not(kept: str | None, compare: tuple[str, str] | None) -> None:
+def _measures_or_not(kept: str | None, compare: tuple[str, str] | None, headers: Path | None) -> None:
     """Raise UsageError for an option that would have no effect."""
-    if compare is not None:
+    if headers is not None:
+        name, useless = "--headers", options.typed(*MEASURING, "check", "ticks", "keep", "kept", "compare")
+    elif compare is not None:
         name, useless = "--compare", options.typed(*MEASURING, "check", "ticks", "keep", "kept")
     elif kept is not None:
         name, useless = "--kept", options.typed(*MEASURING)

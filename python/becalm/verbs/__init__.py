@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from becalm.verbs.check import check as check
     from becalm.verbs.clock import clock as clock
     from becalm.verbs.clock import compare_clocks as compare_clocks
+    from becalm.verbs.clock_headers import write_headers as write_headers
     from becalm.verbs.co_runs import measure_co_runs as measure_co_runs
     from becalm.verbs.compare import compare as compare
     from becalm.verbs.compare_stored import compare_stored as compare_stored
@@ -147,7 +148,7 @@ TABLE = (
     Verb(
         "clock",
         "How short a time and how small a change the timers of a machine can show.",
-        functions="clock clock.compare_clocks",
+        functions="clock clock.compare_clocks clock_headers.write_headers",
     ),
     Verb(
         "tune",

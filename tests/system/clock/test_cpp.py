@@ -29,6 +29,12 @@ def test_the_example_times_a_region_or_reports_that_it_cannot(tmp_path, standard
 
 @cpp
 @standards
+def test_events_are_counted_beside_the_time(tmp_path, standard):
+    header.check_counters(compiler(standard), tmp_path)
+
+
+@cpp
+@standards
 def test_what_the_header_writes_is_read_back(tmp_path, standard):
     regions.check_file(compiler(standard), tmp_path)
 

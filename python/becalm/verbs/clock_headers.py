@@ -1,0 +1,73 @@
+"""`becalm clock --headers DIR`: the C headers and the Rust crate by which programs time regions of their own.
+
+They are part of the package: the build copies crates/becalm-clock beside this package's modules (setup.py). A checkout
+has them where they are written.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from becalm.errors import MachineError, UsageError
+
+CRATE = "becalm-clock"
+PACKED = "clock_sources"
+"""The folder of the package that the build makes: the crate, the workspace's Cargo.toml and the licences."""
+
+LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
+
+PARTS = ("include/*.h", "src/**/*.rs", "examples/*", "README.md", "Cargo.toml")
+"""What of the crate is written; its tests need the rest of the checkout."""
+
+
+def write_headers(directory: str | Path) -> tuple[Path, ...]:
+    """Write the headers into a directory, and the crate into `becalm-clock` below it; returns the headers.
+
+    A directory that is not there is made; files of the same names are replaced. Raises UsageError for a place that
+    cannot be written, MachineError where the package has no sources.
+    """
+    base, to = _sources(), Path(directory)
+    crate = base / "crates" / CRATE if (base / "crates").is_dir() else base / CRATE
+    headers = sorted((crate / "include").glob("*.h"))
+    if not headers:
+        raise MachineError(f"The headers are not in this installation: {crate} has none. Install becalm again.")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for header in headers:
+            shutil.copyfile(header, to / header.name)
+        for source in _parts(crate):
+            place = to / CRATE / source.relative_to(crate)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, place)
+        for licence in LICENCES:
+            shutil.copyfile(base / licence, to / CRATE / licence)
+        manifest = (crate / "Cargo.toml").read_text(encoding="utf-8")
+        workspace = tomllib.loads((base / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
+        (to / CRATE / "Cargo.toml").write_text(standalone(manifest, workspace["package"]), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"The headers cannot be written to {to}: {error.strerror}.") from error
+    return tuple(to / header.name for header in headers)
+
+
+def standalone(manifest: str, workspace: dict[str, str]) -> str:
+    """Return a manifest that names what it took from its workspace, and neither its lints nor its tests."""
+    kept = [part for part in re.split(r"\n(?=\[)", manifest) if not part.startswith(("[lints]", "[[test]]"))]
+    own = re.compile(r"^([\w-]+)\.workspace = true$", re.MULTILINE)
+    return own.sub(lambda found: f'{found[1]} = "{workspace[found[1]]}"', "\n".join(kept))
+
+
+def _parts(crate: Path) -> Iterator[Path]:
+    for pattern in PARTS:
+        yield from (path for path in sorted(crate.glob(pattern)) if path.is_file())
+
+
+def _sources() -> Path:
+    """The folder that has the crate: of the package, or of the checkout that the package stands in."""
+    package = Path(str(importlib.resources.files("becalm")))
+    checkout = package.parents[1]
+    return checkout if (checkout / "crates" / CRATE).is_dir() else package / PACKED
