@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from becalm.load.cpu_competition import quota_cpus
 from becalm.nouns.diagnosis import Advice, Noise, Severity
 from becalm.nouns.knob import catalogue, find
 from becalm.wording.measurement import percent
@@ -114,14 +115,13 @@ def _container(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
 
 
 def _quota(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
-    words = (fact(facts, "cgroups", "cpu_limit") or "").split()
-    if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]) > 0:
-        cpus = int(words[0]) / int(words[1])
+    if (cpus := quota_cpus(facts)) is not None:
+        quota, period = fact(facts, "cgroups", "cpu_limit").split()
         file = fact(facts, "cgroups", "cpu_limit_file") or "cpu.max"
         yield Advice(
             Severity.WARNING,
             "quota",
-            f"Our control group may use {cpus:g} CPUs' time ({words[0]} of each {words[1]} us, by {file}).",
+            f"Our control group may use {cpus:g} CPUs' time ({quota} of each {period} us, by {file}).",
             "A program that needs more is stopped until the next period: whole milliseconds that are not its own.",
             "Lift the quota while you measure (for Docker: --cpuset-cpus instead of --cpus).",
         )

@@ -3,7 +3,7 @@
 A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
 so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
 
-Public: circumstances, others_share, stolen_share, confined.
+Public: circumstances, quota_cpus, others_share, stolen_share, confined.
 """
 
 from __future__ import annotations
@@ -38,7 +38,20 @@ def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any
         nice=int(nice) if nice.lstrip("-").isdecimal() else 0,
         # Without autogroup there may still be control groups, which nobody has asked about.
         grouped=True if autogroup else None,
+        quota_cpus=quota_cpus(facts),
     )
+
+
+def quota_cpus(facts: Mapping[str, Any]) -> float | None:
+    """Return the CPUs that the quota of the control group is worth; None without a quota.
+
+    The tightest of the group and of those above it, in either version of cgroups (crates/becalm-core/src/facts).
+    """
+    groups = facts.get("cgroups")
+    words = str(groups.get("cpu_limit") or "").split() if isinstance(groups, Mapping) else []
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or int(words[1]) == 0:
+        return None
+    return int(words[0]) / int(words[1])
 
 
 def others_share(load: Load, own_ns: float | None) -> float | None:

@@ -1,10 +1,12 @@
 """Who competes with a program: others on the CPUs that it may use, and nobody on other ones."""
 
+from dataclasses import replace
+
 import pytest
 
 from becalm.analysis.contamination import USUAL, judge, rule
 from becalm.load.background_load import observed, others, pooled, unloaded
-from becalm.load.cpu_competition import circumstances, confined, others_share, stolen_share
+from becalm.load.cpu_competition import circumstances, confined, others_share, quota_cpus, stolen_share
 from becalm.load.delay import Circumstances
 from becalm.load.record import Load
 from becalm.load.run_report import watched
@@ -100,3 +102,20 @@ def test_an_isolated_program_is_not_contaminated_by_others_elsewhere():
 def test_what_is_known_without_a_load_stays():
     bare = Circumstances(None, None)
     assert confined(bare, Load(0, 0, 0, 1), of([run()]), None) == bare
+
+
+@pytest.mark.parametrize(
+    ("limit", "cpus"),
+    [("50000 100000", 0.5), ("300000 100000", 3.0), ("max 100000", None), (None, None), ("0 0", None), ("", None)],
+)
+def test_a_quota_is_so_many_cpus_in_either_version_of_cgroups(limit, cpus):
+    facts = {"cgroups": {"cpu_limit": limit}}
+    assert quota_cpus(facts) == cpus
+    assert circumstances(None, Settings(), facts).quota_cpus == cpus
+    assert quota_cpus({}) is None
+
+
+def test_the_delay_that_shares_allow_takes_the_quota_into_account():
+    facts = {"scheduler": {"autogroup": False}, "cgroups": {"cpu_limit": "50000 100000"}}
+    alone = replace(circumstances(None, Settings(), facts), queue=1.0, cpus=2.0)
+    assert alone.shared() == pytest.approx((2.0, 2.0)), "half a CPU: twice as long without anybody else"
