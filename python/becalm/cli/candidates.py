@@ -261,7 +261,7 @@ _WORDS = {
 }
 """Of options that take one of a few words, as their help says."""
 
-PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "modlp", "linux", "random")
+PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "di-lp", "linux", "random")
 """Methods of `place`. Their table is loaded with scipy, which no shell waits for."""
 
 AVERAGED = ("degradation", "slowdown")

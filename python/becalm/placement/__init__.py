@@ -59,8 +59,8 @@ METHODS = (
         "by pressure, the most demanding beside the least", "Blagodurov et al. 2010", pressure=True,
     ),
     Method(
-        "modlp", lambda problem, _: Found(simple.mod_lp(problem)),
-        "DI's sets, improved by a linear program", "Anderson 2013", pressure=True, costs=True,
+        "di-lp", lambda problem, _: Found(simple.di_lp(problem)),
+        "DI's sets, improved by a linear program on known costs", "after Anderson 2013", pressure=True, costs=True,
     ),
     Method(
         "linux", lambda problem, _: Found(simple.as_linux(problem)),
@@ -68,7 +68,7 @@ METHODS = (
     ),
     Method(
         "random", lambda problem, given: Found(simple.at_random(problem, given.seed)),
-        "any place, to compare with", "",
+        "any place, to compare with: the mean of all", "",
     ),
 )  # fmt: skip
 """In the order in which they are listed."""

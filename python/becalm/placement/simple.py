@@ -1,4 +1,4 @@
-"""Placements without a search: DI, random, as Linux spreads new tasks, and ModLP."""
+"""Placements without a search: DI, random, as Linux spreads new tasks, and DI-LP."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def as_linux(problem: Problem) -> Sharing:
     return _as_sharing(chips)
 
 
-def mod_lp(problem: Problem) -> Sharing:
-    """ModLP (Anderson 2013): DI's sets are home sets; min Σ c_ij·x_ij, each task on one chip, with as many on each chip
+def di_lp(problem: Problem) -> Sharing:
+    """After ModLP (Anderson 2013), which predicts costs by M5' where these are the known ones: DI's sets are home sets; min Σ c_ij·x_ij, each task on one chip, with as many on each chip
     as DI has there. c_ij, what task j loses on chip i, is its cost at home; elsewhere the mean over the members that it
     may replace. The linear program is an assignment problem, whose solution is whole."""
     home = distributed_intensity(problem)

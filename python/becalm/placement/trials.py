@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.nouns.codec import encode
-from becalm.nouns.placement import Chip, Objective, Placement
+from becalm.nouns.placement import Chip, CoRunCosts, Objective, Placement, Task
 from becalm.placement import BUDGET_S, METHODS, method_named, place
+from becalm.placement.baselines import expected
 from becalm.placement.corun import CoRun, play
-from becalm.placement.model import LATENCY_CYCLES, LINK_GB_S, Characterisation, costs
+from becalm.placement.model import LATENCY_CYCLES, LINK_GB_S, Characterisation, Program, costs
+from becalm.placement.problem import Problem
+
+DRAWING = "random"
+"""The method that draws its sharings."""
+
+DRAWS = 100
+"""Sharings that stand for all that may be drawn, where what one costs depends on the order in which tasks end."""
 
 MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a line and queue, chosen and not measured"
 """What is said of every figure that comes from the model."""
@@ -21,12 +30,19 @@ MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a li
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A placement and what happened when it was played through. `refused`: why a method could not place; then without
-    both."""
+    both. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of these."""
 
     method: str
     placement: Placement | None
     played: CoRun | None
     refused: str = ""
+    expected: float | None = None
+
+    def cost(self, objective: Objective) -> float | None:
+        """What it costs on average over the tasks; of a method that draws, on average over its draws, too."""
+        if self.expected is not None or self.played is None:
+            return self.expected
+        return self.played.cost(objective)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +60,8 @@ class Trials:
     @property
     def best(self) -> float | None:
         """The least mean degradation that was seen; None where nothing was placed."""
-        return min((each.played.cost(self.objective) for each in self.rows if each.played is not None), default=None)
+        costs = (each.cost(self.objective) for each in self.rows)
+        return min((cost for cost in costs if cost is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Its form as JSON."""
@@ -52,6 +69,7 @@ class Trials:
             {
                 "method": each.method,
                 "refused": each.refused,
+                "expected": each.expected,
                 "placement": None if each.placement is None else each.placement.to_json(),
                 "played": None if each.played is None else {**asdict(each.played), "mean": each.played.mean},
             }
@@ -88,7 +106,7 @@ def tried(
 
     Raises UsageError for what cannot be placed by any of them.
     """
-    programs = known.named(names) if names else known.programs
+    programs = _numbered(known.named(names)) if names else known.programs
     most = min(len(programs), max((each.slots for each in chips), default=1))
     table = costs(programs, known.cache, range(1, most + 1))
     tasks = [each.task for each in programs]
@@ -102,7 +120,33 @@ def tried(
         except UsageError as error:
             rows.append(Trial(name, None, None, str(error)))
             continue
-        rows.append(Trial(name, placed, play(tasks, chips, table, placed.sharing, drain=drain)))
+        played = play(tasks, chips, table, placed.sharing, drain=drain)
+        mean = None
+        if name == DRAWING:
+            # One draw may be lucky: what the method is worth is what it gives on average.
+            mean = expected(Problem.of(tasks, chips, table, objective))
+            if drain:
+                mean = _drawn(tasks, chips, table, objective, seed)
+        rows.append(Trial(name, placed, played, expected=mean))
     if all(each.placement is None for each in rows):
         raise UsageError(rows[0].refused)
     return Trials(known.cache.name, tuple(each.name for each in tasks), tuple(chips), objective, drain, tuple(rows))
+
+
+def _numbered(programs: Sequence[Program]) -> tuple[Program, ...]:
+    """Return programs with names of their own: of several copies of one the second is "gcc 2"."""
+    seen: Counter[str] = Counter()
+    named = []
+    for each in programs:
+        seen[each.name] += 1
+        named.append(each if seen[each.name] == 1 else replace(each, name=f"{each.name} {seen[each.name]}"))
+    return tuple(named)
+
+
+def _drawn(tasks: Sequence[Task], chips: Sequence[Chip], table: CoRunCosts, objective: Objective, seed: int) -> float:
+    """Return the mean cost of many drawn sharings that are played until all tasks have ended."""
+    total = 0.0
+    for draw in range(DRAWS):
+        sharing = place(tasks, chips, table, method=DRAWING, seed=seed + draw, objective=objective).sharing
+        total += play(tasks, chips, table, sharing, drain=True).cost(objective)
+    return total / DRAWS

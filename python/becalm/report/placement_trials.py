@@ -54,7 +54,8 @@ def tables(found: Trials | Training) -> Iterator[Table]:
         yield from _trained(found)
         return
     best = found.best or 0.0
-    placed = [(each.played.cost(found.objective), each) for each in found.rows if each.played is not None]
+    known = [(each.cost(found.objective), each) for each in found.rows]
+    placed = [(cost, each) for cost, each in known if cost is not None]
     rows, where = [], []
     for cost, each in sorted(placed, key=lambda one: one[0]):
         assert each.played is not None
@@ -62,11 +63,12 @@ def tables(found: Trials | Training) -> Iterator[Table]:
         rows.append(
             (
                 each.method, f"{100 * cost:.3f} %", f"{100 * (cost / best - 1):.2f} %" if best else "0 %",
-                "" if each.played.unfairness is None else f"{each.played.unfairness:.0f}",
+                "" if each.played.unfairness is None or each.expected is not None else f"{each.played.unfairness:.0f}",
                 duration(each.placement.decision_ns),
             )
         )  # fmt: skip
-        where.append((each.method, " | ".join(" ".join(names) for names in each.placement.sharing)))
+        sharing = " | ".join(" ".join(names) for names in each.placement.sharing)
+        where.append((each.method, sharing if each.expected is None else "any: the mean of all sharings"))
     head = ("method", "lost on average", "over the best", "unfairness", "decided in")
     yield Table("", head, tuple(rows), (1, 2, 3, 4))
     yield Table("", ("method", "chips"), tuple(where))

@@ -34,7 +34,7 @@ def sentence(found: PlacementAdvice) -> str:
     else:
         said = f"These share a chip: {groups}"
         cost = f"they lose {percent(found.cost, gain.noise)} of their speed on average"
-        than = "less than where Linux happens to put them"
+        than = "less than by chance, the mean of all sharings"
     if gain.noise is None:
         return f"{said}. So {cost}, {percent(gain.estimate)} {than}; how sure that is cannot be said ({_unsure(gain)})."
     if not gain.found:

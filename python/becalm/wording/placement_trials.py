@@ -17,13 +17,16 @@ def sentence(found: Trials) -> str:
     """Which methods were best, and what that is worth beside Linux."""
     best = found.best
     assert best is not None
-    costs = {each.method: each.played.cost(found.objective) for each in found.rows if each.played is not None}
+    known = {each.method: each.cost(found.objective) for each in found.rows}
+    costs = {name: cost for name, cost in known.items() if cost is not None}
     winners = [name for name, cost in costs.items() if cost <= best + NEAR]
     what = "degradation" if found.objective is Objective.DEGRADATION else "slow-down"
     said = f"In the model, {counted(len(found.tasks), 'program')} lose {100 * best:.2f} % on average at best"
     said += f" (mean {what}; {listed(winners)})"
     if "linux" in costs:
-        said += f", {100 * costs['linux']:.2f} % where Linux would put them"
+        said += f", {100 * costs['linux']:.2f} % where Linux puts them when they start in this order"
+    if "random" in costs:
+        said += f", {100 * costs['random']:.2f} % by chance, on average over all sharings"
     return f"{said}. Nothing was measured."
 
 

@@ -67,7 +67,7 @@ def test_methods_are_shown_with_what_they_lose_and_where_it_is_from():
     assert words.startswith("In the model, 4 programs lose ")
     assert "Nothing was measured." in words
     assert "20 GB/s to memory and 20 cycles a line and queue, chosen and not measured" in words
-    for method in ("optimal", "swap", "di", "modlp", "linux", "random"):
+    for method in ("optimal", "swap", "di", "di-lp", "linux", "random"):
         assert f"{method} " in done.output
     # Trained on eight tasks alone.
     assert "mlp: The placement mlp was trained on eight single tasks" in words

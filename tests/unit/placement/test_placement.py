@@ -44,9 +44,9 @@ def test_linux_spreads_by_what_is_busy():
     assert [len(names) for names in placed.sharing] == [3, 1]
 
 
-def test_modlp_on_two_chips_takes_the_smallest_differences():
+def test_di_lp_on_two_chips_takes_the_smallest_differences():
     tasks, found = ranked(8), drawn_pairs(8, 5)
-    placed = place(tasks, [Chip(4)] * 2, found, method="modlp")
+    placed = place(tasks, [Chip(4)] * 2, found, method="di-lp")
     lost = {(each.task, each.beside): each.cost for each in found.pairs}
     home = [("1", "8", "3", "6"), ("2", "7", "4", "5")]
 
