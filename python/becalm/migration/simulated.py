@@ -83,7 +83,8 @@ def task(text: str, files: ExitStack | None = None) -> dict[str, Any]:
 
     `files`: keeps plain copies of traces that are packed or in UTF-16.
     """
-    typed, _, cpu = text.partition("@")
+    # A path may have an @, too.
+    typed, _, cpu = text.rpartition("@") if re.search(r"@\d*$", text) else (text, "", "")
     if text.startswith("trace:"):
         # Of a file's name only a number behind the last @ is a CPU.
         named = _TRACE.fullmatch(text)

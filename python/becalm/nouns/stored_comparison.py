@@ -48,7 +48,7 @@ class Sitting:
     `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
     (`becalm record --reference`): where they differ it is the sitting. `identities`: of benchmarks whose name is not
     all that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read,
-    whatever it is called.
+    whatever it is called. `content`: a digest of its runs, the same for a copy.
     """
 
     title: str
@@ -58,6 +58,7 @@ class Sitting:
     identities: Mapping[str, Identity] = field(default_factory=dict)
     left_out: tuple[Finding, ...] = ()
     origin: str = ""
+    content: str = ""
 
     def identity(self, name: str) -> Identity:
         """Return what the benchmark of this name is told apart by."""

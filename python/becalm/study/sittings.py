@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -51,7 +52,16 @@ def sitting(source: str | int, store: str | None = None, *, warned: Warned | Non
     identities = {name: identity for identity, name in names.items()}
     references = document.study.options.get("references") or ()
     never = tuple(name for name in series if identities[name].name in references)
-    return Sitting(title, series, reasons, never, identities, _left_out(document, left_out), origin)
+    noticed = _left_out(document, left_out)
+    return Sitting(title, series, reasons, never, identities, noticed, origin, _content(document.runs))
+
+
+def _content(runs: Sequence[Run]) -> str:
+    """A digest of when runs were made and what they took."""
+    digest = hashlib.sha256()
+    for run in runs:
+        digest.update(repr((run.workload, run.round, run.started_ns, run.wall_ns, run.metrics)).encode())
+    return digest.hexdigest()
 
 
 def _left_out(document: Document, of_runs: LeftOut) -> tuple[Finding, ...]:

@@ -73,10 +73,9 @@ def _refuse_copies(sides: Sequence[Sequence[Sitting]]) -> None:
             raise UsageError(f"{first} and {each.title} are the same sitting: compared with itself it says nothing.")
         origins[each.origin] = each.title
     for side in sides:
-        content: dict[tuple[tuple[str, bytes], ...], str] = {}
+        content: dict[str, str] = {}
         for each in side:
-            values = tuple(sorted((name, series.values.tobytes()) for name, series in each.series.items()))
-            if values and (first := content.setdefault(values, each.title)) != each.title:
+            if each.series and (first := content.setdefault(each.content, each.title)) != each.title:
                 raise UsageError(
-                    f"{first} and {each.title} hold the same values: one sitting must not count as two. Leave one out."
+                    f"{first} and {each.title} hold the same runs: one sitting must not count as two. Leave one out."
                 )

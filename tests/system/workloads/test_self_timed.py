@@ -122,3 +122,14 @@ def test_what_is_no_go_package_is_said(package):
     with pytest.raises(UsageError, match="has no benchmark that says ns/op"):
         workloads.open(["go:/bin/true"])
     assert not list((package.parent / "cache/becalm").rglob("*.*")), "nothing half-made is left"
+
+
+def test_a_number_at_the_end_of_go_names_is_theirs(package, monkeypatch):
+    """Go adds the number of processors where it is not 1, and this one looks like it."""
+    monkeypatch.setenv("GOMAXPROCS", "1")
+    source = GO.replace('"small (1)", "large"', '"size-2"').replace("func BenchmarkAES", "func benchmarkAES")
+    (package / "p_test.go").write_text(source)
+    names = [each.name for each in workloads.open([f"go:{package}"])]
+    assert names == ["BenchmarkParse/size-2"]
+    monkeypatch.setenv("GOMAXPROCS", "2")
+    assert [each.name for each in workloads.open([f"go:{package}"])] == names
