@@ -219,6 +219,18 @@ class Ranking:
         return tuple(each.name for each in self.places if each.best == 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """When, where and what was measured. `when_ns`: Unix time of the start, None where it is not known; `commands`:
+    what was run, in the order of the programs. Texts are empty where nothing is known."""
+
+    when_ns: int | None
+    machine: str
+    processor: str
+    kernel: str
+    commands: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Result):
     """What one study concludes.
@@ -247,6 +259,7 @@ class Verdict(Result):
     seed: int = 0
     sentence: str = ""
     metric: Metric | None = None
+    circumstances: Circumstances | None = None
 
     @property
     def passed(self) -> bool | None:
@@ -330,6 +343,9 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         places = tuple(Place(**each) for each in found["places"])
         return Ranking(places, found["confidence"], found["decides_ns"], number(found["within"], math.inf))
 
+    def circumstances(found: Mapping[str, Any] | None) -> Circumstances | None:
+        return None if found is None else Circumstances(**{**found, "commands": tuple(found["commands"])})
+
     fields = {key: found for key, found in value.items() if key not in ("becalm", "schema", "runs", "passed")}
     changed = {
         "gate": _stored_gate(value),
@@ -339,6 +355,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         "differences": tuple(map(difference, value["differences"])),
         "findings": tuple(Finding(**found) for found in value["findings"]),
         "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
+        "circumstances": circumstances(value.get("circumstances")),
     }
     return Verdict(**{**fields, **changed})
 

@@ -40,13 +40,24 @@ def as_html(found: Verdict) -> str:
 def _summaries(found: Verdict) -> Iterator[Table]:
     summaries = sorted_summaries(found)
     rates = any(each.throughput for each in summaries)
-    head = ("program", "runs", "mean", "median", "min", "max", "spread", *(("per second",) if rates else ()))
+    head = (
+        "program",
+        "runs",
+        "mean",
+        "median",
+        "min",
+        "max",
+        "spread",
+        "CPU time",
+        *(("per second",) if rates else ()),
+    )
     rows = [
         (
             each.name,
             str(each.runs),
             *_times(each),
             f"{percent(each.cv.value)} %" if each.runs > 1 and each.cv is not None else "",
+            "" if each.user_ns is None or each.system_ns is None else duration(each.user_ns + each.system_ns),
             *((per_second(each).removesuffix("/s"),) if rates else ()),
         )
         for each in summaries

@@ -7,14 +7,14 @@ distributions, courses, ratios, memories, all of which give SVG, empty where the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from becalm.nouns.verdict import Difference, Summary, Verdict
-from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, figure, fit, svg
-from becalm.report.terminal import sorted_differences, sorted_summaries
+from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, HALF, INK, OTHER, WIDTH, figure, fit, svg
+from becalm.report.terminal import sorted_summaries
 from becalm.stats.arrays import median_of
 from becalm.stats.thinned import density, step_ends
 from becalm.wording.measurement import percent
@@ -31,8 +31,17 @@ ROW = 0.5
 NAME_WIDTH = 30
 """Characters of a name beside its row."""
 
-COLORS = (BEFORE, AFTER, OTHER, ALARM, INK)
-"""Of programs that share a picture."""
+NARROW_NAMES = 12
+"""The same on a phone."""
+
+NARROW = 3.9
+"""Inches of a picture that a phone shows whole: its letters are as large there as those of a page of text."""
+
+LARGE = 5.0
+"""A ratio from which it is written as a factor."""
+
+COLORS = (AFTER, BEFORE, OTHER, ALARM, INK)
+"""Of programs, in the order in which they were given: each has its colour in all pictures."""
 
 MOST = 40
 """Programs that are drawn; the tables have all."""
@@ -62,37 +71,87 @@ def _label(found: Verdict) -> str:
     return f"{what}, {unit}" if unit else what
 
 
-def violins(found: Verdict) -> str:
+def body(found: Verdict) -> tuple[float, float]:
+    """Return the limits of an axis that a few far runs do not stretch, in what is measured.
+
+    They are those of the histograms on the terminal: three interquartile ranges beyond the quartiles (Tukey).
+    """
+    programs = drawn(found)
+    bins = [
+        each.metrics[0].histogram if found.metric is not None and each.metrics else each.histogram for each in programs
+    ]
+    low = min(each.quantiles[0] if kept is None else kept.low for each, kept in zip(programs, bins, strict=True))
+    high = max(each.quantiles[-1] if kept is None else kept.high for each, kept in zip(programs, bins, strict=True))
+    # One program's tail may lie within the body of another.
+    if high > low:
+        return low, high
+    return low - abs(low) * 0.01 - 1e-9, high + abs(high) * 0.01 + 1e-9
+
+
+def tail(found: Verdict, program: Summary, limits: tuple[float, float]) -> str:
+    """Return what of a program lies beyond the limits of an axis, in words; empty where nothing does."""
+    points = np.array(program.quantiles)
+    below, above = (
+        round(float(share) * program.runs) for share in ((points < limits[0]).mean(), (points > limits[1]).mean())
+    )
+    shown = measured(program).shown
+    parts = [f"{max(1, below)} below, from {shown(float(points[0]))}"] if points[0] < limits[0] else []
+    parts += [f"{max(1, above)} above, to {shown(float(points[-1]))}"] if points[-1] > limits[1] else []
+    return "; ".join(parts)
+
+
+def violins(found: Verdict, width: float = WIDTH) -> str:
     """How the runs of each program are distributed, with half of them in the box and the median marked."""
     programs = drawn(found)
     if not programs:
         return ""
     _, scale = axis_unit(found)
-    with figure(0.75 + ROW * len(programs), fitted=True) as (made, axes):
+    limits = body(found)
+    names = NAME_WIDTH if width >= WIDTH else NARROW_NAMES
+    with figure(0.75 + ROW * len(programs), width=width, fitted=True) as (made, axes):
         for row, each in enumerate(programs):
-            points = np.array(each.quantiles) / scale
+            points = np.array(each.quantiles)
+            inside = points[(points >= limits[0]) & (points <= limits[1])]
+            points = (inside if len(inside) else points) / scale
             low, high = float(points[0]), float(points[-1])
+            color = color_of(found, each)
             if high > low:
                 places = np.linspace(low, high, PLACES)
                 height = density(points, places)
                 half = 0.42 * height / height.max()
-                axes.fill_between(places, row - half, row + half, color=_color(found, each), alpha=0.4, linewidth=0)
-            quarter, middle, upper = np.quantile(points, (0.25, 0.5, 0.75))
-            axes.plot([quarter, upper], [row, row], color=_color(found, each), linewidth=4, solid_capstyle="butt")
-            axes.plot([low, high], [row, row], color=_color(found, each), linewidth=1)
+                axes.fill_between(places, row - half, row + half, color=color, alpha=0.4, linewidth=0)
+            quarter, middle, upper = np.quantile(np.array(each.quantiles) / scale, (0.25, 0.5, 0.75))
+            axes.plot([quarter, upper], [row, row], color=color, linewidth=4, solid_capstyle="butt")
+            axes.plot([low, high], [row, row], color=color, linewidth=1)
             axes.plot([middle], [row], "o", color=INK, markersize=4)
-        _rows(axes, [each.name for each in programs])
+            if beyond := tail(found, each, limits):
+                # Dotted to the edge: there the runs go on.
+                axes.plot([high, limits[1] / scale], [row, row], ":", color=color, linewidth=1)
+                axes.annotate(
+                    f"{beyond} ▸",
+                    (1, row + 0.36),
+                    xycoords=("axes fraction", "data"),
+                    ha="right",
+                    fontsize=8,
+                    color=INK,
+                )
+        _rows(axes, [each.name for each in programs], names)
+        room = 0.03 * (limits[1] - limits[0]) / scale
+        axes.set_xlim(limits[0] / scale - room, limits[1] / scale + room)
         axes.set_xlabel(_label(found))
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         told = "; ".join(f"{each.name} {measured(each).shown(measured(each).median.value)}" for each in programs)
         fit(made, axes)
-        return svg(made, "violins", f"Distribution of the runs, medians: {told}.")
+        return svg(made, f"violins-{width:g}", f"Distribution of the runs, medians: {told}.")
 
 
 def distributions(found: Verdict) -> list[str]:
     """Of each program, which share of its runs took at most so long; beside the reference where there is one."""
     programs = drawn(found)
+    if not programs:
+        return []
     _, scale = axis_unit(found)
+    limits = body(found)
     references = {d.reference for d in found.differences}
     reference = next((each for each in programs if each.name in references), None)
     pictures = []
@@ -100,11 +159,12 @@ def distributions(found: Verdict) -> list[str]:
         if each is reference:
             continue
         with figure(2.3, width=HALF, fitted=True) as (made, axes):
-            for one, color in ((reference, BEFORE), (each, AFTER)):
+            for one, dashes in ((reference, "--"), (each, "-")):
                 if one is not None:
                     x, y = step_ends(np.array(one.quantiles) / scale)
-                    axes.step(x, y, where="post", color=color, linewidth=1.6)
+                    axes.step(x, y, dashes, where="post", color=color_of(found, one), linewidth=1.6)
             axes.set_ylim(-0.02, 1.02)
+            axes.set_xlim(limits[0] / scale, limits[1] / scale)
             axes.set_xlabel(_label(found))
             axes.set_ylabel("share of runs")
             axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
@@ -117,15 +177,28 @@ def distributions(found: Verdict) -> list[str]:
 
 def courses(found: Verdict) -> list[str]:
     """The runs of each program in the order they were made: drifts, steps and outliers show."""
+    programs = drawn(found)
+    if not programs:
+        return []
     _, scale = axis_unit(found)
+    limits = body(found)
     pictures = []
-    for each in drawn(found):
+    for each in programs:
         with figure(1.9, width=HALF, fitted=True) as (made, axes):
-            values = np.array(each.course) / scale
-            axes.plot(np.arange(1, len(values) + 1), values, ".", color=_color(found, each), markersize=4)
+            values = np.array(each.course)
+            places, within = np.arange(1, len(values) + 1), (values >= limits[0]) & (values <= limits[1])
+            axes.plot(places[within], values[within] / scale, ".", color=color_of(found, each), markersize=4)
+            for beyond, edge, mark in ((values > limits[1], limits[1], "^"), (values < limits[0], limits[0], "v")):
+                if not beyond.any():
+                    continue
+                axes.plot(
+                    places[beyond], np.full(beyond.sum(), edge / scale), mark, color=ALARM, markersize=4, clip_on=False
+                )
             axes.axhline(measured(each).median.value / scale, color=INK, linewidth=0.8)
+            room = 0.05 * (limits[1] - limits[0]) / scale
+            axes.set_ylim(limits[0] / scale - room, limits[1] / scale + room)
             pieces = len(each.course) < each.runs
-            axes.set_xlabel(f"pieces of {each.runs / len(values):,.0f} runs, in order" if pieces else "run")
+            axes.set_xlabel(f"each the median of {each.runs / len(values):,.0f} runs, in order" if pieces else "run")
             axes.set_ylabel(_label(found))
             axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
             fit(made, axes)
@@ -133,17 +206,18 @@ def courses(found: Verdict) -> list[str]:
     return pictures
 
 
-def memories(found: Verdict) -> str:
+def memories(found: Verdict, width: float = WIDTH) -> str:
     """What one run of each program had resident over its time."""
     programs = [each for each in sorted_summaries(found) if each.memory][: len(COLORS)]
     if not programs:
         return ""
     unit, scale = binary(max(size for each in programs for _, size in each.memory))
-    colors = COLORS if len(programs) > 1 else (AFTER,)
-    with figure(2.6, fitted=True) as (made, axes):
-        for each, color in zip(programs, colors, strict=False):
+    with figure(2.6, width=width, fitted=True) as (made, axes):
+        for each in programs:
             at, size = (np.array(column) for column in zip(*each.memory, strict=True))
-            axes.plot(at / 1e9, size / scale, color=color, linewidth=1.6, label=cut(each.name, NAME_WIDTH))
+            axes.plot(
+                at / 1e9, size / scale, color=color_of(found, each), linewidth=1.6, label=cut(each.name, NAME_WIDTH)
+            )
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
         axes.set_xlabel("time since the start of the run, s")
@@ -153,56 +227,71 @@ def memories(found: Verdict) -> str:
             axes.legend(frameon=False, fontsize=8.5)
         told = "; ".join(f"{each.name} at most {_most(each)}" for each in programs)
         fit(made, axes)
-        return svg(made, "memory", f"Memory over the time of one run: {told}.")
+        return svg(made, f"memory-{width:g}", f"Memory over the time of one run: {told}.")
 
 
 def _most(each: Summary) -> str:
     return quantity(max(size for _, size in each.memory), "bytes")
 
 
-def ratios(differences: Sequence[Difference], what: str = "times as long as the reference") -> str:
-    """How many times as long each takes as its reference, with intervals, on a logarithmic axis."""
+def ratios(
+    differences: Sequence[Difference],
+    what: str = "difference from the reference",
+    *,
+    colors: Mapping[str, str] | None = None,
+    width: float = WIDTH,
+) -> str:
+    """By how much each differs from its reference, in percent with intervals, on a logarithmic axis.
+
+    `colors`: of the programs, by name; without them what is worse and better has its own.
+    """
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high) and d.low > -1][:MOST]
     if not known:
         return ""
-    with figure(0.75 + 0.36 * len(known), fitted=True) as (made, axes):
+    with figure(0.75 + 0.36 * len(known), width=width, fitted=True) as (made, axes):
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=0)
         for row, d in enumerate(known):
-            color = OTHER if d.worse is None else BEFORE if d.worse else AFTER
+            judged = OTHER if d.worse is None else BEFORE if d.worse else AFTER
+            color = judged if colors is None else colors.get(d.name, judged)
             low, middle, high = (1 + each for each in (d.low, d.estimate, d.high))
             axes.plot([low, high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
             axes.plot([low, high], [row, row], "|", color=color, markersize=8, markeredgewidth=2)
             axes.plot([middle], [row], "o", color=color, markersize=6)
-        _rows(axes, [d.name for d in known])
+        _rows(axes, [d.name for d in known], NAME_WIDTH if width >= WIDTH else NARROW_NAMES)
         axes.set_xscale("log")
         ends = [1 + each for d in known for each in (d.low, d.high)] + [1.0]
         pad = (max(ends) / min(ends)) ** 0.06 * 1.0005
         axes.set_xlim(min(ends) / pad, max(ends) * pad)
-        _ratio_ticks(axes)
+        _ratio_ticks(axes, 8 if width >= WIDTH else 5)
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
         axes.set_xlabel(what)
         told = "; ".join(f"{d.name} {percent(d.estimate, (d.high - d.low) / 2, sign=True)} %" for d in known)
         fit(made, axes)
-        return svg(made, "ratios", f"Differences from the reference: {told}.")
+        return svg(made, f"ratios-{width:g}", f"Differences from the reference: {told}.")
 
 
-def _ratio_ticks(axes: Axes) -> None:
+def _change(ratio: float, _: object) -> str:
+    """Return a tick of a ratio as a change in percent; a large one as a factor."""
+    if ratio >= LARGE:
+        return f"{ratio:g}-fold"
+    change = 100 * (ratio - 1)
+    return "0 %" if abs(change) < 1e-9 else f"{change:+.3g} %"
+
+
+def _ratio_ticks(axes: Axes, most: int) -> None:
     from becalm.report.drawing import plain_ticks
 
-    plain_ticks(axes.xaxis, axes.get_xlim(), most=8)
+    plain_ticks(axes.xaxis, axes.get_xlim(), most=most, form=_change)
 
 
-def _color(found: Verdict, each: Summary) -> str:
-    """The reference by one colour, better and worse ones by theirs."""
-    compared = {d.name: d for d in sorted_differences(found)}
-    if not compared:
-        return AFTER
-    d: Any = compared.get(each.name)
-    return BEFORE if d is None else AFTER
+def color_of(found: Verdict, program: Summary) -> str:
+    """Return the colour that a program has in all pictures of a page, by its place among those that were given."""
+    names = [each.name for each in found.summaries]
+    return COLORS[names.index(program.name) % len(COLORS)] if program.name in names else OTHER
 
 
-def _rows(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), distinct(names, NAME_WIDTH))
+def _rows(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
+    axes.set_yticks(range(len(names)), distinct(names, width))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 from becalm.nouns.verdict import Verdict
 from becalm.report import measured_figures as figures
+from becalm.report.drawing import WIDTH
 from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import sorted_differences
+from becalm.units import listed
+from becalm.wording.measurement import spent
 
 
 def page(found: Verdict, tables: tuple[Table, ...]) -> str:
@@ -37,27 +41,57 @@ def _mood(found: Verdict) -> str:
 
 def _parts(found: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     level = f"{100 * found.confidence:g} %"
-    what = "times as long as" if found.metric is None else f"times the {found.metric.name} of"
-    if forest := figures.ratios(sorted_differences(found), f"{what} the reference"):
-        caption = f"Intervals at {level} for all together; the line is the reference."
+    measured = "time" if found.metric is None else found.metric.name
+    what = f"difference in {measured} from the reference"
+    differences = sorted_differences(found)
+    colors = {each.name: figures.color_of(found, each) for each in found.summaries}
+    if forest := both(lambda width: figures.ratios(differences, what, colors=colors, width=width)):
+        names = listed(sorted({d.reference for d in differences}))
+        caption = f"Intervals at {level} for all together; the line is the reference, {names}."
         yield Part("Differences", (Picture(forest, caption),))
     shown = len(figures.drawn(found))
     rest = f" The first {shown} of {len(found.summaries)} programs." if shown < len(found.summaries) else ""
-    if violins := figures.violins(found):
-        caption = "Width: how many runs. Thick: half of them. The line ends where the runs end; dot: median."
+    if violins := both(lambda width: figures.violins(found, width)):
+        caption = (
+            "Width: how many runs. Thick: half of them; dot: median. The line ends where the runs end, dotted where "
+            "some lie beyond the axis, which shows three interquartile ranges beyond the quartiles."
+        )
         yield Part("Runs", (Picture(violins, caption + rest),))
-    if memory := figures.memories(found):
+    if memory := both(lambda width: figures.memories(found, width)):
         caption = "Resident memory of all processes of one run of each program; pages that several share count in each."
         yield Part("Memory", (Picture(memory, caption),))
     for table in tables:
         yield Part(table.title or "Numbers", table=table)
+    yield from _evidence(found)
     if steps := figures.distributions(found):
-        beside = " Beside each in the other colour: the reference." if found.differences else ""
+        beside = " Dashed: the reference." if found.differences else ""
         caption = f"Share of runs that took at most so long.{beside}{rest}"
         yield Part("Distributions", (Picture("".join(steps), caption),))
     if courses := figures.courses(found):
-        caption = f"Runs in the order they were made; the line is the median.{rest}"
+        caption = f"Runs in the order they were made; the line is the median, triangles lie beyond the axis.{rest}"
         yield Part("In order", (Picture("".join(courses), caption),))
+
+
+def both(draw: Callable[[float], str]) -> str:
+    """Return a picture twice: as wide as the page, and for a phone, of which the page shows one (page.css)."""
+    wide = draw(WIDTH)
+    return f'<div class="desk">{wide}</div><div class="phone">{draw(figures.NARROW)}</div>' if wide else ""
+
+
+def _evidence(found: Verdict) -> Iterator[Part]:
+    """What a reader needs to know a week later: when, where, and what was run."""
+    about = found.circumstances
+    if about is None:
+        return
+    when = "" if about.when_ns is None else f"{datetime.fromtimestamp(about.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
+    facts = [("measured", when), ("machine", ", ".join(filter(None, (about.machine, about.processor))))]
+    facts += [("kernel", f"Linux {about.kernel}" if about.kernel else "")]
+    facts += [("took", "" if found.elapsed_ns is None else spent(found.elapsed_ns))]
+    yield Part("Measured", table=Table("", ("", ""), tuple(row for row in facts if row[1])))
+    names = [each.name for each in found.summaries]
+    commands = tuple(zip(names, about.commands, strict=False))
+    if any(name != command for name, command in commands):
+        yield Part("Commands", table=Table("", ("program", "command"), commands, codes=1))
 
 
 def _facts(found: Verdict) -> str:

@@ -8,6 +8,7 @@ asked for: they take longer than a short comparison.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,21 @@ def _environment() -> Environment:
     """Return what fills templates; it keeps those that it has compiled."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
     )
+    environment.filters["whole"] = _whole
+    return environment
+
+
+_OPTION = re.compile(r"--[a-z][\w-]*(?: (?:[\d.]+\w*%?|[A-Z]+)(?![\w-]))?")
+
+
+def _whole(text: str) -> object:
+    """Return a sentence in which no line ends within an option, which a browser would break at its hyphens."""
+    from markupsafe import Markup, escape
+
+    return Markup(_OPTION.sub(lambda match: f'<span class="option">{match[0]}</span>', str(escape(text))))
 
 
 @cache

@@ -59,7 +59,7 @@ def as_html(found: StoredComparison) -> str:
     order = sorted(found.benchmarks, key=lambda each: -each.difference.harm[1])
     named = [replace(each.difference, name=each.name) for each in order]
     parts = [Part(each.title or "Benchmarks", table=each) for each in tables(found)]
-    if forest := figures.ratios(named, "times the old one"):
+    if forest := figures.ratios(named, "difference from the old one"):
         alone = "" if found.bounded else " They hold for the runs alone."
         caption = f"Intervals at {100 * found.confidence:g} % for all together; the line is no change.{alone}"
         parts.insert(0, Part("Differences", (Picture(forest, caption),)))

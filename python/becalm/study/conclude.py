@@ -23,6 +23,7 @@ from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.stats.arrays import Floats, Positions, among
+from becalm.study.circumstances import circumstances
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
@@ -67,7 +68,12 @@ def conclude_stored(document: Document) -> Verdict:
     """The verdict of a stored `run` or `compare` without one: the same looks again, then the same conclusion."""
     options = (CompareOptions if document.study.kind == "compare" else RunOptions).from_json(document.study.options)
     looks = replay(document.study, options, document.runs, document.loads)
-    return conclude(looks, InDocument(document), document.number, noticed=document.noticed)
+    return _placed(conclude(looks, InDocument(document), document.number, noticed=document.noticed), document)
+
+
+def _placed(verdict: Verdict, document: Document) -> Verdict:
+    """The same with when, where and what was measured."""
+    return replace(verdict, circumstances=circumstances(document.study, document.facts, document.created_ns))
 
 
 def summarise_stored(document: Document) -> Verdict:
@@ -93,6 +99,7 @@ def summarise_stored(document: Document) -> Verdict:
     found = _verdict(
         looks, document.number, [each for each in summaries if each is not None], (*_of_all(looks), *document.noticed)
     )
+    found = _placed(found, document)
     if document.environment == "known":
         return found
     source = ImportOptions.from_json(study.options).source

@@ -12,6 +12,7 @@ from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Stopped, Verdict
+from becalm.study.circumstances import circumstances
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
 from becalm.study.looks import Looks
@@ -69,6 +70,8 @@ def measure_interleaved(
         if looks.history.rounds == 0:
             raise _nothing(looks, kept)
         verdict = conclude(looks, kept, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
+        when_ns = opened.store.began_ns(number)
+        verdict = replace(verdict, circumstances=circumstances(study, opened.host.facts(), when_ns))
         if missing:
             verdict = replace(
                 verdict,

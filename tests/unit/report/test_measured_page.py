@@ -10,8 +10,11 @@ import pytest
 
 import becalm
 from becalm.errors import UsageError
+from becalm.nouns.study import Study
+from becalm.nouns.workload import Workload
 from becalm.report import drawn
 from becalm.report import measured_figures as figures
+from becalm.study.circumstances import circumstances
 from becalm.wording.printable import cut, distinct, width_of
 
 HOSTILE = ("<script>alert(1)</script>", "a & b 'c' \"d\"", "\x1b[31mred", "no UTF-8: \udcff", "x" * 300)
@@ -43,15 +46,15 @@ def compared(count=3, names=(), runs=12, **given):
 
 def test_a_comparison_has_all_pictures():
     found = Elements(drawn.as_html(compared()))
-    # Forest, violins, the distribution of each but the reference, the course of each.
-    assert found.counts["svg"] == 2 + 2 + 3
+    # Forest and violins for a desk and a phone, the distribution of each but the reference, the course of each.
+    assert found.counts["svg"] == 2 * 2 + 2 + 3
     assert "program 2" in found.text
     assert "script" not in found.counts
 
 
 def test_one_program_has_no_forest():
     found = Elements(drawn.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
-    assert found.counts["svg"] == 3
+    assert found.counts["svg"] == 2 + 2
 
 
 def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypatch):
@@ -60,7 +63,7 @@ def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypat
     assert "The first 3 of 6 programs." in page
     assert all(f"program {index}<" in page for index in range(6))
     # Violins, distributions but that of the reference, courses; of two runs there are no intervals.
-    assert Elements(page).counts["svg"] == 1 + 2 + 3
+    assert Elements(page).counts["svg"] == 2 + 2 + 3
 
 
 def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
@@ -77,6 +80,9 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
                 name=each.name[:8] if factor > 1 else each.name,
                 quantiles=tuple(factor * value for value in each.quantiles),
                 course=tuple(factor * value for value in each.course),
+                histogram=dataclasses.replace(
+                    each.histogram, low=factor * each.histogram.low, high=factor * each.histogram.high
+                ),
                 median_ns=dataclasses.replace(each.median_ns, value=factor * each.median_ns.value),
             )
             for each in verdict.summaries
@@ -86,7 +92,9 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
         figures.distributions(dataclasses.replace(scaled, summaries=(summaries[1],)))
         figures.courses(dataclasses.replace(scaled, summaries=(summaries[1],)))
     figures.ratios(verdict.differences)
-    assert len(kept) == 3 * 3 + 1
+    figures.ratios(verdict.differences, width=figures.NARROW)
+    figures.violins(verdict, figures.NARROW)
+    assert len(kept) == 3 * 3 + 3
     for picture in kept:
         FigureCanvasAgg(picture).draw()
         width, height = picture.bbox.size
@@ -120,7 +128,78 @@ def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
     for each in value["summaries"]:
         del each["quantiles"], each["course"]
     found = becalm.nouns.verdict.from_json({**value, "runs": {}})
-    assert Elements(drawn.as_html(found)).counts["svg"] == 1
+    assert Elements(drawn.as_html(found)).counts["svg"] == 2
+
+
+def with_tail(verdict, program, factor):
+    """The same with a longest run so many times as long, which its histogram only counts."""
+    (*before, last) = verdict.summaries[program].quantiles
+    summary = verdict.summaries[program]
+    far = dataclasses.replace(
+        summary, quantiles=(*before, factor * last), course=(*summary.course[:-1], factor * last),
+        histogram=dataclasses.replace(summary.histogram, above=1),
+    )  # fmt: skip
+    summaries = list(verdict.summaries)
+    summaries[program] = far
+    return dataclasses.replace(verdict, summaries=tuple(summaries))
+
+
+def test_an_axis_shows_the_body_and_the_tail_is_told():
+    verdict = compared(2)
+    far = with_tail(verdict, 1, 50)
+    assert figures.body(far) == figures.body(verdict)
+    assert re.fullmatch(r"1 above, to 1\.\d+ s", figures.tail(far, far.summaries[1], figures.body(far)))
+    assert figures.tail(verdict, verdict.summaries[0], figures.body(verdict)) == ""
+    assert "1 above, to 1." in drawn.as_html(far)
+    # What is far in one program and usual in another is no tail.
+    slow = becalm.compare(["spin 1ms", "spin 20ms"], host="sim:normal", runs=12, seed=1, store=False)
+    low, high = figures.body(slow)
+    assert low < 1.2e6
+    assert high > 19e6
+
+
+def test_a_program_has_one_colour_in_all_pictures():
+    verdict = compared(3)
+    colors = [figures.color_of(verdict, summary) for summary in verdict.summaries]
+    assert len(set(colors)) == 3
+    assert figures.color_of(dataclasses.replace(verdict, differences=()), verdict.summaries[2]) == colors[2]
+
+
+def test_the_page_says_when_where_and_what_was_measured():
+    verdict = becalm.compare(
+        ["spin 20ms", "spin 21ms"], names=["old", "new"], host="sim:laptop-a", runs=4, seed=1, store=False,
+        environment={"LEVEL": "a b"},
+    )  # fmt: skip
+    page = Elements(drawn.as_html(verdict)).text
+    assert verdict.circumstances.when_ns > 1.7e18
+    for text in ("Measured", " UTC", "Commands", "LEVEL='a b' spin 21ms", "CPU time"):
+        assert text in page, text
+    again = becalm.nouns.verdict.from_json({**verdict.to_json(), "runs": {}})
+    assert again.circumstances == verdict.circumstances
+
+
+def test_circumstances_are_those_of_the_facts():
+    facts = {
+        "host": {"hostname": "vm"}, "cpu": {"model": "Xeon", "count": 2}, "kernel": {"release": "6.1.0"},
+        "memory": {"total_bytes": 8 * 2**30},
+    }  # fmt: skip
+    program = Workload.of(["./prog", "a b"], directory="/x y", input="in")
+    about = circumstances(Study("run", (program,)), facts, 5)
+    assert (about.machine, about.processor, about.kernel) == ("vm", "Xeon, 2 CPUs, 8 GiB", "6.1.0")
+    assert about.commands == ("cd '/x y' && ./prog 'a b' < in",)
+    assert circumstances(Study("run", (program,)), {}, None).processor == ""
+
+
+def test_changes_are_in_percent_and_large_ones_factors():
+    labels = [figures._change(ratio, 0) for ratio in (1.0, 1.02, 0.5, 4.0, 10.0)]
+    assert labels == ["0 %", "+2 %", "-50 %", "+300 %", "10-fold"]
+
+
+def test_no_line_of_a_page_ends_within_an_option():
+    verdict = dataclasses.replace(compared(2), sentence="Measure: --budget 3min. <b>\nThen --no-load, --runs N.")
+    page = drawn.as_html(verdict)
+    assert '<span class="option">--budget 3min</span>. &lt;b&gt;' in page
+    assert '<span class="option">--no-load</span>, <span class="option">--runs N</span>.' in page
 
 
 def test_json_keeps_what_is_drawn():
@@ -139,7 +218,7 @@ def test_columns_and_data_frames(tmp_path, monkeypatch):
     runs = becalm.columns(found, "runs", store=store)
     assert len({len(each) for each in runs.values()}) == 1
     assert set(runs["program"]) == {"spin 20ms", "spin 21ms"}
-    with pytest.raises(UsageError, match="not of 'nothing'"):
+    with pytest.raises(UsageError, match="no columns of 'nothing'"):
         becalm.columns(found, "nothing")
     with pytest.raises(UsageError, match="not kept"):
         becalm.columns(compared(), "runs")
