@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::ptr;
 
 use becalm_core::exec::account::decode;
+use becalm_core::stress::room::Room;
 
 /// So many at most: a mistyped number should not take the machine.
 pub const MOST: u32 = 4096;
@@ -43,6 +44,10 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Copies, St
 /// Run all copies. Exit code: that of the first copy, in order of their numbers, that has another one than 0; 128 and
 /// the signal's number if a signal ended it.
 pub fn run(copies: &Copies) -> ExitCode {
+    if let Err(error) = Room::here().check(f64::from(copies.count), "copies at once") {
+        eprintln!("becalm-agent: {error}");
+        return ExitCode::from(2);
+    }
     match start(copies).map(|pids| wait(&pids)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -119,7 +119,11 @@ class Workload:
     iterations: int = 0
     parameters: tuple[tuple[str, str], ...] = ()
     copies: int = option(
-        1, f"Start N copies at once; one run is all of them. At most {MOST_COPIES}.", int | None, metavar="N", least=1
+        1,
+        "Start N copies at once; one run is all of them. At most 8 for each CPU of the machine.",
+        int | None,
+        metavar="N",
+        least=1,
     )
     metrics: tuple[Metric, ...] = ()
     tasks: Tasks | None = None

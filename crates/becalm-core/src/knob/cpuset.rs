@@ -244,15 +244,14 @@ impl Cpuset {
     fn shared(&self, tree: &Tree) -> Option<String> {
         let groups = keeping(tree, self.version, &cpus::parse(&self.cpus)?);
         let names: Vec<String> = groups.into_iter().map(|(path, _)| path).collect();
-        let (have, their) = if names.len() == 1 { ("has", "Its") } else { ("have", "Their") };
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} {have} no other CPUs than {}, so what is in there goes on running next to the program. {their} \
-                 CPUs are in cpuset.cpus.",
-                names.join(", "),
-                self.cpus
-            )
-        })
+        let first = names.first()?;
+        let have = if names.len() == 1 { "has" } else { "have" };
+        Some(format!(
+            "{} {have} no other CPUs than {}, so what is in there goes on running next to the program. Other CPUs for it: \
+             echo LIST > {first}/cpuset.cpus.",
+            names.join(", "),
+            self.cpus
+        ))
     }
 
     fn partition(&self, tree: &Tree) -> String {

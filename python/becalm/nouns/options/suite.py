@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from becalm.nouns.option import StudyOptions, option
-from becalm.nouns.workload import MOST_COPIES
 
 TUNINGS = ("base", "peak")
 
@@ -21,7 +20,7 @@ class SuiteOptions(StudyOptions):
     runs: int = option(3, "Rounds; the median counts, as SPEC's rules have it.", int, metavar="N", least=1)
     copies: int | None = option(
         None,
-        f"Copies for the rate, at most {MOST_COPIES}.",
+        "Copies for the rate, at most 8 for each CPU of the machine.",
         int | None,
         metavar="N",
         shown="the file's, else the processors",
