@@ -14,7 +14,7 @@ from becalm.nouns.study import StoredStudy
 from becalm.nouns.verdict import Answer, Difference, Gate, Interval, Ranking, Stopped, Summary, Verdict
 from becalm.units import listed
 from becalm.wording import metric as metrics
-from becalm.wording.metric import FACTOR_FROM
+from becalm.wording.metric import FACTOR_FROM, TOO_NOISY, factors
 from becalm.wording.numbers import duration as duration
 from becalm.wording.numbers import factor
 from becalm.wording.numbers import percent as percent
@@ -77,6 +77,9 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     level = f"{100 * d.confidence:g} %"
     half = (d.high - d.low) / 2
     if d.answer is Answer.NO_DIFFERENCE_DETECTED:
+        if max(abs(d.low), abs(d.high)) > TOO_NOISY:
+            times = f"{d.name} takes {factors(d)} times as long as {d.reference}"
+            return f"Too noisy to tell: {times} ({level}), {basis}. Measure longer.{weak}"
         bound = percent(max(abs(d.low), abs(d.high)), half)
         span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
         return f"No difference above {bound} % between {d.name} and {d.reference} ({level}: {span}), {basis}.{weak}"

@@ -15,6 +15,14 @@ BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "1.62 times that of A"."""
 
+TOO_NOISY = 1.0
+"""An interval that reaches beyond a doubling bounds no difference: it is given as factors, with the advice to go on."""
+
+
+def factors(d: Difference) -> str:
+    """Return the ends of an interval as factors: "0.49 to 15.8"."""
+    return f"{factor(d.low, 0.05)} to {factor(d.high, 0.05 if d.high < 10 else 1)}"
+
 
 def binary(size: float) -> tuple[str, float]:
     """The binary unit that a number of bytes reads best in, and how many bytes it has."""
@@ -83,6 +91,11 @@ def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
         bound = percent(max(abs(d.low), abs(d.high)), half)
         span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
         names = f"{d.name} and {d.reference}"
+        if max(abs(d.low), abs(d.high)) > TOO_NOISY:
+            return (
+                f"Too noisy to tell: {d.metric} of {d.name} is {factors(d)} times that of {d.reference} ({level}), "
+                f"{basis}. Measure longer.{weak}"
+            )
         return f"No difference above {bound} % in {d.metric} between {names} ({level}: {span}), {basis}.{weak}"
     if d.estimate >= FACTOR_FROM:
         body = f"{factor(d.estimate, half)} times that of {d.reference}"

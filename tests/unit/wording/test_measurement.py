@@ -34,6 +34,8 @@ def difference(estimate, low, high, answer, detectable=0.002, weak=False):
          "a difference of 0.20 % would have been seen."),
         (difference(0.0005, -0.0021, 0.0030, Answer.NO_DIFFERENCE_DETECTED),
          "No difference above 0.30 % between B and A (95 %: -0.21 to +0.30 %), 212 pairs, 4.1 s."),
+        (difference(2.6, -0.51, 14.76, Answer.NO_DIFFERENCE_DETECTED),
+         "Too noisy to tell: B takes 0.49 to 15.8 times as long as A (95 %), 212 pairs, 4.1 s. Measure longer."),
         (difference(1.31, 1.29, 1.33, Answer.SLOWER, 0.05),
          "B takes 2.31 times as long as A (95 %: 2.29 to 2.33), 212 pairs, 4.1 s; "
          "a difference of 5.0 % would have been seen."),

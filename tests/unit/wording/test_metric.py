@@ -53,6 +53,10 @@ def difference(estimate, low, high, answer, better=Better.LOWER):
             difference(0.0, -0.01, 0.01, Answer.NO_DIFFERENCE_DETECTED),
             "No difference above 1.0 % in p99 between B and A",
         ),
+        (
+            difference(0.2, -0.6, 1.4, Answer.NO_DIFFERENCE_DETECTED),
+            "Too noisy to tell: p99 of B is 0.40 to 2.40 times that of A (95 %)",
+        ),
         (difference(0.0, -math.inf, math.inf, Answer.UNKNOWN), "Not yet known whether p99 of B differs from that of A"),
     ],
 )
