@@ -12,6 +12,9 @@ from becalm.wording.numbers import duration, factor, percent
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 """Binary units of bytes."""
 
+LONGER = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
+"""Units of many nanoseconds."""
+
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "1.62 times that of A"."""
 
@@ -32,11 +35,14 @@ def binary(size: float) -> tuple[str, float]:
 
 def quantity(value: float, unit: str = "") -> str:
     """A number with four digits and its unit; large ones with all their whole digits, in groups. Bytes in KiB,
-    seconds below one thousandth in µs or ns."""
+    seconds below one thousandth in µs or ns, nanoseconds from a thousand on in µs, ms or s."""
     if not math.isfinite(value):
         return "?"
     if unit == "bytes":
         name, size = binary(abs(value))
+        return quantity(value / size, name)
+    if unit == "ns" and abs(value) >= 1e3:
+        name, size = next((name, size) for name, size in LONGER if abs(value) >= size)
         return quantity(value / size, name)
     if unit == "s" and 0 < abs(value) < 1e-3:
         name, size = ("µs", 1e6) if abs(value) >= 1e-6 else ("ns", 1e9)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -126,7 +127,7 @@ def read(path: Path) -> list[Document]:
     try:
         value = _parsed(data, go_benchmark.recognises)
     except (ValueError, RecursionError) as error:
-        raise UsageError(described(data, str(path), _readable(), f"is not JSON ({error})")) from None
+        raise UsageError(described(data, str(path), _readable(), _no_json(data, error))) from None
     for row in (*FORMATS, *FOREIGN):
         if row.reads:
             reader = row.reader()
@@ -152,6 +153,28 @@ def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
         if text_format(text):
             return text
         raise
+
+
+def _no_json(data: bytes, error: Exception) -> str:
+    """What is the matter with a text that is no JSON, and where, behind the name of its file."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"is not JSON ({error})"
+    text, line = error.doc, error.lineno
+    if error.msg == "Extra data":
+        return f"has more text behind its JSON, in line {line}: give each result a file of its own"
+    if error.pos >= len(text.rstrip()):
+        return f"ends in the middle of its JSON, in line {line}: it is cut or half written"
+    if begin := _BEGIN.search(text) if not text.lstrip().startswith(("{", "[")) else None:
+        line = text.count("\n", 0, begin.start()) + 1
+        return (
+            f"has text before its JSON, which begins in line {line}: have the tool write a file, such as by "
+            "--benchmark_out=FILE, instead of its standard output"
+        )
+    return f"is not JSON ({error})"
+
+
+_BEGIN = re.compile(r"^\s*[{\[]\s*$|^\s*\{\s*\"", re.MULTILINE)
+"""A line with which a JSON value may begin."""
 
 
 def _readable() -> str:

@@ -216,3 +216,23 @@ def test_findings_of_several_sittings_are_put_together():
     documents = [*read(path), *read(path)]
     counts = [each.numbers["entries"][0][1] for each in of_documents(each.noticed for each in documents)]
     assert counts == [2 * each.numbers["entries"][0][1] for each in documents[0].noticed]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'loading …\nready\n{\n  "context": {}\n}\n',
+            "has text before its JSON, which begins in line 3: have the tool",
+        ),
+        ('{"context": {}}\n{"context": {}}\n', "has more text behind its JSON, in line 2: give each result a file"),
+        ('{"context": {},\n "benchmarks": [', "ends in the middle of its JSON, in line 2: it is cut"),
+        ('{"context": {"cpus": 1,234}}', "is not JSON (Expecting property name"),
+        ("words alone\n", "is not JSON (Expecting value: line 1"),
+    ],
+)
+def test_a_text_that_is_no_json_is_refused_with_the_place(text, said, tmp_path):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        read(tmp_path / "x.json")
+    assert said in str(refused.value)
