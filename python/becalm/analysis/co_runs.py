@@ -18,7 +18,7 @@ from becalm.nouns.study import Study
 from becalm.plans.co_runs import Cell
 from becalm.wording import co_runs as wording
 from becalm.wording import study_findings
-from becalm.wording.neighbours import trouble
+from becalm.wording.neighbours import hardly_ran, trouble
 
 COUNTERS = ("cycles", "instructions", "cache-misses")
 """What is counted of programs alone, in this order, where the processor has all of them."""
@@ -117,7 +117,8 @@ def co_run_profile(
         ]  # fmt: skip
         restarts = sum(each["restarts"] for each in did)
         runs = timed(place), failed(place)
-        measured.append(CoRun(name, beside, *runs, restarts, tuple(sentences), cell.same_core))
+        hardly = tuple(neighbour for neighbour, one in zip(beside, did, strict=False) if hardly_ran(one))
+        measured.append(CoRun(name, beside, *runs, restarts, tuple(sentences), cell.same_core, hardly))
     found = CoRunProfile(
         machine,
         tuple(Chip(len(each) // options.threads, options.threads, cpus=each) for each in options.chips),

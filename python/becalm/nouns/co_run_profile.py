@@ -106,7 +106,8 @@ class ProfiledProgram:
 class CoRun:
     """A program beside others that were kept running all the while, each on a core of its own, or, with `same_core`, on
     the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
-    `trouble`: what went wrong with them, in sentences."""
+    `trouble`: what went wrong with them, in sentences; `unsteady`: those that hardly ran, whose pressure it does not
+    tell."""
 
     program: str
     beside: tuple[str, ...]
@@ -115,6 +116,7 @@ class CoRun:
     restarts: int = 0
     trouble: tuple[str, ...] = ()
     same_core: bool = False
+    unsteady: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,8 @@ class CoRunProfile(Result):
         """The programs that ran alone, as tasks to be placed.
 
         Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
-        speed that its neighbours in pairs lost. Sensitivity is the mean slow-down beside one other, less 1.
+        speed that its neighbours in pairs lost, None where it hardly ran beside any of them. Sensitivity is the mean
+        slow-down beside one other, less 1.
         """
         counted = all(each.counted and each.counted.misses_per_thousand is not None for each in self.programs)
         made = []
@@ -248,7 +251,8 @@ class CoRunProfile(Result):
                 continue
             apart = [d for d in self.degradations if len(d.beside) == 1 and not d.same_core]
             suffered = [d for d in apart if d.program == each.name]
-            caused = [d for d in apart if d.beside == (each.name,)]
+            hardly = {run.program for run in self.co_runs if each.name in run.unsteady and len(run.beside) == 1}
+            caused = [d for d in apart if d.beside == (each.name,) and d.program not in hardly]
             mean = _mean(_bounded(d)[0] for d in caused)
             pressure = each.counted.misses_per_thousand if counted and each.counted else mean
             made.append(

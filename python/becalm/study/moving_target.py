@@ -42,11 +42,12 @@ def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tu
 
 
 def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
-    """The CPUs that were named. Raises RefusedError where one is offline, not allowed, or of another cache."""
+    """The CPUs that were named. Raises RefusedError where one is offline, beyond its cpuset, or of another cache."""
     online = _online(root, cpus)
     if offline := [each for each in cpus if each not in online]:
         raise RefusedError(wording.offline(process.pid, offline, online))
-    if not set(cpus) <= set(process.allowed):
+    # A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
+    if not (set(cpus) <= set(process.allowed) or set(cpus) <= set(cpuset_of(process.pid, root))):
         raise RefusedError(wording.not_allowed(process.pid, cpus, process.allowed))
     if llc is not None:
         found = candidates(process, llc, root)
@@ -64,6 +65,23 @@ def runs_on(pid: int, root: Root = "/") -> int | None:
     """The CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
     fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
     return int(fields[36]) if len(fields) > 36 and fields[36].isdecimal() else None
+
+
+def cpuset_of(pid: int, root: Root = "/") -> tuple[int, ...]:
+    """CPUs of the cpuset of a process, of either version (cpuset(7), cgroups(7)); none where it cannot be told."""
+    base, rows = Path(root), _text(Path(root) / "proc" / str(pid) / "cgroup").splitlines()
+    groups = {names: path.lstrip("/") for _, names, path in (row.split(":", 2) for row in rows if row.count(":") > 1)}
+    first = next((path for names, path in groups.items() if "cpuset" in names.split(",")), None)
+    if first is not None:
+        places = [base / "sys/fs/cgroup/cpuset" / first / name for name in ("cpuset.effective_cpus", "cpuset.cpus")]
+    elif (second := groups.get("")) is not None:
+        at = base / "sys/fs/cgroup" / second
+        above = [at, *at.parents][: len(Path(second).parts) + 1]
+        places = [each / "cpuset.cpus.effective" for each in above]
+    else:
+        return ()
+    text = next((text for place in places if (text := _text(place).strip())), "")
+    return cpu_list(text) if text else ()
 
 
 def is_kernel_thread(pid: int, root: Root = "/") -> bool:

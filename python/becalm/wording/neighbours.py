@@ -17,6 +17,11 @@ MOSTLY_AWAY = 0.1
 """A neighbour that did not run for more than this share of the time was no steady one."""
 
 
+def hardly_ran(did: Mapping[str, Any]) -> bool:
+    """Return whether a neighbour ended at once again and again and pressed on nothing. `did`: as in `trouble`."""
+    return bool(did["short"] >= OFTEN)
+
+
 def trouble(name: str, program: str, did: Mapping[str, Any]) -> Iterator[str]:
     """What went wrong with a neighbour; nothing where it just ran. `did`: as the agent tells it."""
     name, program = one_line(name), one_line(program)
@@ -30,7 +35,7 @@ def trouble(name: str, program: str, did: Mapping[str, Any]) -> Iterator[str]:
             f"{name} failed while it was kept running beside {program} ({how}), and was started again: what was "
             "measured beside it is partly without it."
         )
-    if did["short"] >= OFTEN:
+    if hardly_ran(did):
         yield (
             f"{name} often ended within a millisecond of its start, and was started again more and more slowly: it is "
             f"no steady neighbour of {program}. Give it more to do."

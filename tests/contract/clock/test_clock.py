@@ -1,6 +1,7 @@
 """The evaluation of this machine's timers, with its own clock: events, reasons, an end; no assertion about speed."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -53,3 +54,15 @@ def test_the_command_prints_json(own_directories):
     value = json.loads(done.stdout)
     timers = [cell["timer"] for cell in value["cells"]]
     assert timers == ["barrier"] or NO_CHAIN in value["absences"][0]["reason"]
+
+
+def test_a_processor_that_taskset_left_out_is_refused():
+    own = sorted(os.sched_getaffinity(0))
+    if len(own) < 2:
+        pytest.skip("there is one processor")
+    os.sched_setaffinity(0, own[:1])
+    try:
+        with pytest.raises(MachineError, match=f"Processor {own[1]} cannot be used: this process may use {own[0]}"):
+            list(evaluate({**ASKED, "cpu": own[1]}))
+    finally:
+        os.sched_setaffinity(0, own)

@@ -133,6 +133,14 @@ def test_a_neighbour_that_was_mostly_away_is_named():
     assert any("b was away for 50 % of the time" in each for each in found.remarks)
 
 
+def test_a_neighbour_that_hardly_ran_has_no_pressure():
+    did = {"restarts": 90, "failures": 0, "status": None, "short": 9, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
+    found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
+    tasks = {each.name: each for each in found.tasks()}
+    assert found.co_runs[0].unsteady == ("b",)
+    assert (tasks["b"].pressure, tasks["a"].pressure) == (None, 0.0)
+
+
 @pytest.mark.parametrize(("wait_ns", "waited"), [(0, 0.0), (5 * 10**8, 0.5), (None, None)])
 def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited):
     found = made([(*each[:3], "ok") for each in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)

@@ -235,3 +235,26 @@ def test_a_process_that_has_other_cpus_by_then_has_not_ended(machine, moved):
         starts(machine, 10, allowed="0-1")
 
     assert moved(2, say=bound).remarks == ("Process 10 has its CPUs back.",)
+
+
+# --- beyond its affinity ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "place", "name"),
+    [
+        ("4:cpuset:/a\n0::/\n", "sys/fs/cgroup/cpuset/a", "cpuset.effective_cpus"),
+        ("0::/a/b\n", "sys/fs/cgroup/a", "cpuset.cpus.effective"),
+        ("0::/\n", "sys/fs/cgroup", "cpuset.cpus.effective"),
+    ],
+)
+def test_named_cpus_need_not_be_in_its_mask_but_in_its_cpuset(machine, moved, cgroup, place, name):
+    starts(machine, 10, allowed="0")
+    with pytest.raises(RefusedError, match="may use the CPUs 0 only"):
+        moved(1)
+    (machine.root / "proc/10/cgroup").write_text(cgroup)
+    (machine.root / place).mkdir(parents=True, exist_ok=True)
+    (machine.root / place / name).write_text("0-1\n")
+    assert moved(1).cpus == (1,)
+    with pytest.raises(RefusedError, match="may use the CPUs 0 only"):
+        moved(2)

@@ -31,13 +31,14 @@ pub fn evaluate(
     let (filter, published) = (request.filter()?, request.published()?);
     let allowed = pin::allowed();
     let cpu = request.cpu.or(allowed.last().copied()).unwrap_or(0);
+    // The kernel lets a process leave the processors that it was given by taskset: who gave them did not mean that.
+    if request.cpu.is_some() && !allowed.contains(&cpu) {
+        let reason = format!("this process may use {}", cpus::list(&allowed.iter().copied().collect()));
+        return Err(Refused::Cpu { cpu, reason });
+    }
     let pinned = pin::to(cpu);
     if let (Some(_), Err(reason)) = (request.cpu, &pinned) {
-        let reason = match allowed.contains(&cpu) {
-            true => reason.to_string(),
-            false => format!("this process may use {}", cpus::list(&allowed.iter().copied().collect())),
-        };
-        return Err(Refused::Cpu { cpu, reason });
+        return Err(Refused::Cpu { cpu, reason: reason.to_string() });
     }
     let clock = Clock::open().map_err(Refused::Clock)?;
     // Words first: what names nothing is said at once, and on a machine that is too busy to measure as well.

@@ -65,7 +65,8 @@ fn place_of(tree: &Tree, asked: &Asked) -> Result<Place, String> {
     Ok(Place::Threads { pid, start, name })
 }
 
-/// Whether all CPUs are online and the process may use them; what it had before becalm bound it counts.
+/// Whether all CPUs are online and the process may use them, by its cpuset where that is known, else by what it had before
+/// becalm bound it.
 fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     let offline: Cpus = asked.cpus.difference(&draft.online).copied().collect();
     if !offline.is_empty() {
@@ -80,7 +81,9 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
         || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
     let had =
         (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?.all();
-    if asked.cpus.is_subset(&had) {
+    // A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
+    let cpuset = cpuset::of_process(draft.tree, *pid).map(|(_, has)| has);
+    if asked.cpus.is_subset(&had) || cpuset.is_some_and(|has| asked.cpus.is_subset(&has)) {
         return Ok(());
     }
     Err(format!(
