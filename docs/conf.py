@@ -1,4 +1,4 @@
-"""The site of becalm's documents: `make docs`. Pages are Markdown; tables come from becalm itself at build time."""
+"""The site of becalm's documents: `make docs`. Pages are Markdown, with tables by tools/documents.py in them."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,6 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import reference  # noqa: E402
-import session  # noqa: E402
 
 from becalm._version import VERSION  # noqa: E402
 
@@ -44,28 +43,13 @@ html_show_sphinx = False
 
 
 class Table(SphinxDirective):
-    """```{becalm-table} knobs```: a part of the reference that tools/reference.py writes."""
+    """```{becalm-table} python```: a part of the reference that Sphinx alone can read (tools/reference.py)."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Its Markdown, read as if it stood in the page."""
         return self.parse_text_to_nodes(reference.TABLES[self.arguments[0]](), allow_section_headings=True)
-
-
-class Session(SphinxDirective):
-    """```{becalm-session}```: command lines, shown with what they print (tools/session.py)."""
-
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """One block of code."""
-        try:
-            text = session.played("\n".join(self.content))
-        except ValueError as error:
-            raise self.error(str(error)) from None
-        # Not "console": what becalm prints is no shell.
-        return [nodes.literal_block(text, text, language="text")]
 
 
 written: dict[str, list[str]] = {}
@@ -89,4 +73,3 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", put_back, priority=600)
     app.add_directive("becalm-table", Table)
-    app.add_directive("becalm-session", Session)

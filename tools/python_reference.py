@@ -12,6 +12,8 @@ import types
 import typing
 from collections.abc import Iterable, Iterator
 
+from markdown import code, table
+
 import becalm
 
 
@@ -30,6 +32,26 @@ def python() -> str:
             *_chapter("Errors", "autoexception", sorted(errors)),
         ]
     )
+
+
+def names() -> str:
+    """Functions, values and errors with the first sentence of each."""
+    found = {name: getattr(becalm, name) for name in becalm.__all__ if not name.startswith("_")}
+    classes = {name for name, each in found.items() if isinstance(each, type)}
+    errors = {name for name in classes if issubclass(found[name], Exception)}
+    parts = []
+    for title, own in (("Functions", found.keys() - classes), ("Values", classes - errors), ("Errors", errors)):
+        rows = ((code(f"becalm.{name}"), _first(found[name])) for name in sorted(own))
+        parts.append(f"## {title}\n\n" + table(("name", "what it is"), rows))
+    return "\n".join(parts)
+
+
+def _first(what: object) -> str:
+    """Return the first paragraph of a docstring in one line; that of a class only where it has its own."""
+    text = (vars(what).get("__doc__") or "") if isinstance(what, type) else (inspect.getdoc(what) or "")
+    # `dataclass` writes a signature where there is no docstring.
+    text = "" if isinstance(what, type) and text.startswith(f"{what.__name__}(") else inspect.cleandoc(text)
+    return " ".join(text.split("\n\n")[0].split())
 
 
 def _chapter(title: str, directive: str, names: Iterable[str]) -> Iterator[str]:

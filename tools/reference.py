@@ -3,8 +3,8 @@
     python tools/reference.py           # their names
     python tools/reference.py knobs     # one of them
 
-docs/conf.py puts them into the pages that ask for them, by the block ```{becalm-table} knobs```. None is kept in a
-file, so that they cannot say anything else than the tables.
+tools/documents.py puts them into the pages that ask for them, by a block between `<!-- becalm-table knobs -->` and its
+end; tests/unit/tools/test_documents_tool.py holds those to the tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from command_reference import commands
 from markdown import code, table
-from python_reference import python
+from python_reference import names, python
 
 from becalm import errors
 from becalm.hosts import TABLE as HOSTS
@@ -230,6 +230,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "exit-codes": exit_codes,
     "profiles": profiles,
     "commands": commands,
+    "python-names": names,
     "python": python,
 }
 """What pages can ask for."""

@@ -1,5 +1,6 @@
-"""Examples of the tutorials: command lines of becalm on simulated machines, and what they print, played while the site
-is built. A simulated machine with a seed prints the same on every real one, so the reader sees this very screen.
+"""Examples of the tutorials: command lines of becalm on simulated machines, and what they print, played by
+tools/documents.py. A simulated machine with a seed prints the same on every real one, so the reader sees this very
+screen.
 
     printf '$ becalm run --host sim:drift --seed 1 --runs 20 -- spin 20ms' | python tools/session.py
 """
@@ -21,7 +22,7 @@ STORED = {"list", "show", "export"}
 
 def played(text: str) -> str:
     """The lines of a session, each command followed by what it prints. Raises ValueError for one that would measure
-    the machine on which the site is built, and for a defect in becalm."""
+    the machine on which it is played, and for a defect in becalm."""
     lines = []
     with tempfile.TemporaryDirectory() as directory:
         environment = {

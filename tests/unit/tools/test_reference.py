@@ -33,7 +33,8 @@ def first_column(text):
 
 def test_every_table_is_on_exactly_one_page():
     pages = [path.read_text() for path in (ROOT / "docs").rglob("*.md")]
-    asked = [name for page in pages for name in re.findall(r"^```\{becalm-table\} (\S+)$", page, re.MULTILINE)]
+    pattern = r"^(?:```\{becalm-table\} (\S+)|<!-- becalm-table (\S+) -->)$"
+    asked = ["".join(names) for page in pages for names in re.findall(pattern, page, re.MULTILINE)]
     assert sorted(asked) == sorted(reference.TABLES)
 
 
