@@ -176,7 +176,7 @@ TEXTS: tuple[tuple[str, Kind], ...] = (
     (r"(?s).{0,4000}^\[\[program\]\]", Kind("a suite", "Rate its programs with: becalm suite {path}")),
     (r"(?s).{0,4000}^\[settings\]", Kind("a profile of settings", "Apply it with: becalm apply {path}")),
     (r"(?s).{0,4000}^\[\[(task|measured)\]\]", Kind("a file of state machines",
-     "Simulate it with: becalm simulate {path}")),
+     "Simulate it with: becalm simulate -- {path}")),
 )  # fmt: skip
 """The kinds that are other text, by a pattern that matches at its beginning."""
 

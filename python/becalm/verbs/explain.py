@@ -122,7 +122,10 @@ def explain(
             numbers = {"machine": machine, "events": over.events, "of": over.of, "limit": over.limit.most}
             findings.append(finding(over.limit.kind, numbers))
     if not cases and not findings:
-        raise UsageError("These studies hold no finished run whose load was recorded. `becalm list` shows the others.")
+        raise UsageError(
+            "These studies hold no finished run whose load was recorded. `becalm list` shows the others. Where sar ran "
+            "meanwhile, its record gives runs with time stamps their load: becalm import --study NUMBER sa.json"
+        )
     made = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
     return replace(made, sentence=sentences.explanation(made))
 
