@@ -12,6 +12,7 @@ from becalm.nouns.options.measuring import RunOptions
 from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Stopped, Verdict
+from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.circumstances import circumstances
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
@@ -46,6 +47,7 @@ def measure_interleaved(
 
     with open_session(session, f"becalm {study.kind}") as opened:
         study = opened.fitted(study)
+        study, left_out = without_unmeasurable(opened.host, study, listener, dangerous=session.dangerous)
         # A stored baseline is compared by the places of programs: none of them may be left out.
         least = len(study.workloads) if baseline else min(2, len(study.workloads))
         missing = define(
@@ -72,12 +74,10 @@ def measure_interleaved(
         verdict = conclude(looks, kept, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
         when_ns = opened.store.began_ns(number)
         verdict = replace(verdict, circumstances=circumstances(study, opened.host.facts(), when_ns))
+        left_out = (*findings(planned.workloads, missing), *left_out)
+        verdict = replace(verdict, findings=(*left_out, *verdict.findings))
         if missing:
-            verdict = replace(
-                verdict,
-                stopped=Stopped.FAILED,
-                findings=(*findings(planned.workloads, missing), *verdict.findings),
-            )
+            verdict = replace(verdict, stopped=Stopped.FAILED)
         opened.store.conclude(number, verdict.to_json())
     listener.ended(verdict)
     return verdict

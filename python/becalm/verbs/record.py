@@ -25,6 +25,7 @@ from becalm.nouns.verdict import Stopped, Verdict
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
 from becalm.plans.rounds import rounds
 from becalm.report.document import Document
+from becalm.study.available_metrics import without_unmeasurable
 from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, note_missing
@@ -104,6 +105,7 @@ def sitting(workloads: Sequence[Workload], options: RecordOptions, session: Sess
     """Measure benchmarks as one sitting. Raises WorkloadError when not one run ended well, MachineError, StoreError."""
     with open_session(session, "becalm record") as opened:
         study = opened.fitted(session.study("record", workloads, options))
+        study, _ = without_unmeasurable(opened.host, study, session.listener, dangerous=session.dangerous)
         missing = define(opened.host, study.workloads, study.settings, session.listener, dangerous=session.dangerous)
         number = opened.begin(study)
         log, rng = RunLog(goes_on=True), np.random.default_rng(study.seed)
