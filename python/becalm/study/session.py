@@ -58,17 +58,25 @@ class StudySession:
     """What else the person was told of settings and of programs kept running beside others."""
 
     unsettled: UnsettledError | None = None
+    _early: list[str] = field(default_factory=list)
+    """What the person was told before the study began."""
+
     _said: set[str] = field(default_factory=set)
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
     """What runs wrote that are not stored yet."""
 
     def fitted(self, study: Study) -> Study:
         """The study with what is to be put on for its programs, and what is on already, among its options."""
-        study, kept = in_force(self.host, self.measuring, study)
+        study, kept = in_force(self.host, self.measuring, study, self._foretold)
         found: dict[str, Any] = {"kept": kept.to_json()} if kept.values else {}
         if unreal := self.emulated():
             found["emulated"] = unreal
         return replace(study, options={**study.options, **found}) if found else study
+
+    def _foretold(self, sentence: str) -> None:
+        """Tell the person what concerns a study that has not begun: it is kept with it when it does."""
+        self.measuring.listener.warned(sentence)
+        self._early.append(sentence)
 
     def emulated(self) -> str:
         """Why the host's times are not those of a real processor, where a person may not know all of it."""
@@ -81,6 +89,8 @@ class StudySession:
             self.number = self.store.begin(study, self.host.facts())
             if pilots:
                 self.store.append(self.number, pilots)
+            for sentence in self._early:
+                self._remark("", sentence)
         self._spool.assign(self.number)
         if pilots:
             self.measuring.listener.running(pilots[-1].seq + 1)

@@ -36,17 +36,21 @@ def lacks_delays(host: Host) -> bool:
     return off and bool(host.abilities().get(Ability.MACHINE_SETTINGS))
 
 
-def in_force(host: Host, session: SessionOptions, study: Study) -> tuple[Study, Settings]:
+def in_force(
+    host: Host, session: SessionOptions, study: Study, told: Callable[[str], object] | None = None
+) -> tuple[Study, Settings]:
     """The study with what is to be put on for each of its settings, and what is on already.
 
     Of a profile what the machine has; settings of the study's own win over it. The person is told what was left out,
-    and what is on that these programs do not get. Raises UsageError, MachineError.
+    and what is on that these programs do not get, by `told` or else the session's listener. Raises UsageError,
+    MachineError.
     """
+    told = told or session.listener.warned
     kept = Settings.of(host.facts().get("kept"))
     if not kept.values and session.profile is None:
         return study, kept
-    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session)
-    _beside(host, kept, session.listener.warned)
+    chosen = Settings() if session.profile is None else _of_profile(host, session.profile, session.dangerous, told)
+    _beside(host, kept, told)
     settings = [_rest({**chosen.to_json(), **each.to_json()}, kept) for each in study.settings]
     return replace(study, settings=tuple(settings)), kept
 
@@ -68,14 +72,14 @@ def _rest(wanted: Mapping[str, Json], kept: Settings) -> Settings:
     return Settings.of({name: value for name, value in wanted.items() if str(on.get(name)) != str(value)})
 
 
-def _of_profile(host: Host, profile: Profile, session: SessionOptions) -> Settings:
+def _of_profile(host: Host, profile: Profile, dangerous: bool, told: Callable[[str], object]) -> Settings:
     can = host.abilities()
     found, skipped = usable(profile, host.knobs(), with_program=True, boot=bool(can.get(Ability.REBOOT)))
-    found, lacking = taken(host, found, session.dangerous) if can.get(Ability.HOLD) else (found, ())
+    found, lacking = taken(host, found, dangerous) if can.get(Ability.HOLD) else (found, ())
     for each in (*skipped, *lacking):
-        session.listener.warned(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
+        told(f"Left out of {profile.name}: {each.knob}: {each.reason}.")
     for sentence in made_elsewhere(profile, host):
-        session.listener.warned(sentence)
+        told(sentence)
     return found
 
 

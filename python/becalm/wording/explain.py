@@ -177,7 +177,10 @@ def _refused(found: Case, a: Attribution) -> str:
 
 def _few(found: Case, a: Attribution) -> str:
     are = "is" if a.runs == 1 else "are"
-    return f"{counted(a.runs, 'observation')} of load {are} too few to find a cause; 20 to 60 are wanted."
+    return (
+        f"{counted(a.runs, 'observation')} of load {are} too few to find a cause; 20 to 60 are wanted, of 0.1 s or "
+        "more each. Measure for longer, or with known loads: becalm explain --designed -- COMMAND."
+    )
 
 
 def _no_load(found: Case, a: Attribution) -> str:

@@ -59,7 +59,10 @@ def no_load(program: str, n: Numbers) -> str:
 
 def no_delay(program: str, n: Numbers) -> str:
     """A program without a delay."""
-    return f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed."
+    return (
+        f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed. "
+        "Measure it again with its CPU time: becalm run -- COMMAND, then becalm explain."
+    )
 
 
 def loaded_reference(program: str, n: Numbers) -> str:

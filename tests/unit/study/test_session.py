@@ -124,6 +124,17 @@ def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed
         assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
 
 
+def test_what_was_said_before_a_study_began_is_kept_with_it(store):
+    told = []
+    host = SimpleNamespace(facts=lambda: FACTS)
+    with Store.open(store) as opened, Spool.create(opened) as spool:
+        made = StudySession(opened, host, SimpleNamespace(listener=SimpleNamespace(warned=told.append)), spool)
+        made._foretold("Left out of mine: turbo: there is no frequency scaling here.")
+        number = made.begin(STUDY)
+        assert [each.sentence for each in made.noticed] == told
+        assert [each.sentence for each in document_of(opened, number).noticed] == told
+
+
 CLAMPED = {"knob": "slice_ns", "place": "the program", "found": "100000000", "wanted": "500000000"}
 CHANGED = {"knob": "swappiness", "place": "/proc/sys/vm/swappiness", "found": "60", "wanted": "10"}
 
