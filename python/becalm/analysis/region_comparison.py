@@ -198,7 +198,7 @@ def _calls(
         return None
     if answer is RegionAnswer.NOT_VISIBLE:
         return math.ceil(visible / max(abs(typical[1] - typical[0]), 1e-3) - ROUNDING)
-    if fail_above is not None and visible > fail_above * typical[0]:
+    if fail_above is not None and answer is not RegionAnswer.FASTER and visible > fail_above * typical[0]:
         return math.ceil(visible / (fail_above * max(typical[0], 0.1)) - ROUNDING)
     return None
 
@@ -250,7 +250,10 @@ def _gate(differences: Sequence[RegionDifference], limit: float) -> Gate:
     """What becomes of the limit: what is not visible lies within it where the timer would show that much."""
     if any(d.low > limit and d.answer is RegionAnswer.SLOWER for d in differences):
         return Gate.ABOVE
-    within = [d.high <= limit and (d.visible_from_ns or 0.0) <= limit * d.old_ns for d in differences]
+    faster = RegionAnswer.FASTER
+    within = [
+        d.high <= limit and (d.answer is faster or (d.visible_from_ns or 0.0) <= limit * d.old_ns) for d in differences
+    ]
     return Gate.WITHIN if differences and all(within) else Gate.UNDECIDED
 
 

@@ -176,3 +176,10 @@ def test_a_mean_of_readings_that_are_all_alike_hides_a_step():
     found = compare(*few, titles=("ab", "ab"), timer=TimerLimit(18.0, "kept"))
     assert found.differences[0].answer is RegionAnswer.NOT_VISIBLE
     assert "Time 13 calls as one region." in found.sentence
+
+
+def test_what_became_faster_is_within_any_limit():
+    # The timer cannot show 0.1 %, and need not: it is faster by more than it can show.
+    found = changed([normal(1)], [normal(2, mean=1_800)], fail_above=0.001)
+    assert (found.differences[0].answer, found.gate) == (RegionAnswer.FASTER, Gate.WITHIN)
+    assert found.differences[0].calls is None
