@@ -56,9 +56,12 @@ def as_linux(problem: Problem) -> Sharing:
 
 
 def di_lp(problem: Problem) -> Sharing:
-    """After ModLP (Anderson 2013), which predicts costs by M5' where these are the known ones: DI's sets are home sets; min Σ c_ij·x_ij, each task on one chip, with as many on each chip
-    as DI has there. c_ij, what task j loses on chip i, is its cost at home; elsewhere the mean over the members that it
-    may replace. The linear program is an assignment problem, whose solution is whole."""
+    """Place by DI's sets, improved by a linear program, after ModLP (Anderson 2013).
+
+    His predicts costs by M5'; here they are the known ones. DI's sets are home sets; min Σ c_ij·x_ij, each task on one
+    chip, with as many on each chip as DI has there. c_ij, what task j loses on chip i, is its cost at home; elsewhere
+    the mean over the members that it may replace. The linear program is an assignment problem, whose solution is whole.
+    """
     home = distributed_intensity(problem)
     matrix = np.empty((len(problem.chips), len(problem.item)))
     for chip, members in enumerate(home):
