@@ -46,7 +46,8 @@ class TuneCost:
     longest_ns: int | None = None
     sentence: str = ""
     buys: tuple[BudgetWorth, ...] = ()
-    """What usual budgets would show; empty where the length of a run is not known."""
+    """What usual budgets would show, of runs of 1 s where their length is not known; empty where nothing is searched.
+    """
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

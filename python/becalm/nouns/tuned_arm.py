@@ -14,6 +14,9 @@ RECOMMENDED = "recommended"
 SEARCHED = "the search's choice"
 """Name of the arm with what the search chose, where a known list is recommended instead because it varies less."""
 
+SWEEP = "sweep"
+"""The method of a study that swept one setting for the spread."""
+
 LISTED = "all profiles"
 """Name of the arm with all that any known profile sets, measured before it is said that nothing helps."""
 

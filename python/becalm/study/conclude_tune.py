@@ -10,12 +10,13 @@ from becalm.errors import UnfinishedError
 from becalm.methods import complete
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_verdict import Arm, Transfer, Trial, TuneVerdict
-from becalm.nouns.tuned_arm import BASELINE, TUNED
+from becalm.nouns.tuned_arm import BASELINE, SWEEP, TUNED
 from becalm.nouns.verdict import Finding, Stopped
 from becalm.report.document import Document
 from becalm.study.conclude import emulated
 from becalm.tuning.course import Course, replay
 from becalm.tuning.exchange import SearchResult
+from becalm.tuning.phases import sweeps
 from becalm.tuning.trial_log import TrialLog
 from becalm.wording import tune as sentences
 from becalm.wording.findings import finding
@@ -30,7 +31,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
         study=number,
         host=course.study.host,
         programs=course.names,
-        method="try" if options.tried else options.method,
+        method="try" if options.tried else SWEEP if sweeps(options) else options.method,
         objective=options.objective,
         stopped=Stopped.KNOWN,
         confidence=options.confidence,

@@ -6,33 +6,23 @@ the choice stays, and that it is no better than the list is said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from becalm.methods.protocol import Choice, Sample
 from becalm.nouns.objective import find
-from becalm.nouns.tuned_arm import SEARCHED, TUNED, WITHOUT
+from becalm.nouns.tuned_arm import RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.stats.spread import Ratio
 from becalm.tuning.confirming import ConfirmationRun
 from becalm.wording.findings import finding
 
 
 def recommend_best(here: ConfirmationRun) -> None:
-    """Recommend the best known list where it beats the choice; else say which of them the choice does not beat."""
-    if here.options.allowed.tried or here.options.minimize == "time":
+    """Recommend the best known list where it beats what the search chose."""
+    if _unasked(here) or any(each.kind == "list_best" for each in here.tuned.findings):
         return
-    if any(each.kind in ("no_better", "list_best") for each in here.tuned.findings):
-        return
-    names = [name for name, _ in here.space.profiles if name in here.samples]
-    ratios = {name: _against(here, here.samples[TUNED], here.samples[name]) for name in names}
-    better = {name: each for name, each in ratios.items() if each and _wins(each)}
+    ratios = _beside_lists(here, here.samples, TUNED)
+    better = {name: each for name, each in ratios.items() if _wins(each)}
     if not better:
-        level = {name: each for name, each in ratios.items() if each and not any(ratio.high < 1 for ratio in each)}
-        for name, each in level.items():
-            # First over second: the choice over the list, so that above 1 the list is the better one.
-            one = max(each, key=lambda ratio: ratio.value)
-            here.tuned.findings.append(
-                finding("no_better", {"list": name, "ratio": one.value, "low": one.low, "high": one.high})
-            )
         return
     best = max(better, key=lambda name: min(ratio.value for ratio in better[name]))
     old = here.tuned.choice
@@ -45,6 +35,33 @@ def recommend_best(here: ConfirmationRun) -> None:
         finding("list_best", {"list": best, "ratio": least.value, "low": least.low, "high": least.high})
     )
     here.tuned.judged = here.judged(here.options.confidence)
+
+
+def say_no_better(here: ConfirmationRun) -> None:
+    """Say which known lists what is recommended is not shown to be better than, by the runs that are reported."""
+    if _unasked(here) or not here.tuned.judged.settings.values:
+        return
+    names = [name for name in (RECOMMENDED, TUNED) if name in here.reported]
+    mine = next((n for n in names if here.reported[n][0].settings == here.tuned.judged.settings), None)
+    if mine is None:
+        return
+    for name, each in _beside_lists(here, here.reported, mine).items():
+        if each and not any(ratio.high < 1 for ratio in each):
+            # The recommended over the list: above 1 the list is the better one.
+            one = max(each, key=lambda ratio: ratio.value)
+            here.tuned.findings.append(
+                finding("no_better", {"list": name, "ratio": one.value, "low": one.low, "high": one.high})
+            )
+
+
+def _unasked(here: ConfirmationRun) -> bool:
+    return bool(here.options.allowed.tried) or here.options.minimize == "time"
+
+
+def _beside_lists(here: ConfirmationRun, samples: Mapping[str, Sequence[Sample]], mine: str) -> dict[str, list[Ratio]]:
+    """Return an arm over each known list that was measured with it, a ratio a program."""
+    names = [name for name, _ in here.space.profiles if name in samples]
+    return {name: _against(here, samples[mine], samples[name]) for name in names if mine in samples}
 
 
 def _against(here: ConfirmationRun, mine: Sequence[Sample], other: Sequence[Sample]) -> list[Ratio]:

@@ -18,7 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
 from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
-from becalm.tuning.best_of_all import recommend_best
+from becalm.tuning.best_of_all import recommend_best, say_no_better
 from becalm.tuning.confirming import (
     BOOT_LOOPS,
     BOOT_RUNS,
@@ -67,6 +67,7 @@ def confirm(
         tuned.judged = yield from _whole(here, whole, "fresh runs of what was chosen")
     chosen = tuned.choice.settings
     recommend_best(here)
+    here.reported = here.samples
     if tuned.choice.settings != chosen:
         wanted = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, SEARCHED: chosen} | arms_of(here))
         whole = {
@@ -75,6 +76,8 @@ def confirm(
     yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
     if tuned.choice.settings == chosen:
         recommend_best(here)
+    if any(name in here.samples for name, _ in space.profiles):
+        here.reported = here.samples
     # What single settings do is no question where the whole does nothing.
     asked = {name for name in wanted if confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
     asked -= {each.name for each in tuned.judged.arms}
@@ -84,6 +87,7 @@ def confirm(
     yield from _decide(here)
     yield from leave_out_together(here)
     yield from _backward_elimination(here)
+    say_no_better(here)
 
 
 def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
@@ -346,6 +350,7 @@ def _try_without(
     last = yield from here.measured(arms, replace(shape, loops=loops), f"fresh runs without {', '.join(group)}")
     if last.settings != fewer:
         return False
+    here.reported = here.samples
     first = tuned.judged
     old = {each.name for each in last.arms}
     tuned.judged = replace(

@@ -74,6 +74,8 @@ class ConfirmationRun:
     least_loops: int = 0
     runs: int = field(init=False)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
+    reported: dict[str, list[Sample]] = field(default_factory=dict)
+    """Those that the comparisons which are reported are of."""
 
     def __post_init__(self) -> None:
         self.runs = self.options.confirming(self.run_ns / len(self.programs))

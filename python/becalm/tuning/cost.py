@@ -20,10 +20,11 @@ from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun, TrialDesign
 from becalm.methods.surface_end import SURE
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.tune_cost import BudgetWorth, TuneCost
+from becalm.nouns.tuned_arm import SWEEP
 from becalm.stats.arrays import Floats
 from becalm.stats.spread import f_detectable
 from becalm.tuning.confirming import FEWEST_LOOPS, FEWEST_RUNS, MOST_LOOPS
-from becalm.tuning.phases import affordable, first_look, least_search, look_share, search_share
+from becalm.tuning.phases import affordable, first_look, least_search, look_share, search_share, sweeps
 from becalm.tuning.repeats import at_most, repeated
 from becalm.wording.tune_cost import cost as sentence
 
@@ -37,6 +38,9 @@ NEARLY = 0.9
 
 USUAL_NS = (120_000_000_000, 300_000_000_000, 1_800_000_000_000)
 """Budgets of which is said what they buy: the second is the usual one."""
+
+ASSUMED_NS = 1_000_000_000
+"""The length of a run where none was made yet."""
 
 CONTROLS = 7
 """About so many runs of a search for times have one of the machine as it is among them."""
@@ -69,7 +73,7 @@ def cost(
         look = _look(options, run_ns)
         rule = affordable(rule, options, confirm_runs, max(0.0, options.budget_ns - look * run_ns), run_ns)
     rule = repeated(rule, options, at_most(noise, first_look(options)[1] * first_look(options)[0] - 1))
-    knobs = len(allowed.space.factors) if timed else allowed.space.count
+    knobs = len(allowed.space.factors) or allowed.space.count
     searched, controls = (0, 0) if allowed.tried else _searched(options, rule, noise, seed) if timed else (None, 0)
     # A search for time sets all of its factors; how many settings one for little variation chooses is not known.
     single = knobs if timed else min(knobs, MOST_CHOSEN)
@@ -92,7 +96,7 @@ def cost(
         pairs = min(options.confirm_loops * confirm_runs, confirm // 2)
         smallest = _gain(noise, options, pairs, LOOKED * rule.loops * rule.runs, searched, controls)
     found = TuneCost(
-        method="try" if options.tried else options.method,
+        method="try" if options.tried else SWEEP if sweeps(options) else options.method,
         objective=options.objective,
         programs=tuple(programs),
         search_runs=searched,
@@ -113,9 +117,11 @@ def cost(
 
 
 def _buys(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> tuple[BudgetWorth, ...]:
-    """Return what usual budgets would show; nothing where the length of a run is not known, or nothing is searched."""
-    if not run_ns > 0 or options.allowed.tried:
+    """Return what usual budgets would show, of runs of `ASSUMED_NS` where their length is not known."""
+    if options.allowed.tried:
         return ()
+    if not run_ns > 0:
+        run_ns = each_ns = float(ASSUMED_NS)
     confirm_runs = options.confirming(each_ns)
     found = []
     for budget_ns in USUAL_NS:

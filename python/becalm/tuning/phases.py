@@ -20,6 +20,7 @@ from becalm.methods import method as method_row
 from becalm.methods.lists import with_lists
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchRun, TrialDesign
 from becalm.methods.sequential import FEWEST
+from becalm.methods.sweep import sweep
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
@@ -104,7 +105,7 @@ def tune_phases(
         if left_ns is not None and space.factors:
             limit_ns = OVER * search_share(options, confirm_runs, left_ns, run_ns)
         took_ns, chosen, trials = yield from _search(search, tuned, rule.objective, limit_ns, least_search(options))
-        if space.factors:
+        if space.factors and not sweeps(options):
             tuned.fit, noticed = search_fit(space, trials, rule.objective, options.confidence, seed, options.metric)
             tuned.findings += noticed
             if chosen:
@@ -119,8 +120,15 @@ def tune_phases(
     return tuned
 
 
+def sweeps(options: TuneOptions) -> bool:
+    """Return whether one setting is swept for the spread."""
+    return options.minimize != "time" and bool(options.allowed.space.factors)
+
+
 def _with_known_lists(options: TuneOptions) -> Method:
     """Return the method of the options, which knows the known lists where it makes a spread small."""
+    if sweeps(options):
+        return sweep
     row = method_row(options.method)
     own = row.load(options)
     return own if row.knows_lists or options.minimize == "time" else with_lists(own)

@@ -187,7 +187,7 @@ def _prepared(
         allow_reboot=opened.measuring.allow_reboot,
         allowed=_allowed(opened, options, programs, tried, kernel),
     )
-    if not tried:
+    if not tried and (options.minimize == "time" or not options.factors):
         check(options)
     return options, kernel, pilots, good
 
@@ -231,7 +231,7 @@ def _allowed(
     )
     probe = None if options.tried else kernel
     partial: dict[str, list[str]] = {}
-    if options.minimize == "time" and not options.tried:
+    if (options.minimize == "time" or options.factors) and not options.tried:
         found, excluded = probe_factors(opened, limits, rows, options.factors, probe)
         if not found.factors:
             raise UsageError(

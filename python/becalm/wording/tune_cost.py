@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from becalm.nouns.tune_cost import TuneCost
+from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent, spent
 
 
@@ -15,6 +16,8 @@ def cost(found: TuneCost) -> str:
         head = f"{counted(found.confirm_runs, 'run')} of what is to be tried"
     elif found.search_runs is None:
         head = f"A search ({found.method}) in {what} for as long as it is worth it"
+        if found.factors and found.objective != "time":
+            head = f"A sweep of {listed(found.factors)}"
         head += f", then about {counted(found.confirm_runs, 'fresh run')}"
     else:
         head = (
@@ -52,7 +55,8 @@ def _bought(found: TuneCost) -> str:
             parts.append(f"{minutes} a gain of {percent(each.smallest)} %")
         else:
             parts.append(f"{minutes} a {each.smallest:.2g}-fold fall{' and what each setting does' * each.single}")
-    return f"What --budget shows: {', '.join(parts)}. "
+    length = "" if found.run_ns else " if a run takes 1 s"
+    return f"What --budget shows{length}: {', '.join(parts)}. "
 
 
 def _smallest(found: TuneCost) -> str:

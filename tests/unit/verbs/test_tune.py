@@ -12,6 +12,7 @@ from becalm.nouns.run import PILOT
 from becalm.nouns.tune_verdict import from_json
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
 from becalm.nouns.workload import Workload
+from becalm.report.tune import tables
 from becalm.store import Store
 from becalm.verbs.settings import Profile
 from becalm.verbs.tune import tune
@@ -482,3 +483,13 @@ def test_the_listener_hears_where_the_search_stands(trouble):
     assert heard.states[-1].baseline > 0.01
     assert [state.runs for state in heard.states] == sorted(state.runs for state in heard.states)
     assert all(state.planned > state.runs for state in heard.states)
+
+
+def test_one_setting_is_swept_for_the_spread(store):
+    found = tune(["spin 1s"], host="sim:laptop-a", seed=7, factors=["stat_interval=1..1000:log"], budget="5min")
+    assert found.method == "sweep"
+    values = [each.settings.get("stat_interval") for each in found.trials]
+    assert values == [None, 1, 2, 6, 13, 32, 75, 178, 422, 1000]
+    (curve,) = [table for _, table in tables.terminal(found) if table.title == "Along stat_interval"]
+    assert [row[0] for row in curve.rows] == ["as it is", "1", "2", "6", "13", "32", "75", "178", "422", "1000"]
+    assert found.fit is None

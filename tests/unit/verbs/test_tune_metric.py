@@ -105,7 +105,7 @@ def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
         ({"minimize": "metric"}, "needs the metric: --metric SPEC"),
         ({"minimize": "time", "metric": LATENCY}, "use --minimize metric"),
         ({"minimize": "metric", "metric": LATENCY, "threshold": "1%"}, "--minimize metric makes a mean small"),
-        ({"metric": LATENCY}, "--factor is for --minimize time"),
+        ({"metric": LATENCY}, "For the spread one setting is swept"),
         ({"minimize": "metric", "metric": "nothing"}, "no group around the number"),
     ],
 )

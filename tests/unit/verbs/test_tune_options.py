@@ -45,7 +45,7 @@ VALUES = {
 REFUSED = {
     "tried": "--try",
     "minimize": "minimizes spread, not time",
-    "factors": "--factor is for --minimize time",
+    "factors": "--factor sweeps one setting for the spread",
     "design": "--design is for --method surface, not for",
     "path": "--path is for --method golden, not for",
     "probes": "--probes is for --method golden, not for",

@@ -240,7 +240,7 @@ def test_a_budget_too_short_for_a_design_is_said(trouble):
         ({"factors": ("policy",), "dangerous": True}, "--factor policy=other,batch"),
         ({"factors": ("slice_ns",)}, "its kernel is older than Linux 6.12"),
         ({"method": "race"}, "The method race minimizes spread, not time. Methods that do: surface"),
-        ({"minimize": "spread"}, "--factor is for --minimize time"),
+        ({"minimize": "spread"}, "For the spread one setting is swept, and 2 are named"),
         ({"threshold": "1%"}, "--threshold is a variation"),
     ],
 )

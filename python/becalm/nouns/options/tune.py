@@ -80,11 +80,7 @@ def refuse_unused(given: Mapping[str, object]) -> None:
             "--minimize time is about wall time, and --metric about what is printed: use --minimize metric."
         )
     if given.get("minimize", "spread") not in ("time", METRIC):
-        if "factors" in meant:
-            raise UsageError(
-                "--factor is for --minimize time: a search for little variation tries one value of each setting. Add "
-                "--minimize time, or name the settings: --only KNOB."
-            )
+        _refuse_no_sweep(meant)
     elif "threshold" in meant:
         raise UsageError(
             f"--threshold is a variation, and --minimize {given['minimize']} makes a mean small. Leave one out."
@@ -93,6 +89,21 @@ def refuse_unused(given: Mapping[str, object]) -> None:
         raise UsageError(
             "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
         )
+
+
+def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
+    """Raise UsageError for factors that cannot be swept for the spread: one setting can, by no other method."""
+    if "factors" not in meant:
+        return
+    named = meant["factors"]
+    factors = (named,) if isinstance(named, str) or not isinstance(named, Sequence) else tuple(named)
+    if len(factors) > 1:
+        raise UsageError(
+            f"For the spread one setting is swept, and {len(factors)} are named. Name one --factor; or add --minimize "
+            "time, which varies several; or name settings to try: --only KNOB."
+        )
+    if "method" in meant:
+        raise UsageError("--factor sweeps one setting for the spread, and --method searches in many. Leave one out.")
 
 
 def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Workload]) -> None:
@@ -251,8 +262,8 @@ class TuneOptions(StudyOptions):
     )
     factors: tuple[str, ...] = option(
         (),
-        "Vary this setting, for --minimize time: slice_ns=0.1..100ms:log, policy=other,batch, or a name alone for all "
-        "of its values.",
+        "Vary this setting: slice_ns=0.1..100ms:log, policy=other,batch, or a name alone for all of its values. For "
+        "the spread one setting is swept.",
         str | Sequence[str],
         flag="--factor",
         metavar="KNOB[=RANGE|CHOICES][:log]",

@@ -15,7 +15,7 @@ from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, Trial,
 from becalm.nouns.tuned_arm import AND, BASELINE, TUNED, WITHOUT
 from becalm.report.design import tables as surface
 from becalm.report.table import Table
-from becalm.report.tune import response, scaling, time_tables
+from becalm.report.tune import response, scaling, sweep_table, time_tables
 from becalm.wording import tune as sentences
 from becalm.wording.measurement import counted, duration, spent
 from becalm.wording.metric import quantity
@@ -313,8 +313,9 @@ def scaled(found: TuneVerdict) -> Table:
 
 def terminal(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
     """Those that do not need a page."""
-    if (curve := scaled(found)).rows:
-        yield "", curve
+    for table in (scaled(found), sweep_table.curve(found)):
+        if table.rows:
+            yield "", table
     for program in found.programs:
         for table in (compared(found, program), knobs(found, program), textbook(found, program)):
             if table.rows:
