@@ -35,7 +35,7 @@ OURS = (
     # hold this complete (tests/contract/tools/test_unchanged.py).
     Row("setting", r"^/proc/sys/kernel/numa_balancing(_scan_\w+)?$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/((soft_|nmi_)?watchdog|perf_event_max_sample_rate)$", CHANGED),
-    Row("setting", r"^/proc/sys/kernel/(randomize_va_space|timer_migration)$", CHANGED),
+    Row("setting", r"^/proc/sys/kernel/(randomize_va_space|timer_migration|task_delayacct)$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/sched_(autogroup_enabled|cfs_bandwidth_slice_us|child_runs_first)$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/sched_(rt_runtime_us|rr_timeslice_ms|nr_migrate|tunable_scaling)$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/sched_\w+_ns$", CHANGED),

@@ -10,10 +10,10 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from becalm.files.text import PACKED, NotTextError, text_of, unpacked
+from becalm.values import dataclass
 
 IMPORT = "Read it with: becalm import {path}"
 SWEETSPOTS = "Sweet spots are found in it with: becalm sweetspots --from {path}"

@@ -43,7 +43,7 @@ def test_more_is_better_on_request(store):
     assert back.gate is Gate.ABOVE
     again = becalm.compare([shell(slow)], names=["fast"], metric=rate, runs=30, baseline=verdict.study)
     assert again.differences[0].worse is True
-    with pytest.raises(UsageError, match="holds no run that has the metric 'other'"):
+    with pytest.raises(UsageError, match="has no run with the metric 'other'"):
         becalm.compare([shell(slow)], metric="([0-9]+) req,name=other", runs=2, baseline=verdict.study)
 
 
