@@ -141,6 +141,9 @@ def _run(row: list[Any], study: Study) -> Run:
             raise ValueError(f"{name} must be a whole number, not {field!r}")
     if run.wall_ns is None and (study.kind not in UNTIMED or (run.outcome == Outcome.OK and run.metrics is None)):
         raise ValueError("wall_ns is null, which it may be only of imported runs with metrics")
+    for name, field in (("wall_ns", run.wall_ns), ("started_ns", run.started_ns)):
+        if field is not None and field < 0:
+            raise ValueError(f"{name} is {field}, which is below zero")
     if run.outcome not in list(Outcome):
         raise ValueError(f"outcome is {run.outcome!r:.80}, not one of {', '.join(Outcome)}")
     for name, place, count in (

@@ -13,6 +13,9 @@ from typing import Any
 from becalm.nouns.verdict import Finding
 from becalm.wording.findings import finding
 
+LATEST_NS = 1 << 62
+"""The time, in 2116, after which nothing was measured."""
+
 OLD_DATE = "%Y/%m/%d-%H:%M:%S"
 """The form of dates of Google Benchmark before 1.5."""
 
@@ -36,9 +39,10 @@ class Dates:
             else:
                 self.assumed.append(moment)
         try:
-            return max(0, int(moment.timestamp() * 1e9))
+            ns = int(moment.timestamp() * 1e9)
         except (OverflowError, ValueError, OSError):
             return 0
+        return ns if 0 < ns < LATEST_NS else 0
 
     def findings(self) -> tuple[Finding, ...]:
         """Return a finding where dates were read as local time."""

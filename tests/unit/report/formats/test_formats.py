@@ -14,6 +14,7 @@ from tests.places import ROOT
 from tests.samples import samples
 from tests.support.pages import drawn_once, pages  # noqa: F401
 
+import becalm
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.metric import metrics
 from becalm.nouns.run import COLUMNS, Run
@@ -331,3 +332,22 @@ def test_an_empty_directory_is_said_to_be_empty_and_another_one_to_be_of_neither
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(UsageError, match=r"neither results of Criterion.* nor of asv"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["hyperfine-1.20.json", "pyperf-1.0.json"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "windows"])
+def test_files_are_read_in_every_encoding(tmp_path, name, encoding):
+    text = (DATA / name).read_text(encoding="utf-8").rstrip()
+    data = text.replace("\n", "\r\n").encode() if encoding == "windows" else text.encode(encoding)
+    (tmp_path / name).write_bytes(data)
+    assert read(tmp_path / name) == read(DATA / name)
+
+
+@pytest.mark.parametrize("column", ["wall_ns", "started_ns"])
+def test_times_below_zero_are_refused(tmp_path, column):
+    becalm.run("spin 10ms", host="sim:normal", runs=2, seed=1, store=str(tmp_path / "runs.db"))
+    value = json.loads(becalm.export(store=str(tmp_path / "runs.db")))
+    value["runs"]["rows"][1][value["runs"]["columns"].index(column)] = -5
+    (tmp_path / "x.json").write_text(json.dumps(value))
+    with pytest.raises(UsageError, match=f"{column} is -5, which is below zero"):
+        read(tmp_path / "x.json")
