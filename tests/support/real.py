@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import re
 import struct
 import subprocess
 from collections.abc import Container, Iterator
@@ -92,6 +94,21 @@ def tasks() -> dict[tuple[int, str], tuple[str, str]]:
     return values
 
 
+def unnamed() -> set[int]:
+    """Return the interrupts that becalm does not name where they arrive elsewhere: those that the kernel lets nobody
+    move, which it names before it moves them, and those that have never fired."""
+    fixed = {
+        int(path.parent.name) for path in Path("/proc/irq").glob("*/smp_affinity") if not path.stat().st_mode & 0o200
+    }
+    never = set()
+    for line in Path("/proc/interrupts").read_text().splitlines()[1:]:
+        number, _, rest = line.partition(":")
+        counts = list(itertools.takewhile(str.isdecimal, rest.split()))
+        if number.strip().isdecimal() and not any(map(int, counts)):
+            never.add(int(number))
+    return fixed | never
+
+
 def elsewhere() -> dict[int, str]:
     """Return becalm's sentence on each interrupt that does not arrive where it did, once it waits for none any more."""
 
@@ -101,7 +118,13 @@ def elsewhere() -> dict[int, str]:
         return [] if any("when it next fires" in sentence for sentence in sentences) else [sentences]
 
     (sentences,) = wait_for(settled, "becalm waits for no interrupt")
-    return {int(sentence.split()[1]): sentence for sentence in sentences}
+    numbers = re.compile(r"Interrupts? ([0-9, ]+)")
+    return {
+        int(irq): sentence
+        for sentence in sentences
+        if (named := numbers.match(sentence)) is not None
+        for irq in named[1].split(",")
+    }
 
 
 def differences(before: Machine, after: Machine, excused: Container[int] = ()) -> dict[str, object]:

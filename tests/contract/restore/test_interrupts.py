@@ -137,10 +137,16 @@ def test_one_that_has_fired_since_is_brought_back_by_the_next_becalm(root):
 
 def test_one_that_has_never_fired_is_not_listed(root):
     counted(root, 0)
-    said, released = offline(root, SHORT)
+    said, released = offline(root, LONG)
     assert not any(f"device{QUIET}" in line for line in (*said, *released["elsewhere"]))
-    wait_for(lambda: mask(root) == "f")
+    assert mask(root) == "f", "it would not come, so nothing has it wait"
     assert elsewhere(root) == []
+    counted(root, 1)
+    with Agent(root, wait=LONG) as agent:
+        assert "it goes back when it next fires" in agent.done("status")["elsewhere"][0]
+    fire(root)
+    wait_for(lambda: mask(root) == "f")
+    wait_for(lambda: elsewhere(root) == [])
 
 
 def test_interrupts_of_one_device_are_one_line(root):

@@ -236,6 +236,9 @@ pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
     for mut away in given {
         if !movable(away.irq) {
             away.why = Why::Managed;
+        } else if interrupt::count(tree, away.irq) == Some(0) {
+            // It would not come: its mask stays as it is, and it is called back once it has fired.
+            away.why = Why::Silent;
         }
         match list.all.iter_mut().find(|known| known.irq == away.irq) {
             Some(known) => known.why = away.why,
