@@ -158,6 +158,10 @@ def written(document: Document, row: Row) -> str:
     return row.writer()(document) if row.module else FORMS[row.ending](conclude(document))
 
 
+DRAWN = 3
+"""So many studies of one import are drawn to see whether they can be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What became of a file. `studies`: their numbers, in its order; `known`: those of them that were stored before.
@@ -199,7 +203,9 @@ def import_file(path: str | Path, store: str | None = None, *, project: str | No
             else:
                 number = _added(opened, document)
                 content.add(number, document)
-                if wrong := _wrong(document_of(opened, number)):
+                # Studies of a directory have one maker: what holds of the first few holds of the others.
+                drawn = document.verdict is not None or len(numbers) - len(known) < DRAWN
+                if wrong := _wrong(document_of(opened, number), drawn=drawn):
                     which = f"study {len(numbers) + 1} of {len(documents)}, " if len(documents) > 1 else ""
                     title = document.study.title or document.study.kind
                     raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
@@ -238,14 +244,19 @@ def _of_project(document: Document, project: str | None, path: str | Path) -> Do
     return replace(document, study=replace(document.study, options=options))
 
 
-def _wrong(document: Document) -> str:
-    """What is wrong with a study, found by doing with it all that a person may: a sentence, empty for a whole one."""
+def _wrong(document: Document, *, drawn: bool = True) -> str:
+    """What is wrong with a study, found by doing with it all that a person may: a sentence, empty for a whole one.
+
+    `drawn`: whether its page is drawn, too, which takes most of the time.
+    """
     try:
         with contextlib.suppress(UnfinishedError):
             kind = kind_of(document.study.kind)
             with contextlib.suppress(KeyError, TypeError):
                 _kept(document, kind)
-            tried(conclude(document))
+            concluded = conclude(document)
+            if drawn:
+                tried(concluded)
         for row in FORMATS:
             if row.module:
                 with contextlib.suppress(BecalmError):

@@ -110,3 +110,14 @@ def test_damaged_runs_are_told_when_runs_are_read(store, exported):
     assert [run.seq for run in found.document.runs[:3]] == [0, 1, 2]
     assert len(said) == 1
     assert said[0].startswith("1 of 10 runs of study 1 ")
+
+
+def test_all_rows_of_our_own_file_that_cannot_be_read_are_named_at_once(store, exported, tmp_path):
+    file = tmp_path / "edited.json"
+    rows = exported["runs"]["rows"]
+    edited = nested(nested(exported, ("runs", "rows", 1, 6), "soon"), ("runs", "rows", 2), rows[2][:-1])
+    file.write_text(json.dumps(edited))
+    with pytest.raises(UsageError) as refused:
+        import_(file, store)
+    assert "runs.rows[1]: wall_ns must be a whole number, not 'soon'" in str(refused.value)
+    assert "runs.rows[2] has" in str(refused.value)

@@ -96,7 +96,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     # Files of an older becalm have no metrics.
     order = [columns.index(name) for name in COLUMNS if name != "metrics" or name in columns]
     loads = value.get("loads", {"columns": [], "rows": []})
-    runs = [_run([_row(each, len(columns))[index] for index in order], study) for each in file["runs"]["rows"]]
+    runs = _runs(list(file["runs"]["rows"]), len(columns), order, study)
     if len({run.seq for run in runs}) < len(runs):
         raise ValueError("two runs have the same seq")
     return [
@@ -124,6 +124,26 @@ def _made(make: Callable[[Any], Made], part: Part, what: str) -> Made:
         return make(part.members())
     except (KeyError, TypeError, AttributeError, IndexError):
         raise Unlike(f"{part.place} is no {what} as becalm describes them") from None
+
+
+NAMED = 5
+"""So many rows that cannot be read are named one by one."""
+
+
+def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:
+    """The runs of a file. Raises ValueError with all rows that cannot be read: our own file is whole or refused."""
+    runs, wrong = [], []
+    for row in rows:
+        try:
+            values = _row(row, columns)
+            runs.append(_run([values[index] for index in order], study))
+        except (ValueError, TypeError) as error:
+            reason = str(error) if isinstance(error, ValueError) else "it is laid out in another way"
+            wrong.append(reason if row.place in reason else f"{row.place}: {reason}")
+    if wrong:
+        more = f"; and {len(wrong) - NAMED:,} more rows" if len(wrong) > NAMED else ""
+        raise ValueError("; ".join(wrong[:NAMED]) + more)
+    return runs
 
 
 def _row(part: Part, columns: int) -> list[Any]:
