@@ -119,6 +119,8 @@ class AblationEffect:
     droppable: bool
     loops_needed: int | None = None
     sentence: str = ""
+    alone: Interval | None = None
+    """Change of the mean time where this one is set alone; None where leaving it out tells what it costs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ EVERYTHING = "all settings"
 WITHOUT = "without "
 """Names of arms that leave one chosen knob out begin with this: "without nice"."""
 
+ONLY = "only "
+"""Names of arms that set one chosen knob alone begin with this: what it costs in time by itself."""
+
 AND = " and "
 """Between the names of knobs that are left out as one, because each costs a boot or one does what the other does:
 "without isolcpus and nohz_full"."""

@@ -18,6 +18,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import AblationEffect, ArmComparison
 from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, SEARCHED, TUNED, WITHOUT
 from becalm.nouns.verdict import Finding
+from becalm.tuning.alone import cost_alone
 from becalm.tuning.best_of_all import recommend_best, say_no_better
 from becalm.tuning.confirming import (
     BOOT_LOOPS,
@@ -86,6 +87,7 @@ def confirm(
     yield from _unbundle_boot(here)
     yield from _decide(here)
     yield from leave_out_together(here)
+    yield from cost_alone(here)
     yield from _backward_elimination(here)
     say_no_better(here)
 

@@ -103,3 +103,27 @@ def test_the_machine_has_two_pairs_of_which_one_does_all():
         assert np.allclose([one.spread, other.spread], both.spread)
         assert neither.spread > 2 * both.spread
         assert one.time == other.time == both.time
+
+
+class Slow(World):
+    """Each setting helps, and each makes the program slower by a fifth; together no slower than one."""
+
+    def sample(self, settings, ask, rng):
+        time = 1.2e9 if settings.values else 1e9
+        spread = 0.05 * 0.5 ** len(settings.values)
+        return Sample(settings, tuple(time * self.loop(spread, ask.runs, rng) for _ in range(ask.loops)))
+
+
+def test_what_each_costs_alone_is_measured_where_leaving_it_out_does_not_tell():
+    tuned, wishes, _ = conduct(Slow(seed=1), space("a", "b", "c"), chooses("a", "b", "c"))
+    assert sum("each setting alone" in wish.ask.why for wish in wishes) == 1
+    for knob in ("a", "b", "c"):
+        effect = effects(tuned)[knob]
+        assert abs(effect.cost.value) < 0.02, "without it the program is as slow"
+        assert effect.alone.low < 0.2 < effect.alone.high
+        assert effect.alone.low > 0.15
+
+
+def test_where_leaving_out_tells_the_cost_nothing_is_measured_alone():
+    _, wishes, _ = conduct(Twins(1), twins(), chooses_all)
+    assert all("each setting alone" not in wish.ask.why for wish in wishes)

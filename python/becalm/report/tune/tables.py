@@ -112,6 +112,10 @@ def _kept(each: AblationEffect, found: TuneVerdict) -> bool:
 
 
 def _cost(each: AblationEffect, found: TuneVerdict, unknown: bool) -> str:
+    if each.alone is not None:
+        return f"{sentences.give_or_take(each.alone)} *"
+    if AND in each.knob and any(other.alone is not None for other in found.contributions):
+        return sentences.give_or_take(each.cost) if attribution.costs(each) else ""
     return _no_cost(each, found, unknown) or sentences.give_or_take(each.cost)
 
 
@@ -138,6 +142,7 @@ def knobs(found: TuneVerdict, program: str) -> Table:
     level = f"{100 * found.confidence:g} %"
     unknown = attribution.unattributed_time(found.comparisons, found.contributions, program)
     together = any(AND in each.knob for each in found.contributions)
+    alone = any(each.alone is not None for each in found.contributions)
     rows = tuple(
         (
             f"{each.knob} = {value_text(each.value)}",
@@ -154,7 +159,8 @@ def knobs(found: TuneVerdict, program: str) -> Table:
         f"expendable when that is below {1 + found.margin:g} for certain ({level}); undecided ones are kept. Cost: how "
         f"much longer the program takes because of it ({level}); negative: it saves time."
         + (" Shared: leaving out it alone shows no cost; the row of several has what they cost together." * together)
-        + (" Not known: some of these settings do the same, and which was not found." * unknown)
+        + (" * with this setting and no other: together they cost less than their sum." * alone)
+        + (" Not known: some of these settings do the same, and which was not found." * (unknown and not alone))
     )
     head = ("setting", "without it", level, "cost in time", "")
     return Table(KNOBS, head, rows, (1, 2, 3), note)

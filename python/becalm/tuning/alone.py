@@ -1,0 +1,57 @@
+"""What single settings cost in time, where leaving each out does not tell: each is set alone, beside the baseline.
+
+Where several settings each make a program slow, and together no slower than one of them, it is as slow without any one
+of them. What each costs by itself is then known from runs with it alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from becalm.analysis import attribution, confirmation
+from becalm.methods.protocol import NO_SETTINGS
+from becalm.nouns.settings import Settings
+from becalm.nouns.tuned_arm import AND, BASELINE, ONLY, TUNED
+from becalm.tuning.confirming import FEWEST_LOOPS, ConfirmationRun, Confirming, distinct
+
+
+def cost_alone(here: ConfirmationRun) -> Confirming:
+    """Measure what each setting costs alone, where the cost of the whole is not accounted for and the time allows."""
+    tuned = here.tuned
+    judged = tuned.judged
+    if not here.options.single_out or not confirmation.helps(judged.comparisons, TUNED):
+        return
+    units = [
+        each.knob
+        for each in judged.contributions
+        if AND not in each.knob
+        and attribution.unattributed_time(judged.comparisons, judged.contributions, each.program)
+        and not attribution.costs(each)
+    ]
+    arms = distinct(
+        {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
+        | {ONLY + unit: _only(here, unit) for unit in dict.fromkeys(units)}
+    )
+    if len(arms) < 3:
+        return
+    shape = here.shape(arms)
+    loops, left = here.options.confirm_loops, here.loops_before_fewer(arms, shape)
+    if left is not None:
+        loops = min(loops, left)
+    if loops < FEWEST_LOOPS:
+        return
+    found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs with each setting alone: its cost")
+    shifts = {(each.arm, each.program): each.shift for each in found.comparisons}
+    tuned.judged = replace(
+        judged,
+        contributions=tuple(
+            replace(each, alone=shifts.get((ONLY + each.knob, each.program))) for each in judged.contributions
+        ),
+    )
+
+
+def _only(here: ConfirmationRun, unit: str) -> Settings:
+    """Return a chosen setting with nothing else but what it needs."""
+    chosen = dict(here.tuned.choice.settings.values)
+    wanted = [unit, *(each for each in here.requires.get(unit, ()) if each in chosen)]
+    return Settings.of({name: chosen[name] for name in wanted})
