@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -22,8 +22,11 @@ from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
-from becalm.wording.outcome import FINISHED, Outcome
 from becalm.wording.printable import distinct, lettered, one_line, printable
+
+if TYPE_CHECKING:
+    # A measurement starts without it.
+    from becalm.wording.outcome import Outcome
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -356,4 +359,4 @@ def _cell(found: Outcome | None) -> RenderableType:
     """What a study came to; one that did not end well stands out."""
     if found is None or not found.shown:
         return Text("")
-    return Names([found.shown]) if found.state in ("", FINISHED) else Text(found.shown, "yellow")
+    return Names([found.shown]) if found.well else Text(found.shown, "yellow")

@@ -23,7 +23,6 @@ from becalm.nouns.verdict import Difference, Finding, Gate, Summary, Verdict
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.stats.arrays import Floats, Positions, among
-from becalm.study.circumstances import circumstances
 from becalm.study.kept import AVERAGED, InDocument, Kept
 from becalm.study.looks import Looks, replay
 from becalm.wording import measurement
@@ -73,6 +72,8 @@ def conclude_stored(document: Document) -> Verdict:
 
 def _placed(verdict: Verdict, document: Document) -> Verdict:
     """The same with when, where and what was measured."""
+    from becalm.study.circumstances import circumstances  # A measurement starts without it.
+
     return replace(verdict, circumstances=circumstances(document.study, document.facts, document.created_ns))
 
 

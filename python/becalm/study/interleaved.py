@@ -13,7 +13,6 @@ from becalm.nouns.progress import Progress
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Difference, Stopped, Verdict
 from becalm.study.available_metrics import without_unmeasurable
-from becalm.study.circumstances import circumstances
 from becalm.study.conclude import conclude, failure, interim
 from becalm.study.kept import InStore
 from becalm.study.looks import Looks
@@ -72,6 +71,8 @@ def measure_interleaved(
         if looks.history.rounds == 0:
             raise _nothing(looks, kept)
         verdict = conclude(looks, kept, opened.shown, baseline(looks.history) if baseline else (), opened.noticed)
+        from becalm.study.circumstances import circumstances  # The first run need not wait for it.
+
         when_ns = opened.store.began_ns(number)
         verdict = replace(verdict, circumstances=circumstances(study, opened.host.facts(), when_ns))
         left_out = (*findings(planned.workloads, missing), *left_out)

@@ -27,6 +27,11 @@ class Outcome:
     result: str
 
     @property
+    def well(self) -> bool:
+        """Whether nothing is known of a bad end."""
+        return self.state in ("", FINISHED)
+
+    @property
     def shown(self) -> str:
         """Both in a cell of a table; what has ended well needs no word."""
         return ", ".join(part for part in (self.state if self.state != FINISHED else "", self.result) if part)
