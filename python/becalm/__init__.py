@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from becalm.errors import WorkloadError as WorkloadError
     from becalm.files.tables import read_toml as read_toml
     from becalm.files.tables import unknown_name as unknown_name
+    from becalm.files.text import target as target
     from becalm.hosts.aliases import Known as Known
     from becalm.hosts.guest.kernel import Kernel as Kernel
     from becalm.hosts.protocol import Access as Access
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
 _VALUES = {
     "becalm.errors": "BecalmError MachineError RefusedError StoreError UnsettledError UsageError WorkloadError",
     "becalm.files.tables": "read_toml unknown_name",
+    "becalm.files.text": "target",
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",

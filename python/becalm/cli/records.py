@@ -176,7 +176,7 @@ def command_export(
         sys.stdout.buffer.write(data)
         return
     try:
-        Path(to).write_bytes(data)
+        becalm.target(to).write_bytes(data)
     except OSError as error:
         raise click.ClickException(f"{to} cannot be written: {error.strerror}.") from error
 

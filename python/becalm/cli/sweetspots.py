@@ -148,7 +148,7 @@ def _write(path: str, content: str | bytes) -> None:
 
 def _written(path: str, write: Callable[[Path], object]) -> None:
     try:
-        write(Path(path))
+        write(becalm.target(path))
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     echo(f"Written: {path}", err=True)

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from rich.console import Console, RenderableType
 
 from becalm.errors import MachineError, UsageError
+from becalm.files.text import target
 from becalm.nouns.verdict import Finding
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
@@ -143,7 +144,7 @@ def check(given: str) -> Path:
         raise UsageError(f"--report writes .html, .md and .json, not {path.name!r}.")
     if not path.parent.is_dir():
         raise UsageError(f"--report: there is no directory {path.parent}.")
-    return path
+    return target(path)
 
 
 def write(found: Conclusion, path: Path) -> None:

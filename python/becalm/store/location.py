@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from becalm.errors import StoreError, install
+from becalm.files.text import DATABASE
 from becalm.paths import meant_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 from becalm.store.schema import META, STUDY
@@ -119,10 +120,10 @@ def _check_file(path: Path) -> None:
         if not stat.S_ISREG(mode):
             raise StoreError(f"The store {path} is a device or a pipe, and a store is a file. {kept}")
         with path.open("rb") as file:
-            head = file.read(len(SQLITE_HEAD))
+            head = file.read(len(DATABASE))
     except OSError as error:
         raise StoreError(f"The store {path} cannot be read: {error.strerror}. {kept}") from None
-    if head and head != SQLITE_HEAD:
+    if head and head != DATABASE:
         raise StoreError(f"The store {path} is not a becalm store: it is not an SQLite file. {kept}")
     if tables := _tables(path):
         names = ", ".join(sorted(tables)[:3])
@@ -147,9 +148,6 @@ def _tables(path: Path) -> set[str]:
 
 OWN = {META.name, STUDY.name}
 """Tables that every store of becalm's has."""
-
-SQLITE_HEAD = b"SQLite format 3\0"
-"""The first bytes of every SQLite file (SQLite, Database File Format, 1.3)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from becalm import hosts
 from becalm.analysis import timer_choice, timer_comparison
 from becalm.errors import Interrupted, MachineError, UsageError
+from becalm.files.text import target
 from becalm.hosts.protocol import Access
 from becalm.hosts.timer_evaluation import evaluate, evaluate_on
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
@@ -223,7 +224,7 @@ class _Gathered:
 def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
     """How often each value of the last set of each cell was read, as CSV. Raises MachineError."""
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with target(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(("timer", "flush", "additions", "unit", "value", "count"))
             for cell in cells:

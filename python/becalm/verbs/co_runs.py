@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile, threads_of
 from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
+from becalm.files.text import target
 from becalm.hosts import Event, Noticed
 from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.metric import Response
@@ -136,7 +137,7 @@ def measure_co_runs(
         _enough(found, log)
         opened.store.conclude(number, found.to_json())
     if path is not None:
-        path.write_text(json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        target(path).write_text(json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return found
 
 

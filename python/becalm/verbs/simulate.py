@@ -17,6 +17,7 @@ from typing import Any
 
 from becalm import hosts
 from becalm.errors import UsageError
+from becalm.files.text import target
 from becalm.hosts.simulated.scheduler.engine import Progress
 from becalm.hosts.simulated.scheduler.host import SchedulerHost
 from becalm.hosts.simulated.scheduler.programs import unmodelled
@@ -118,7 +119,7 @@ def _write(path: Path, drawn: Timeline, cpus: int) -> None:
     ]
     more = {"dropped": drawn.dropped}
     try:
-        path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
+        target(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
     except OSError as error:
         raise _unwritten(path, str(error.strerror)) from None
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
+from becalm.files.text import target
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import measured, states
 from becalm.nouns.measured_programs import USUAL_BURST_NS, MeasuredProgram, MeasuredPrograms
@@ -79,7 +80,7 @@ def measure_programs(
         ),
     )
     try:
-        path.write_text(found.toml, encoding="utf-8")
+        target(path).write_text(found.toml, encoding="utf-8")
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}.") from None
     states.read(path)

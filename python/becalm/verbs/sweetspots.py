@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.text import target
 from becalm.migration import cache_map, perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.kinds import of_ratio, visible
@@ -170,6 +171,6 @@ def _write(path: str | Path, value: dict[str, Any]) -> None:
     import json
 
     try:
-        Path(path).write_text(json.dumps(value), encoding="utf-8")
+        target(path).write_text(json.dumps(value), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"The records cannot be written to {path}: {error.strerror}.") from None

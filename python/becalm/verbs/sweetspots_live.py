@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from becalm import hosts, system_clock
 from becalm.errors import UsageError, WorkloadError
+from becalm.files.text import target
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started, known_means
 from becalm.migration import perf_data
@@ -311,7 +312,7 @@ class Taker:
 def _save(path: Path, batches: Path, head: dict[str, Any]) -> None:
     """One object with a list of all records, written batch by batch."""
     try:
-        with path.open("w", encoding="utf-8") as out, batches.open(encoding="utf-8") as lines:
+        with target(path).open("w", encoding="utf-8") as out, batches.open(encoding="utf-8") as lines:
             out.write(json.dumps(head)[:-1] + ', "records": [')
             for number, line in enumerate(lines):
                 out.write((",\n" if number else "\n") + line.strip()[1:-1])

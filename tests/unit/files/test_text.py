@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from becalm.errors import UsageError
-from becalm.files.text import NotTextError, read_bytes, read_text, text_of
+from becalm.files.text import NotTextError, read_bytes, read_text, target, text_of
 
 TEXT = "name = 'ä µs'\nlast line"
 
@@ -93,3 +93,13 @@ def test_unreadable_files_are_named() -> None:
     with pytest.raises(UsageError, match="more than 16 MiB"):
         read_text("/dev/zero")
     assert read_text("/dev/null") == ""
+
+
+def test_a_database_is_never_overwritten(tmp_path: Path) -> None:
+    store, other = tmp_path / "runs.db", tmp_path / "runs.csv"
+    store.write_bytes(b"SQLite format 3\0" + bytes(100))
+    other.write_text("old")
+    with pytest.raises(UsageError, match=r"runs\.db is a database, as a store is, and would be overwritten"):
+        target(store)
+    for path in (other, tmp_path / "new.csv", Path("/dev/null"), tmp_path):
+        assert target(path) == path

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
+from becalm.files.text import target
 from becalm.load.record import Series
 from becalm.report.document import Document
 from becalm.report.formats import columns
@@ -30,6 +31,7 @@ def check(path: Path) -> None:
     """Raises UsageError for a file of another kind, or one that this installation cannot write."""
     if path.suffix not in ENDINGS:
         raise UsageError(f"--series writes {' and '.join(ENDINGS)}, not {path.name!r}.")
+    target(path)
     if path.suffix == ".parquet":
         columns.needed()
 
