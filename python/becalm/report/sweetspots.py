@@ -15,6 +15,7 @@ from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.wording import sweetspots as wording
 from becalm.wording.measurement import duration
+from becalm.wording.printable import one_line
 
 SHADES, ASCII = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 COLUMNS = 56
@@ -106,10 +107,10 @@ def tables(found: Spotted) -> Iterator[Table]:
         kinds = [mine.count(kind) for kind in found.kinds]
         own = seen["own"]
         share = f"{100 * ratio(*own):.2f} %" if own[0] else ""
-        rows.append((found.label(number), f"{own[0]:,}", share, *(f"{each}" for each in kinds)))
+        rows.append((one_line(found.label(number)), f"{own[0]:,}", share, *(f"{each}" for each in kinds)))
     heads = [wording.COUNTED[kind] for kind in found.kinds]
     yield Table("", ("task", counted, missed, *heads), tuple(rows), tuple(range(1, 3 + len(heads))))
-    names = [found.label(number) for number in range(len(found.programs))]
+    names = [one_line(found.label(number)) for number in range(len(found.programs))]
     spots = [
         (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
         for each in found.spots[:MOST]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.migration.spotted import Spotted, ratio
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, svg
 from becalm.report.page import Picture
+from becalm.wording.printable import one_line
 from becalm.wording.sweetspots import KINDS
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ def curves(found: Spotted) -> Iterator[Picture]:
     for number in range(len(found.programs))[:MOST]:
         if not any(each["known"] and each["references"] for each in found.windows(number)):
             continue
-        said = f"Task {found.label(number)}: a step is a window, a gap one that is not known or read nothing."
+        said = f"Task {one_line(found.label(number))}: a step is a window, a gap one that is not known or read nothing."
         said += " Bands: more is missed, or it is evicted."
         more = f" The first {MOST} of {len(found.programs)} programs." if rest > 0 and not number else ""
-        yield Picture(_curve(found, number, f"task {found.label(number)}"), said + more)
+        yield Picture(_curve(found, number, f"task {one_line(found.label(number))}"), said + more)
 
 
 def _curve(found: Spotted, number: int, name: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.migration.kinds import KINDS, visible
+from becalm.report.sweetspots import tables
 from becalm.wording.sweetspots import origin
 
 SPOTS = [{"program": 0, "kind": kind, "time_ns": kind, "counts": [9, 9]} for kind in (0, 1, 2, 2)]
@@ -56,3 +57,9 @@ def test_files_of_records_say_what_they_can_show(records, head, kinds):
 def test_a_process_that_a_file_does_not_know_is_refused(records):
     with pytest.raises(UsageError, match=r"has no process 999999. There are: 7\."):
         becalm.sweetspots(records(), pid=999_999)
+
+
+def test_names_with_ends_of_lines_stay_in_their_row(records):
+    found = becalm.sweetspots(records(names={"7": "a\nb"}))
+    (row,) = next(iter(tables(found))).rows
+    assert row[0] == "a\\nb (7)"
