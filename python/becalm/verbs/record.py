@@ -93,7 +93,8 @@ def benchmarks(
     if place.names:
         if len(place.names) != len(own):
             raise UsageError(
-                f"{len(own)} benchmarks but {len(place.names)} names were given. Give each benchmark one --name."
+                f"{measurement.counted(len(own), 'benchmark')} but {measurement.counted(len(place.names), 'name')} given. "
+                "Give each benchmark one --name."
             )
         own = [replace(workload, name=name) for workload, name in zip(own, place.names, strict=True)]
     workloads = [*own, *references]

@@ -30,7 +30,7 @@ WORK_S = 0.1
 LARGEST = 100_000
 """Bytes of one argument that a kernel takes (MAX_ARG_STRLEN is 128 KiB, execve(2))."""
 
-TIME = '"becalm_call_us": *([0-9.eE+-]+),unit=us,name=time of a call'
+TIME = '"becalm_call_s": *([0-9.eE+-]+),unit=s,name=time of a call'
 """The last line of what a worker prints; the function's own output stands before it."""
 
 

@@ -111,7 +111,7 @@ class Script:
         if call([self.python, "-c", look], self.asked, account(self.asked.user)).status == 1:
             return WorkloadError(
                 f"{self.python} has no pyperf, which {self.path.name} needs. Install it: "
-                f"{self.python} -m pip install pyperf. Or name the interpreter that has it."
+                f"{self.python} -m pip install pyperf. Or name the interpreter that has it: --python PATH."
             )
         return WorkloadError(
             f"The pyperf script {self.path} failed with {said.how} when it was asked for its benchmarks. "

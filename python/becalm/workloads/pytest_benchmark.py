@@ -64,7 +64,7 @@ def _failed(path: Path, python: str, asked: Asked, text: str, last: str) -> Usag
             package = module.replace("_", "-")
             return WorkloadError(
                 f"{python} has no {package}, which {path.name} needs. Install it: {python} -m pip install {package}. "
-                "Or name the interpreter that has it."
+                "Or name the interpreter that has it: --python PATH."
             )
     return WorkloadError(f"The tests in {path} failed when they were asked for their benchmarks. {last}")
 

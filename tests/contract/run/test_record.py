@@ -23,5 +23,5 @@ def test_a_sitting_follows_a_metric_under_a_name(agent, own_directories):
     becalm.record([program], names=["latency"], metric=r"p99: ([0-9.]+),unit=ms", project="m", commit="c", runs=3)
     (benchmark,) = becalm.history("m").benchmarks
     assert (benchmark.name, benchmark.unit, benchmark.points[0].value) == ("latency", "ms", 12.5)
-    with pytest.raises(UsageError, match="1 benchmarks but 2 names"):
+    with pytest.raises(UsageError, match="1 benchmark but 2 names"):
         becalm.record(["true"], names=["a", "b"], project="m", commit="d")

@@ -38,11 +38,11 @@ def test_each_run_is_a_fresh_process_that_times_calls(agent, own_directories, tm
 def test_functions_are_compared_with_each_other(agent, own_directories):
     found = becalm.compare(double, lambda: double(), runs=2, store=False)
     assert [each.name for each in found.summaries] == ["double", "lambda"]
-    assert found.metric.unit == "us"
+    assert found.metric.unit == "s"
 
 
 def test_what_the_function_prints_is_no_part_of_the_answer(agent, own_directories):
-    found = becalm.run(lambda: print("becalm_call_us: 5"), runs=2, store=False)
+    found = becalm.run(lambda: print("becalm_call_s: 5"), runs=2, store=False)
     assert found.summaries[0].metrics[0].mean.value != 5
 
 
