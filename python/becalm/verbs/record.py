@@ -41,6 +41,7 @@ from becalm.study.session_options import (
 )
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
+from becalm.wording.measurement import counted
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
 from becalm.workloads.asked import Asked
@@ -93,7 +94,7 @@ def benchmarks(
     if place.names:
         if len(place.names) != len(own):
             raise UsageError(
-                f"{measurement.counted(len(own), 'benchmark')} but {measurement.counted(len(place.names), 'name')} given. "
+                f"{counted(len(own), 'benchmark')} but {counted(len(place.names), 'name')} given. "
                 "Give each benchmark one --name."
             )
         own = [replace(workload, name=name) for workload, name in zip(own, place.names, strict=True)]
