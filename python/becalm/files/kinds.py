@@ -108,9 +108,9 @@ VALUES: tuple[tuple[Test, Kind], ...] = (
             "becalm reads the plain text: jq -j 'select(.Output).Output' {path} > FILE",
         ),
     ),
-    (_rows("jmhVersion"), Kind("results of JMH", JMH)),
-    (_has("HostEnvironmentInfo"), Kind("results of BenchmarkDotNet", JMH)),
-    (_has("results", "version"), Kind("results of asv", "Name the directory: becalm import .asv/results")),
+    (_rows("jmhVersion"), Kind("a file of results of JMH", JMH)),
+    (_has("HostEnvironmentInfo"), Kind("a file of results of BenchmarkDotNet", JMH)),
+    (_has("results", "version"), Kind("a file of results of asv", "Name the directory: becalm import .asv/results")),
     (_has("iters", "times"), Kind("a sample of Criterion", IMPORT)),
     (
         _has("mean", "median", "std_dev"),
@@ -127,16 +127,24 @@ VALUES: tuple[tuple[Test, Kind], ...] = (
     ),
     (
         lambda value: _has("results")(value) and _rows("command", "times")(value["results"]),
-        Kind("results of hyperfine", IMPORT),
+        Kind("a file of results of hyperfine", IMPORT),
     ),
-    (_has("context", "benchmarks"), Kind("results of Google Benchmark", IMPORT)),
-    (_has("machine_info", "benchmarks"), Kind("results of pytest-benchmark", IMPORT)),
-    (_has("benchmarks", "version"), Kind("results of pyperf", IMPORT)),
+    (_has("context", "benchmarks"), Kind("a file of results of Google Benchmark", IMPORT)),
+    (_has("machine_info", "benchmarks"), Kind("a file of results of pytest-benchmark", IMPORT)),
+    (_has("benchmarks", "version"), Kind("a file of results of pyperf", IMPORT)),
     (_has("linux-perf-json-version"), Kind("perf.data converted to JSON", "Give perf.data itself, which perf wrote.")),
     (_has("traceEvents"), Kind("a trace for Chrome or Perfetto")),
     (_has("cells", "nbformat"), Kind("a notebook")),
 )
 """The kinds that are JSON, the first one that fits; of JSON lines, the first line is tested."""
+
+TOML: tuple[tuple[str, Kind], ...] = (
+    (r"(?s).{0,4000}^\[\[program\]\]", Kind("a suite", "Rate its programs with: becalm suite {path}")),
+    (r"(?s).{0,4000}^\[settings\]", Kind("a profile of settings", "Apply it with: becalm apply {path}")),
+    (r"(?s).{0,4000}^\[\[(task|measured)\]\]", Kind("a file of state machines",
+     "Simulate it with: becalm simulate -- {path}")),
+)  # fmt: skip
+"""The kinds that are TOML."""
 
 TEXTS: tuple[tuple[str, Kind], ...] = (
     (r"# hostname;interval;timestamp", Kind("the output of `sadf -d`", SADF)),
@@ -166,17 +174,14 @@ TEXTS: tuple[tuple[str, Kind], ...] = (
     (r"(?s).{0,4000}^Benchmark\s+.*Mode\s+Cnt\s+Score", Kind("what JMH prints", f"Have it write -rf json. {JMH}")),
     (r"(?s).{0,4000}(old|new) time/op|.{0,4000}│\s+sec/op", Kind("the output of benchstat",
      "Give what `go test -bench` printed.")),
-    (r"(?s).{0,20000}^Benchmark\S+[ \t]+\d+[ \t]+[\d.]+ \S+", Kind("results of `go test -bench`", IMPORT)),
+    (r"(?s).{0,20000}^Benchmark\S+[ \t]+\d+[ \t]+[\d.]+ \S+", Kind("a file of results of `go test -bench`", IMPORT)),
     (r"(?s)goos: |PASS$|ok  \t|--- (FAIL|SKIP|BENCH)", Kind("the output of `go test` without results of benchmarks",
      "Measure with: go test -bench . -count 10 | tee FILE")),
     (r"study,(?s:.{0,80})(wall_ns|round)", Kind("a study exported by becalm as CSV",
      "CSV is not read back. Export it with: becalm export NUMBER --to FILE.json")),
     (r"\s*<(!DOCTYPE html|html)", Kind("a web page")),
     (r"\s*<\?xml", Kind("an XML document")),
-    (r"(?s).{0,4000}^\[\[program\]\]", Kind("a suite", "Rate its programs with: becalm suite {path}")),
-    (r"(?s).{0,4000}^\[settings\]", Kind("a profile of settings", "Apply it with: becalm apply {path}")),
-    (r"(?s).{0,4000}^\[\[(task|measured)\]\]", Kind("a file of state machines",
-     "Simulate it with: becalm simulate -- {path}")),
+    *TOML,
 )  # fmt: skip
 """The kinds that are other text, by a pattern that matches at its beginning."""
 

@@ -28,11 +28,25 @@ def read_toml(path: str | Path, called: str = "") -> dict[str, Any]:
 
     Raises UsageError if it cannot be read, or is not TOML.
     """
-    text = read_text(path, called)
+    return parsed_toml(read_text(path, called), str(path), called)
+
+
+def parsed_toml(text: str, path: str, called: str = "") -> dict[str, Any]:
+    """Return the TOML document of a file's text. Raises UsageError with what the file is if it is none."""
     try:
         return toml(text)
     except ValueError as error:
-        raise UsageError(f"{called or path} is not TOML: {error}.") from None
+        raise UsageError(_described(text, path, called or path, f"is not TOML: {error}")) from None
+
+
+def _described(text: str, path: str, called: str, unknown: str) -> str:
+    from becalm.files.kinds import TOML, described, kind_of  # Most files are what they should be.
+
+    data = text.encode("utf-8", "replace")
+    kind = kind_of(data)
+    if not data.strip() or kind is None or any(kind is each for _, each in TOML):
+        return f"{called} {unknown}."
+    return described(data, path, "").strip()
 
 
 def json_value(text: str, called: str) -> Any:
@@ -40,7 +54,7 @@ def json_value(text: str, called: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{called} is not JSON: {error}.") from None
+        raise UsageError(_described(text, called, called, f"is not JSON: {error}")) from None
 
 
 def unknown_name(name: str, known: Collection[str]) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
-from becalm.files.tables import check_keys, toml
+from becalm.files.tables import check_keys, parsed_toml
 from becalm.files.text import read_text
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
@@ -71,10 +71,7 @@ def names() -> list[str]:
 
 def parse(content: str, where: str, default_name: str) -> Profile:
     """Read a profile's text. Raises UsageError that names the file and what is wrong with it."""
-    try:
-        value = toml(content)
-    except ValueError as error:
-        raise UsageError(f"The profile {where} is not TOML: {error}.") from None
+    value = parsed_toml(content, where, f"The profile {where}")
     check_keys(value, ("name", "description", "settings", "machine"), f"The profile {where}")
     settings = value.get("settings")
     if not isinstance(settings, dict):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.files.kinds import described
 from becalm.files.tables import check_keys, json_value, unknown_name
 from becalm.files.text import read_text
 from becalm.hosts.agent import agent_path
@@ -95,10 +96,12 @@ def _of_text(text: str, where: str) -> PlacementSource:
     if isinstance(value, dict) and value.get("kind") == co_run_profile.KIND:
         return _measured(CoRunProfile.of_text(text, where), where)
     if not isinstance(value, dict) or value.get("kind") != COSTS:
-        raise UsageError(
-            f'{where} is neither a profile of programs ("kind": "{co_run_profile.KIND}", of `becalm profile --save '
-            f'FILE`) nor costs of your own ("kind": "{COSTS}").'
+        forms = (
+            f'a profile of programs ("kind": "{co_run_profile.KIND}", of `becalm profile --save FILE`) nor costs of '
+            f'your own ("kind": "{COSTS}")'
         )
+        data = text.encode("utf-8", "replace")
+        raise UsageError(described(data, where, "", f"is neither {forms}").strip())
     return _given(value, where)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.files.kinds import described
+from becalm.files.tables import read_toml
 from becalm.migration import sources
 from becalm.report import formats
 
@@ -70,3 +71,17 @@ def test_sweetspots_name_what_they_refuse(tmp_path: Path, name: str) -> None:
         sources.read(file)
     assert "Error" not in str(error.value)
     assert str(error.value).startswith(str(file))
+
+
+@pytest.mark.parametrize("name", ["go", "hyperfine", "jmh"])
+def test_readers_of_toml_and_json_name_what_they_refuse(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(FILES[name][0])
+    with pytest.raises(UsageError, match=r"f is a file of results of"):
+        read_toml(file)
+
+
+def test_broken_toml_of_a_known_kind_is_told_by_its_place(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("[settings]\nnice = 1\nnice = 2\n")
+    with pytest.raises(UsageError, match=r"f is not TOML: .*line 3"):
+        read_toml(tmp_path / "f")

@@ -89,7 +89,10 @@ def test_only_a_number_at_the_end_of_a_trace_is_its_cpu(text, program, cpu):
 )
 def test_files_that_are_no_trace_are_named(tmp_path, data):
     (tmp_path / "t").write_bytes(data)
-    with ExitStack() as files, pytest.raises(UsageError, match=r"t is (perf\.data|results of hyperfine|a program)"):
+    with (
+        ExitStack() as files,
+        pytest.raises(UsageError, match=r"t is (perf\.data|a file of results of hyperfine|a program)"),
+    ):
         simulated.task(f"trace:{tmp_path / 't'}", files)
 
 
