@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
@@ -19,6 +20,11 @@ left covers what the model of the search leaves out."""
 
 CONFIRMED = 8
 """Differences that the commit and the one before it must have: what rests on three runs may be somebody else's load."""
+
+
+FORKED = 0.3
+"""How far the step may be another share of the whole at a forked place, as a standard deviation of that share: what
+adds a second to a program that took twice as long before adds half as much to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class Done:
 class Bisection:
     """The history of a search over place 0 (good) and those of a graph (the last one is bad).
 
-    `most`: differences of good and bad at most.
+    `most`: differences of good and bad at most. `forked`: places that are compared with another commit than the good
+    one, at which the step may be another share of the whole.
     """
 
     ancestry: Ancestry
@@ -53,6 +60,7 @@ class Bisection:
     differences: dict[int, list[float]] = field(default_factory=dict)
     built: set[int] = field(default_factory=set)
     unusable: set[int] = field(default_factory=set)
+    forked: frozenset[int] = frozenset()
     _looked: int = 0
 
     def take(self, place: int, differences: Sequence[float]) -> None:
@@ -129,8 +137,9 @@ class Bisection:
         if reference is None:
             return {}
         sigma, freedom = self._scatter()
+        vague = replace(reference, error=math.hypot(reference.error, FORKED * reference.size))
         return {
-            place: log_ratio(each, reference, sigma, freedom)
+            place: log_ratio(each, vague if place in self.forked else reference, sigma, freedom)
             for place, each in self.differences.items()
             if place != self.places
         }

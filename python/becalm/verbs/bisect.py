@@ -85,7 +85,9 @@ def bisect(
         session.settings.to_json(),
     )
     graph = Ancestry(places_of(between.parents, between.commits))
-    plan = Bisection(graph, options.error, options.pairs)
+    earlier = between.forked_earlier
+    forked = frozenset(place for place, name in enumerate(between.commits, start=1) if name in earlier)
+    plan = Bisection(graph, options.error, options.pairs, forked=forked)
     search = _Search(repository, between, workload, session, options, journal, plan)
     if options.again:
         search.remove_left()

@@ -145,6 +145,18 @@ def test_only_the_branch_that_the_first_parents_lead_to_is_built():
     assert {place for place in plan.built if graph.depth[place - 1]} <= set(range(7, 12))
 
 
+def test_a_step_that_is_another_share_of_a_forked_branch_is_found_there():
+    """In the second branch, whose fork is before the good commit, the change is two fifths as large as in the whole."""
+    graph, forked = merged(4), frozenset(range(7, 12))
+    for seed in range(samples(6, 60)):
+        rng, plan = np.random.default_rng(seed), Bisection(graph, forked=forked)
+        slow = graph.behind(9)
+        while not isinstance(then := plan.step(), Done):
+            size = 0.1 * slow[then.place - 1] * (0.4 if then.place in forked else 1.0)
+            plan.take(then.place, (size + 0.01 * rng.standard_normal(then.count)).tolist())
+        assert then.suspects == (9,)
+
+
 def test_a_merge_that_is_slow_while_none_of_its_parents_is_is_the_answer():
     graph = merged(1)
     end, plan = search(9, graph, 7, size=0.05)
