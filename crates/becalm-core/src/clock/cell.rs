@@ -236,7 +236,7 @@ const BINDS: f64 = 1.25;
 /// Where the search gives up: first here, and further up only where nothing passed.
 const LONGEST: [u64; 4] = [8_192, 32_768, 131_072, 524_288];
 /// The share of the time at which the search for t_min, its confirmation, and the search for t_diff end.
-const SEARCHED: [f64; 3] = [0.4, 0.65, 0.8];
+const SEARCHED: [f64; 3] = [0.5, 0.65, 0.85];
 /// Additions of the last set where there is no t_min.
 const REFERENCE: u64 = 1_024;
 
