@@ -30,6 +30,9 @@ DEVIATIONS = 8.0
 """An outlier lies above the median by more than so many median absolute deviations, or steps of the clock: noise only
 adds (docs/explanation/clock.md). No more than one in a hundred is one."""
 
+STEPS = 50
+"""A clock with steps shows nothing shorter than so many of them to 1 % (docs/explanation/clock.md)."""
+
 FEW = 20
 """Of fewer regions nothing is said to stand out, and none is said to vary."""
 
@@ -123,7 +126,7 @@ def _summary(name: str, records: codec.Records, lengths: Lengths, timer: TimerLi
         survival=survival(ns),
         net_ns=net,
         net_share=0.0,
-        calls=_calls(net, timer),
+        calls=_calls(net, shortest_ns(timer, step)),
         modes=modes(ns, step, 0.0 if timer is None else timer.t_diff_ns),
     )
 
@@ -133,12 +136,16 @@ def whole_steps(ns: float, step: float) -> float:
     return ns if step <= 0 else (math.ceil(ns / step) + 0.25) * step
 
 
-def _calls(net: float, timer: TimerLimit | None) -> int | None:
+def shortest_ns(timer: TimerLimit | None, step: float) -> float:
+    """Return the shortest region that varies by less than 1 %: the timer's t_min, else what the clock's step allows."""
+    known = None if timer is None else timer.t_min_ns
+    return STEPS * step if known is None else known
+
+
+def _calls(net: float, shortest: float) -> int | None:
     """How many calls take as long as the shortest region that the timer can show."""
-    if timer is None or timer.t_min_ns is None or net >= timer.t_min_ns:
-        return None
     # Less than a tenth of a nanosecond is nothing that could be counted up.
-    return math.ceil(timer.t_min_ns / max(net, 0.1))
+    return math.ceil(shortest / max(net, 0.1)) if net < shortest else None
 
 
 def _middle(values: Floats) -> float:
@@ -161,9 +168,8 @@ def _findings(
     if short:
         yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
     if below := [each for each in found if each.calls is not None and each.name not in short]:
-        assert timer is not None
         facts = {"names": [each.name for each in below], "calls": [each.calls for each in below]}
-        yield finding("region_below", {**facts, "t_min_ns": timer.t_min_ns})
+        yield finding("region_below", {**facts, "t_min_ns": shortest_ns(timer, head.ns(head.quantum))})
     if many := _flagged(records, codec.MIGRATED):
         yield finding("region_migrated", {"regions": many, "of": lengths.read})
     if many := _flagged(records, codec.OUT_OF_STEP):

@@ -251,7 +251,8 @@ def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit 
         if limit is None or not _same_rate(limit, header):
             raise UsageError(f"{given} tells no t_diff of this file's clock. Give a length: --t-diff 5ns.")
         return TimerLimit(limit.t_diff_ns, Path(given).name, limit.t_min_ns)
-    return TimerLimit(float(duration_ns(given)), "given")
+    kept = _kept(header)
+    return TimerLimit(float(duration_ns(given)), "given", None if kept is None else kept.t_min_ns)
 
 
 def _kept(header: codec.RegionHeader) -> TimerLimit | None:

@@ -165,3 +165,10 @@ def test_regions_below_t_min_are_flagged_with_the_calls_to_time_together():
     assert [each.calls for each in found.regions] == [None, 11]
     assert kinds(found) == ["region_below"]
     assert found.findings[0].numbers == {"names": ["größe"], "calls": [11], "t_min_ns": 510.0}
+
+
+def test_a_clock_with_steps_flags_regions_below_fifty_of_them():
+    short = report(stepped({31: 100, 41: 300}, mean_cost=52_000), study=1, title="x", timer=None)
+    # 20 ns of the clock: 18.5 ns of 500.
+    assert short.regions[0].calls == 27
+    assert short.findings[-1].numbers["t_min_ns"] == pytest.approx(500.0)
