@@ -44,7 +44,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Copies, St
 /// Run all copies. Exit code: that of the first copy, in order of their numbers, that has another one than 0; 128 and
 /// the signal's number if a signal ended it.
 pub fn run(copies: &Copies) -> ExitCode {
-    if let Err(error) = Room::here().check(f64::from(copies.count), "copies at once") {
+    if let Err(error) = Room::here().check_copies(copies.count) {
         eprintln!("becalm-agent: {error}");
         return ExitCode::from(2);
     }

@@ -73,7 +73,7 @@ impl Ready {
         }
         if workload.copies > 1 {
             Room::here()
-                .check(f64::from(workload.copies), "copies at once")
+                .check_copies(workload.copies)
                 .map_err(|error| Failure::new(error.kind(), error.to_string()))?;
         }
         let metrics = workload.metrics.iter().map(Metric::new).collect::<Result<Vec<_>, _>>();

@@ -120,7 +120,7 @@ class Workload:
     parameters: tuple[tuple[str, str], ...] = ()
     copies: int = option(
         1,
-        "Start N copies at once; one run is all of them. At most 8 for each CPU of the machine.",
+        "Start N copies at once; one run is all of them. At most 64 for each CPU of the machine.",
         int | None,
         metavar="N",
         least=1,

@@ -113,7 +113,7 @@ def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) ->
     try:
         return Listed(found[0], duration_ns(reference), peak)
     except UsageError:
-        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {reference!r}.') from None
+        raise UsageError(f'{where}: reference must be a duration above zero, for example "30s", not {reference!r}.') from None
 
 
 def _amount(given: float | str, metric: Metric, where: str) -> float:
@@ -229,7 +229,7 @@ def _reference(value: Any, where: str) -> None:
     """Whether it can be one at all; of a duration, or of a metric's unit, is seen when the program is known."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
     if not number and not (isinstance(value, str) and value.strip()[:1].isdigit()):
-        raise UsageError(f'{where}: reference must be a duration, for example "30s", not {value!r}.')
+        raise UsageError(f'{where}: reference must be a duration above zero, for example "30s", not {value!r}.')
 
 
 _RATED: dict[str, Callable[[Any, str], None]] = {

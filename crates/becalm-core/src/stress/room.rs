@@ -8,6 +8,10 @@ use super::job::LoadError;
 /// more load is only a longer wait for whoever wants to end it.
 pub const TASKS_PER_CPU: usize = 8;
 
+/// Copies of a person's own program that may be started at once for each online CPU: how a rate falls far beyond the
+/// number of CPUs is a question people ask, and the copies end when their work is done.
+pub const COPIES_PER_CPU: usize = 64;
+
 /// A machine's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
@@ -31,22 +35,26 @@ impl Room {
         }
     }
 
-    /// The largest number of tasks that may be started at once on purpose.
-    pub fn tasks(&self) -> usize {
-        TASKS_PER_CPU * self.cpus
+    /// Refuse more tasks of a load than the machine has room for; `what` they are, in the plural.
+    pub fn check(&self, tasks: f64, what: &str) -> Result<(), LoadError> {
+        self.check_up_to(TASKS_PER_CPU, tasks, what)
     }
 
-    /// Refuse more tasks than the machine has room for; `what` they are, in the plural.
-    pub fn check(&self, tasks: f64, what: &str) -> Result<(), LoadError> {
+    /// Refuse more copies of a program at once than the machine has room for.
+    pub fn check_copies(&self, copies: u32) -> Result<(), LoadError> {
+        self.check_up_to(COPIES_PER_CPU, f64::from(copies), "copies at once")
+    }
+
+    fn check_up_to(&self, per_cpu: usize, tasks: f64, what: &str) -> Result<(), LoadError> {
+        let (most, cpus) = (per_cpu * self.cpus, self.cpus);
         // NaN is not within any limit.
-        if (0.0..=self.tasks() as f64).contains(&tasks) {
+        if (0.0..=most as f64).contains(&tasks) {
             return Ok(());
         }
-        let (most, cpus) = (self.tasks(), self.cpus);
         let online = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
         Err(LoadError::Usage(format!(
             "{tasks} {what} are more than this machine has room for: it has {online} online, and may have 0 to {most} \
-             ({TASKS_PER_CPU} for each). Ask for {most} or fewer."
+             ({per_cpu} for each). Ask for {most} or fewer."
         )))
     }
 }
@@ -71,6 +79,8 @@ mod tests {
             assert!(matches!(error, LoadError::Usage(_)), "{tasks}");
             assert!(error.to_string().contains("0 to 16"), "{error}");
         }
+        assert!(room.check_copies(128).is_ok());
+        assert!(room.check_copies(129).unwrap_err().to_string().contains("0 to 128"));
     }
 
     #[test]

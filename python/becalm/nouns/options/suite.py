@@ -20,7 +20,7 @@ class SuiteOptions(StudyOptions):
     runs: int = option(3, "Rounds; the median counts, as SPEC's rules have it.", int, metavar="N", least=1)
     copies: int | None = option(
         None,
-        "Copies for the rate, at most 8 for each CPU of the machine.",
+        "Copies for the rate, at most 64 for each CPU of the machine.",
         int | None,
         metavar="N",
         shown="the file's, else the processors",
