@@ -12,6 +12,7 @@ from becalm.nouns.run import PILOT
 from becalm.nouns.tune_verdict import from_json
 from becalm.nouns.tuned_arm import BASELINE, RECOMMENDED, TUNED
 from becalm.nouns.workload import Workload
+from becalm.report.drawn import as_html
 from becalm.report.tune import tables
 from becalm.store import Store
 from becalm.verbs.settings import Profile
@@ -493,3 +494,4 @@ def test_one_setting_is_swept_for_the_spread(store):
     (curve,) = [table for _, table in tables.terminal(found) if table.title == "Along stat_interval"]
     assert [row[0] for row in curve.rows] == ["as it is", "1", "2", "6", "13", "32", "75", "178", "422", "1000"]
     assert found.fit is None
+    assert "Along stat_interval" in as_html(found)

@@ -10,7 +10,7 @@ from becalm.nouns.tuned_arm import BASELINE
 from becalm.report.design.html import Section
 from becalm.report.design.html import section as surface
 from becalm.report.page import Part, Picture, filled
-from becalm.report.tune import figures, response, scaling, tables
+from becalm.report.tune import figures, response, scaling, sweep_table, tables
 from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
 
@@ -93,6 +93,8 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
     if made is not None:
         caption = f"Mean times with the settings and without, with their {level} intervals, as the number grows."
         yield Part("Scaling", _drawn((scaling.picture(made), caption)), tables.scaled(found))
+    if (swept := sweep_table.curve(found)).rows:
+        yield Part(swept.title, table=swept)
     for program in found.programs:
         title = f": {program}" if len(found.programs) > 1 else ""
         compared = tables.compared(found, program)
@@ -115,7 +117,9 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
-        if tables.no_cost(found, program):
+        if any(each.alone is not None for each in found.contributions):
+            slower += " What each costs alone is in the table."
+        elif tables.no_cost(found, program):
             slower += " Settings whose cost is shared or not known are in the table alone."
         drawn = _drawn((figures.contributions(found, program), ratios), (figures.costs(found, program), slower))
         if knobs.rows:
