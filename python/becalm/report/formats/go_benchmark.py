@@ -5,7 +5,8 @@ lines stand before (golang.org/design/14313-benchmark-format). Output of the tes
 is the benchmark; each other unit is one of its own, `Name, B/op`. More is better where a unit ends in `/s`, or as a
 line `Unit hits/op better=higher` says. What is no number above zero is left out, and the other values of its line stay.
 
-A benchmark's package and the processors that Go puts behind its name are parameters of it.
+A benchmark's package and the processors that Go puts behind its name are parameters of it, and so is what lines before
+it say of processor, system, commit or branch, where that differs within the file.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from becalm.nouns.metric import Better
 from becalm.report.document import Document
-from becalm.report.formats.benchmarks import ITERATION, Benchmark, Repetition, study_of
+from becalm.report.formats.benchmarks import ITERATION, Benchmark, Parameters, Repetition, study_of
 from becalm.report.formats.left_out import NO_RATIO, LeftOut
 from becalm.workloads.go import PROCESSORS, without_processors
 
@@ -30,7 +31,8 @@ _RESULT = re.compile(rf"^{_NAME}[ \t]+\d+[ \t]+{_VALUE}[ \t]+(?![\d.]+\s)\S*[^\s
 
 _ENDED = re.compile(rf"^[ \t]*--- (FAIL|SKIP): ({_NAME})", re.MULTILINE)
 
-_PACKAGE = re.compile(r"^pkg: *(\S+)", re.MULTILINE)
+_SETTING = re.compile(r"^(pkg|goos|goarch|cpu|toolchain|commit|branch): *([^\n]*\S)", re.MULTILINE)
+"""Lines that say of all benchmarks below them where and of what they are."""
 
 _UNIT = re.compile(r"^Unit[ \t]+(\S+)[ \t]+(?:\S+=\S+[ \t]+)*better=(higher|lower)", re.MULTILINE)
 
@@ -45,8 +47,8 @@ USUAL = (TIME, "MB/s", "B/op", "allocs/op")
 GOMAXPROCS = "GOMAXPROCS"
 """The parameter of a benchmark that says on how many processors it ran."""
 
-_Values = dict[tuple[str, str, str], list[Repetition]]
-"""Values by package, name and unit."""
+_Values = dict[tuple[Parameters, str, str], list[Repetition]]
+"""Values by what their section says, name and unit."""
 
 
 def recognises(value: object) -> bool:
@@ -59,17 +61,18 @@ def read(value: str) -> list[Document]:
     left_out = LeftOut()
     values: _Values = {}
     last = value.rpartition("\n")[2]
-    for package, text in _parts(value):
+    for about, text in _sections(value):
         for match in _ENTRY.finditer(text):
             cut = match.end() == len(text) and match[0] == last
-            _line(package, match[1], match[2], values, left_out, cut=cut)
+            _line(about, match[1], match[2], values, left_out, cut=cut)
         for how, name in _ENDED.findall(text):
             left_out.add(name, "it failed" if how == "FAIL" else "it was skipped")
+    values = _joined(values)
     better = {unit: Better(word) for unit, word in _UNIT.findall(value)}
     return study_of(_benchmarks(values, better), "go test -bench", left_out)
 
 
-def _line(package: str, name: str, rest: str, values: _Values, left_out: LeftOut, *, cut: bool) -> None:
+def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: LeftOut, *, cut: bool) -> None:
     """Take what one line says: the number of iterations, then pairs of value and unit."""
     iterations, *words = rest.split()
     if not iterations.isdecimal():
@@ -88,7 +91,7 @@ def _line(package: str, name: str, rest: str, values: _Values, left_out: LeftOut
         elif amount <= 0:
             left_out.add(entry, NO_RATIO)
         else:
-            values.setdefault((package, name, unit), []).append(Repetition(amount))
+            values.setdefault((about, name, unit), []).append(Repetition(amount))
     if len(words) % 2:
         left_out.add(name, f"{words[-1]:.40} at the end of its line has no unit" + (": it is half written" * cut))
 
@@ -101,11 +104,31 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the text of each package with its name; what stands before the first has none."""
-    pieces = _PACKAGE.split(text)
-    yield "", pieces[0]
-    yield from zip(pieces[1::2], pieces[2::2], strict=True)
+def _sections(text: str) -> Iterator[tuple[Parameters, str]]:
+    """Yield pieces of the text with what stands before them: package, system, processor, commit."""
+    first, *pieces = _SETTING.split(text)
+    about: dict[str, str] = {}
+    yield (), first
+    for name, value, piece in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        about["package" if name == "pkg" else name] = value
+        yield tuple(sorted(about.items())), piece
+
+
+def _joined(values: _Values) -> _Values:
+    """Return values whose sections hold only what tells benchmarks apart."""
+    telling = _telling(values)
+    joined: _Values = {}
+    for (about, name, unit), repetitions in values.items():
+        kept = tuple(pair for pair in about if pair[0] in telling)
+        joined.setdefault((kept, name, unit), []).extend(repetitions)
+    return joined
+
+
+def _telling(values: _Values) -> set[str]:
+    """Return what of the sections tells benchmarks apart: the package, and what differs within the file."""
+    known = [dict(about) for about, _, _ in values]
+    names = {name for about in known for name in about}
+    return {name for name in names if name == "package" or len({about.get(name) for about in known}) > 1}
 
 
 def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[Benchmark]:
@@ -113,8 +136,8 @@ def _benchmarks(values: _Values, better: Mapping[str, Better]) -> list[Benchmark
     names = list(dict.fromkeys(name for _, name, _ in values))
     short = dict(zip(names, without_processors(names, MOST_PROCESSORS), strict=True))
     benchmarks = []
-    for (package, name, unit), repetitions in values.items():
-        parameters = [("package", package)] if package else []
+    for (about, name, unit), repetitions in values.items():
+        parameters = list(about)
         if short[name] != name and (match := PROCESSORS.search(name)):
             parameters.append((GOMAXPROCS, match[0][1:]))
         # Of ns/op the name says enough, and Go prints it first.

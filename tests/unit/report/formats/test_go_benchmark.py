@@ -69,6 +69,33 @@ def left_out(findings):
     return {each.numbers["reason"]: dict(each.numbers["entries"]) for each in findings if each.kind == "left_out"}
 
 
+TWO_MACHINES = """goos: linux
+pkg: p
+cpu: A
+BenchmarkX-8  10  5 ns/op
+PASS
+goos: linux
+pkg: p
+cpu: B
+BenchmarkX-8  10  9 ns/op
+cpu: A
+BenchmarkX-8  10  6 ns/op
+"""
+
+
+def test_results_of_two_processors_in_one_file_are_not_put_together(tmp_path):
+    (tmp_path / "x.txt").write_text(TWO_MACHINES)
+    found = sitting(str(tmp_path / "x.txt"))
+    assert {name: each.values.tolist() for name, each in found.series.items()} == {
+        "BenchmarkX (cpu=A)": [5.0, 6.0],
+        "BenchmarkX (cpu=B)": [9.0],
+    }
+    (tmp_path / "one.txt").write_text(TWO_MACHINES.replace("cpu: B", "cpu: A"))
+    found = sitting(str(tmp_path / "one.txt"))
+    assert {name: each.values.tolist() for name, each in found.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
+    assert dict(found.identities["BenchmarkX"].parameters) == {"package": "p", "GOMAXPROCS": "8"}
+
+
 UNITS = """pkg: example.org/a
 BenchmarkGet-8  10  2416.7 ns/op  2100 50%-ns/op  +Inf MB/s
 BenchmarkRatio-8  100  1.2e+07 ns/op  NaN hit-ratio  0.95 hits/get  -2.0 drift  7 1stage
