@@ -18,7 +18,7 @@ from becalm.plans.trials import next_trial
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.phases import tune_phases
 from becalm.tuning.trial_log import NumberedAsk, TrialLog
-from becalm.wording import measurement
+from becalm.wording.program_names import names_of
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Course:
     @property
     def names(self) -> tuple[str, ...]:
         """What the programs are called."""
-        return measurement.short([self.study.workloads[index].name for index in self.programs])
+        return names_of([self.study.workloads[index] for index in self.programs])
 
     def phases(self) -> Generator[PhaseRequest, PhaseResult, SearchResult]:
         """The study from its start, whatever was measured of it."""

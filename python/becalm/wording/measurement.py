@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from becalm.nouns.metric import Metric
 from becalm.nouns.study import StoredStudy
@@ -19,6 +19,8 @@ from becalm.wording.numbers import duration as duration
 from becalm.wording.numbers import factor
 from becalm.wording.numbers import percent as percent
 from becalm.wording.printable import distinct, one_line
+
+T = TypeVar("T")
 
 MANY = 3
 """So many comparisons are no longer said one by one."""
@@ -301,12 +303,14 @@ def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
 
 def shortened(found: Verdict) -> Verdict:
     """Return a verdict with names fit for a terminal, in its sentences too; other forms have them whole."""
-    named_there = [each.name for each in found.summaries]
-    named_there += [name for each in found.differences for name in (each.name, each.reference)]
-    names = list(dict.fromkeys(named_there))
-    cut = {name: brief for name, brief in zip(names, short(names), strict=True) if name != brief}
-    if not cut:
-        return found
+    names = [each.name for each in found.summaries]
+    names += [name for each in found.differences for name in (each.name, each.reference)]
+    return brief(found, tuple(dict.fromkeys(names)))
+
+
+def brief(value: T, names: Sequence[str]) -> T:
+    """Return a value with these names as `short` cuts them, wherever they stand in its texts."""
+    cut = {name: shown for name, shown in zip(names, short(names), strict=True) if name != shown}
     # A long one may hold a short one.
     ordered = sorted(cut, key=len, reverse=True)
 
@@ -315,23 +319,23 @@ def shortened(found: Verdict) -> Verdict:
             text = text.replace(name, cut[name])
         return text
 
-    def named(name: str) -> str:
-        return cut.get(name, name)
+    return cast(T, _reworded(value, said)) if cut else value
 
-    ranking = found.ranking
-    if ranking is not None:
-        ranking = replace(ranking, places=tuple(replace(each, name=named(each.name)) for each in ranking.places))
-    return replace(
-        found,
-        summaries=tuple(replace(each, name=named(each.name)) for each in found.summaries),
-        differences=tuple(
-            replace(each, name=named(each.name), reference=named(each.reference), sentence=said(each.sentence))
-            for each in found.differences
-        ),
-        findings=tuple(replace(each, sentence=said(each.sentence)) for each in found.findings),
-        ranking=ranking,
-        sentence=said(found.sentence),
-    )
+
+def _reworded(value: Any, said: Callable[[str], str]) -> Any:
+    """Return a value with other texts, all through dataclasses, tuples and mappings."""
+    if type(value) is str:
+        return said(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        old = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        new = {name: _reworded(each, said) for name, each in old.items()}
+        return value if all(new[name] is old[name] for name in old) else replace(value, **new)
+    if type(value) is tuple:
+        items = tuple(_reworded(each, said) for each in value)
+        return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+    if type(value) is dict:
+        return {_reworded(key, said): _reworded(each, said) for key, each in value.items()}
+    return value
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
+from rich.console import Console
 from tests.support.pages import drawn_once, pages  # noqa: F401
 
 import becalm
@@ -13,7 +14,7 @@ from becalm.nouns.workload import Workload
 from becalm.report import drawn
 from becalm.report.formats import FORMATS, read
 from becalm.verbs.records import written
-from becalm.wording.measurement import shortened
+from becalm.wording.measurement import brief, shortened
 from becalm.wording.program_names import distinct_names, names_of, program_labels, visible_name
 
 LONG = "parse --input " + "a/very/deep/directory/" * 6 + "file.json"
@@ -109,3 +110,18 @@ def test_foreign_formats_hold_no_half_of_a_surrogate_pair(tmp_path):
             text = written(document, row)
             assert "caf\\\\xe9" in text or "caf\\xe9" in text
             assert "udce9" not in text
+
+
+def test_a_search_has_whole_names_and_its_screen_cut_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    program = Workload(("spin", "1ms"), LONG)
+    tuned = becalm.tune([program], host="sim:laptop-a", seed=7, budget="20s", only=("nice",))
+    assert tuned.programs == (LONG,)
+    assert {each.program for each in tuned.arms} <= {LONG}
+    screen = Console(width=100, file=io.StringIO(), color_system=None)
+    screen.print(drawn.on_terminal(tuned, plain=True))
+    assert LONG not in screen.file.getvalue().replace("\n", "")
+    cut = brief(tuned, tuned.programs)
+    assert len(cut.programs[0]) <= 40
+    assert {each.program for each in cut.arms} <= {cut.programs[0]}

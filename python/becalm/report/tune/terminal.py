@@ -20,6 +20,7 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 from becalm.report.tune import response, tables
 from becalm.wording import tune as sentences
+from becalm.wording.measurement import brief
 from becalm.wording.tune import factor
 
 WIDTH = 44
@@ -33,6 +34,7 @@ STYLES = {"helps": "green", "expendable": "yellow", "undecided": ""}
 
 def search_result(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
     """Everything a person sees at the end of `tune`. `plain`: ASCII but for the units, no colours."""
+    found = brief(found, found.programs)
     return apart(_parts(_ascii(found) if plain else found, plain))
 
 

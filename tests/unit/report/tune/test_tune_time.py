@@ -153,5 +153,5 @@ def test_what_to_put_into_production_is_in_the_page_and_in_markdown(found, page)
         assert "sysctl --write kernel.sched_latency_ns=12000000" in plain
         assert "systemd has no property for it" in plain
         assert f"/etc/sysctl.d/90-becalm-{found.study}.conf" in plain
-        assert "runs" in plain[plain.index("Measured on sim:scheduler") :][:200]
+        assert "runs" in plain[plain.index("Measured on sim:scheduler") :][:260]
     assert "What to put into production" not in page, "a simulated machine has no files"
