@@ -306,6 +306,7 @@ _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("tune", "method"): methods,
     ("compare", "commands"): compared,
     ("place", "reference"): studies_and_files,
+    ("show", "studies"): studies_and_files,
     ("place", "method"): _words(PLACEMENTS),
     ("place", "objective"): _words(AVERAGED),
     ("simulate", "methods"): _words(PLACEMENTS),

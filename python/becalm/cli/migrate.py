@@ -45,7 +45,7 @@ class WithCommand(click.Command):
 @click.option("--by", metavar="NAME", help="With those two: record by perf, or by bpf.  [perf]")
 @click.option("--s1", type=options.Number(False, 0, 1), help="Many misses are this share (--rules published).  [0.1]")
 @click.option("--s2", type=options.Number(False, 0, 1), help="Many misses of others are this share.  [0.1]")
-@click.option("--miss-cost", metavar="NS", help="t_s, what losing a line costs: 96.8ns.  [by the cache that is left]")
+@click.option("--miss-cost", metavar="TIME", help="t_s, what losing a line costs: 96.8ns.  [by the cache that is left]")
 @click.option("--llc", metavar="same|other", help="Only to CPUs of the same, or of another last-level cache.")
 @click.option("--keep", is_flag=True, help="It stays there until `becalm reset`.")
 @click.option(

@@ -38,7 +38,7 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--s1", type=options.Number(False, 0, 1), help="Many misses are this share (--rules published). [0.1]")
 @click.option("--s2", type=options.Number(False, 0, 1), help="Many misses of others are this share. [0.1]")
 @click.option("--reuse", type=options.Number(False, 0, 1), help="With --migrate: p of the waiting rule. [0.8]")
-@click.option("--miss-cost", metavar="NS", help="With --migrate: t_s, what losing a line costs, such as 96.8ns.")
+@click.option("--miss-cost", metavar="TIME", help="With --migrate: t_s, what losing a line costs, such as 96.8ns.")
 @click.option(
     "--migrate",
     is_flag=False,
