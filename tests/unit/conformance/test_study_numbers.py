@@ -171,7 +171,7 @@ def _cases():
 
 
 @pytest.mark.parametrize("kind", sorted((*KINDS, ITERATIONS)))
-@pytest.mark.parametrize(("command", "file"), _cases())
+@pytest.mark.parametrize(("command", "file"), list(_cases()))
 def test_a_study_of_every_kind_is_answered_or_refused_with_a_sentence(command, kind, store_of_all):
     """A defect or a refusal by the machine would be an answer to the wrong question."""
     assert _answer(command, store_of_all[kind], kind) == ""
