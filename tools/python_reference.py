@@ -40,9 +40,9 @@ def names() -> str:
     classes = {name for name, each in found.items() if isinstance(each, type)}
     errors = {name for name in classes if issubclass(found[name], Exception)}
     parts = []
-    for title, own in (("Functions", found.keys() - classes), ("Values", classes - errors), ("Errors", errors)):
+    for title, own in (("functions", found.keys() - classes), ("values", classes - errors), ("errors", errors)):
         rows = ((code(f"becalm.{name}"), _first(found[name])) for name in sorted(own))
-        parts.append(f"## {title}\n\n" + table(("name", "what it is"), rows))
+        parts.append(f"### All {title}\n\n" + table(("name", "what it is"), rows))
     return "\n".join(parts)
 
 
