@@ -54,7 +54,7 @@ class build_rust_and_tables(build_rust):
 
 
 def copy_clock_sources(to):
-    """Put the headers and the crate by which programs time their own regions into the package: `becalm clock --headers`.
+    """Put the headers and the crate by which programs time regions into the package: `becalm clock --headers`.
 
     What is written from there is said in becalm/verbs/clock_headers.py.
     """

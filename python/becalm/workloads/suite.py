@@ -113,7 +113,9 @@ def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) ->
     try:
         return Listed(found[0], duration_ns(reference), peak)
     except UsageError:
-        raise UsageError(f'{where}: reference must be a duration above zero, for example "30s", not {reference!r}.') from None
+        raise UsageError(
+            f'{where}: reference must be a duration above zero, for example "30s", not {reference!r}.'
+        ) from None
 
 
 def _amount(given: float | str, metric: Metric, where: str) -> float:
