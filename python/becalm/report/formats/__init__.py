@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from becalm.errors import UsageError
-from becalm.files.kinds import described
+from becalm.files.kinds import IMPORT, described, kind_of
 from becalm.files.text import read_bytes, text_of
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
@@ -141,6 +141,9 @@ def read(path: Path) -> list[Document]:
 
                     raise UsageError(f"{path} {refused(error, row.whose)}.") from None
                 return documents
+    if (kind := kind_of(data)) is not None and kind.advice == IMPORT:
+        # This is what imports it.
+        raise UsageError(f"{path} looks like {kind.words}, but is laid out in another way. {_readable()}")
     raise UsageError(described(data, str(path), _readable(), "is JSON, but none that becalm knows"))
 
 
@@ -161,13 +164,13 @@ def _no_json(data: bytes, error: Exception) -> str:
         return f"is not JSON ({error})"
     text, line = error.doc, error.lineno
     if error.msg == "Extra data":
-        return f"has more text behind its JSON, in line {line}: give each result a file of its own"
+        return f"is not JSON alone, more text follows in line {line}: give each result a file of its own"
     if error.pos >= len(text.rstrip()):
-        return f"ends in the middle of its JSON, in line {line}: it is cut or half written"
+        return f"is not JSON, it ends in the middle, in line {line}: it is cut or half written"
     if begin := _BEGIN.search(text) if not text.lstrip().startswith(("{", "[")) else None:
         line = text.count("\n", 0, begin.start()) + 1
         return (
-            f"has text before its JSON, which begins in line {line}: have the tool write a file, such as by "
+            f"is not JSON alone, which begins in line {line} behind other text: have the tool write a file, such as by "
             "--benchmark_out=FILE, instead of its standard output"
         )
     return f"is not JSON ({error})"

@@ -223,10 +223,13 @@ def test_findings_of_several_sittings_are_put_together():
     [
         (
             'loading …\nready\n{\n  "context": {}\n}\n',
-            "has text before its JSON, which begins in line 3: have the tool",
+            "is not JSON alone, which begins in line 3 behind other text: have the tool",
         ),
-        ('{"context": {}}\n{"context": {}}\n', "has more text behind its JSON, in line 2: give each result a file"),
-        ('{"context": {},\n "benchmarks": [', "ends in the middle of its JSON, in line 2: it is cut"),
+        (
+            '{"context": {}}\n{"context": {}}\n',
+            "is not JSON alone, more text follows in line 2: give each result a file",
+        ),
+        ('{"context": {},\n "benchmarks": [', "is not JSON, it ends in the middle, in line 2: it is cut"),
         ('{"context": {"cpus": 1,234}}', "is not JSON (Expecting property name"),
         ("words alone\n", "is not JSON (Expecting value: line 1"),
     ],
@@ -236,3 +239,12 @@ def test_a_text_that_is_no_json_is_refused_with_the_place(text, said, tmp_path):
     with pytest.raises(UsageError) as refused:
         read(tmp_path / "x.json")
     assert said in str(refused.value)
+
+
+def test_a_file_that_only_looks_like_one_is_not_sent_to_import_again(tmp_path):
+    for value in ({"benchmarks": 5, "version": "1.0"}, {"context": 1, "benchmarks": []}):
+        with pytest.raises(
+            UsageError, match=r"looks like a file of results of .*, but is laid out in another way"
+        ) as refused:
+            read(file(tmp_path, value))
+        assert "Read it with" not in str(refused.value)
