@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from os.path import commonprefix
 
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
@@ -77,7 +78,8 @@ def width_of(text: str) -> int:
 def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
     """Names of at most about `width` columns that stay different where they were; equal ones stay equal.
 
-    Those that would look alike are cut more and numbered: "a…z [2]".
+    Of those that would look alike the beginning that they share is left out; where that does not tell them apart
+    either, they are cut more and numbered: "a…z [2]".
     """
     shown = {name: cut(name, width) for name in dict.fromkeys(names)}
     groups: dict[str, list[str]] = {}
@@ -85,6 +87,11 @@ def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
         groups.setdefault(short, []).append(name)
     taken = {short for short, alike in groups.items() if len(alike) == 1}
     for alike in (each for each in groups.values() if len(each) > 1):
+        later = _without_shared_beginning(alike, width)
+        if len(set(later)) == len(alike) and taken.isdisjoint(later):
+            shown.update(zip(alike, later, strict=True))
+            taken.update(later)
+            continue
         number = 0
         for name in alike:
             made = ""
@@ -95,6 +102,13 @@ def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
             shown[name] = made
             taken.add(made)
     return tuple(shown[name] for name in names)
+
+
+def _without_shared_beginning(names: Sequence[str], width: int) -> list[str]:
+    """Return names cut to a width, from the beginning of the first word in which they differ."""
+    shared = commonprefix(names)
+    start = max(shared.rfind(mark) for mark in "/ .,:(=") + 1
+    return [cut(f"…{name[start:]}" if start else name, width) for name in names]
 
 
 def _written(found: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from becalm.nouns.workload import Workload
 from becalm.report import drawn
 from becalm.report.formats import FORMATS, read
 from becalm.verbs.records import written
-from becalm.wording.measurement import brief, shortened
+from becalm.wording.measurement import brief, short, shortened
 from becalm.wording.program_names import distinct_names, names_of, program_labels, visible_name
 
 LONG = "parse --input " + "a/very/deep/directory/" * 6 + "file.json"
@@ -33,6 +33,17 @@ def test_names_are_whole_and_those_of_one_name_carry_what_differs():
 def test_packages_stand_before_names():
     parameters = [(("package", "p/a"),), (("package", "p/b"),), (("package", "p/b"), ("tags", "x"))]
     assert distinct_names([("X", each) for each in parameters]) == ("p/a.X", "p/b.X", "p/b.X (tags=x)")
+
+
+def test_long_names_that_differ_in_the_middle_are_cut_where_they_begin_to_differ():
+    names = [
+        f"github.com/gofiber/fiber/v2/middleware/{package}.BenchmarkUnmarshalitem" for package in ("cache", "csrf")
+    ]
+    assert short(names) == ("…cache.BenchmarkUnmarshalitem", "…csrf.BenchmarkUnmarshalitem")
+    assert short(["a" * 50 + "x" + "b" * 50, "a" * 50 + "y" + "b" * 50]) == (
+        "aaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbb [1]",
+        "aaaaaaaaaaaaaaaaa…bbbbbbbbbbbbbbbbbb [2]",
+    )
 
 
 def test_names_that_nothing_tells_apart_are_numbered_without_taking_the_name_of_another():

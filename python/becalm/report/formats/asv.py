@@ -258,7 +258,7 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> li
     if known and row.version and known.version not in (None, row.version):
         left_out.add(row.name, "its results are of another version of the benchmark than benchmarks.json has")
         return []
-    unit = known.unit if known and known.unit else _UNITS.get(_kind(row.name), "")
+    unit = _unit(row.name, known.unit if known else "")
     scale = _TO_NS.get(unit)
     shown, metric = ("ns", "time") if scale else (unit, "value")
     combinations = list(itertools.product(*row.params))
@@ -279,6 +279,16 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> li
     if len(row.results) != len(combinations):
         left_out.add(row.name, f"it has {len(row.results)} results for {len(combinations)} combinations of parameters")
     return benchmarks
+
+
+def _unit(name: str, told: str) -> str:
+    """Return the unit of a benchmark's values.
+
+    asv takes the kind of a benchmark from its name (asv/benchmarks.py, `name_regex`). Old versions wrote seconds for
+    memory, too: there the name is right.
+    """
+    natural = _UNITS.get(_kind(name), "")
+    return natural if natural == "bytes" and told in _TO_NS else told or natural
 
 
 def _kind(name: str) -> str:
