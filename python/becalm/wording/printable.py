@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from os.path import commonprefix
 
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
@@ -106,7 +105,9 @@ def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
 
 def _without_shared_beginning(names: Sequence[str], width: int) -> list[str]:
     """Return names cut to a width, from the beginning of the first word in which they differ."""
-    shared = commonprefix(names)
+    # What the first and the last in order share, all share.
+    pairs = enumerate(zip(min(names), max(names), strict=False))
+    shared = names[0][: next(place for place, (one, other) in pairs if one != other)]
     start = max(shared.rfind(mark) for mark in "/ .,:(=") + 1
     return [cut(f"…{name[start:]}" if start else name, width) for name in names]
 

@@ -229,7 +229,7 @@ def test_what_asv_itself_has_written(tmp_path):
 
 def test_memory_is_no_time_where_an_old_asv_says_seconds(results):
     listed = {**BENCHMARKS, "bench.mem_list": {**BENCHMARKS["bench.mem_list"], "unit": "seconds"}}
-    second, first = read(results("benchmarks.json", listed))
+    _, first = read(results("benchmarks.json", listed))
     assert told(first)["bench.mem_list"] == [8192.0]
     units = {workload.name: workload.metrics[0].unit for workload in first.study.workloads}
     assert units["bench.mem_list"] == "bytes"
