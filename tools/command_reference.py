@@ -16,7 +16,7 @@ DOCUMENT = re.compile(r"docs/((?:[\w-]+/)+([\w-]+)\.md)")
 
 def commands() -> str:
     """The overview and a section for each verb."""
-    context = click.Context(becalm, info_name="becalm")
+    context = click.Context(becalm, info_name="becalm", **becalm.context_settings)
     verbs = [(name, becalm.get_command(context, name)) for name in becalm.list_commands(context)]
     overview = (
         (f"[`becalm {name}`](#becalm-{name})", prose(command.get_short_help_str(200)))

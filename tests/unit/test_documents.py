@@ -51,7 +51,7 @@ def parse(arguments):
     assert not ACTS & set(own)
     if set(own) & {"--version", "--help"} or not arguments:
         return
-    context = click.Context(becalm, info_name="becalm")
+    context = click.Context(becalm, info_name="becalm", **becalm.context_settings)
     name, command, after = becalm.resolve_command(context, list(arguments))
     if "--config" in after:
         # The file that a document talks about is not there; that there is such an option is looked at here.

@@ -13,7 +13,7 @@ from becalm._version import VERSION
 
 def page(command: click.Group) -> str:
     """The page of a group with all of its commands."""
-    context = click.Context(command, info_name="becalm")
+    context = click.Context(command, info_name="becalm", **command.context_settings)
     return "\n".join(_page(command, context)) + "\n"
 
 

@@ -57,7 +57,7 @@ def parsed(words):
     command, context = group, None
     words = list(words)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        context = context or click.Context(group, info_name="becalm")
+        context = context or click.Context(group, info_name="becalm", **group.context_settings)
         name, command, words = command.resolve_command(context, words)
         context = click.Context(command, info_name=name, parent=context)
     if not isinstance(command, click.Group):

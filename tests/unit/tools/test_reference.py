@@ -84,7 +84,7 @@ def test_methods_hosts_and_formats_are_those_of_the_tables():
 def test_commands_have_every_verb_and_every_option():
     text = told("commands")
     sections = {part.partition("\n")[0]: part for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]}
-    context = click.Context(becalm_command, info_name="becalm")
+    context = click.Context(becalm_command, info_name="becalm", **becalm_command.context_settings)
     assert set(VERBS) <= {title.removeprefix("becalm ") for title in sections}
     for name in VERBS:
         command = becalm_command.get_command(context, name)
