@@ -47,16 +47,18 @@ def _bought(found: TuneCost) -> str:
     if not found.buys:
         return ""
     parts = []
+    what = "a gain of " if found.objective == "time" else "a spread that falls "
     for each in found.buys:
-        minutes = f"{each.budget_ns / 60e9:g} min"
+        minutes = f"in {each.budget_ns / 60e9:g} min "
         if math.isnan(each.smallest):
-            parts.append(f"{minutes} is too short")
-        elif found.objective == "time":
-            parts.append(f"{minutes} a gain of {percent(each.smallest)} %")
-        else:
-            parts.append(f"{minutes} a {each.smallest:.2g}-fold fall{' and what each setting does' * each.single}")
-    length = "" if found.run_ns else " if a run takes 1 s"
-    return f"What --budget shows{length}: {', '.join(parts)}. "
+            parts.append(f"{minutes}nothing")
+            continue
+        size = f"{percent(each.smallest)} %" if found.objective == "time" else f"{each.smallest:.2g}-fold"
+        parts.append(f"{minutes}{what}{size}{' and what each setting does' * each.single}")
+        # Said once, of the first.
+        what = ""
+    length = "" if found.run_ns else ", if a run takes 1 s"
+    return f"What a budget can show{length}: {', '.join(parts)}. "
 
 
 def _smallest(found: TuneCost) -> str:

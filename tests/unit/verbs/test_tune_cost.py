@@ -127,8 +127,8 @@ def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):
     two, five, thirty = (each.smallest for each in found.buys)
     assert two >= five >= thirty > 1
     assert found.buys[2].single
-    assert found.sentence.startswith("What --budget shows: 2 min a ")
-    assert "-fold fall and what each setting does. " in found.sentence
+    assert found.sentence.startswith("What a budget can show: in 2 min a spread that falls ")
+    assert "-fold and what each setting does. " in found.sentence
     timed = tune_cost(["p"], **TIMED)
     assert timed.buys[0].smallest >= timed.buys[2].smallest > 0
     assert "2 min a gain of" in timed.sentence
