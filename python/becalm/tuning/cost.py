@@ -91,6 +91,9 @@ def cost(
         if NEARLY * options.budget_ns < whole < options.budget_ns:
             whole = float(options.budget_ns)
     smallest = _ratio(options, confirm_runs)
+    if options.budget_ns is not None and run_ns > 0 and not timed and not allowed.tried:
+        bought = _bought_spread(options, options.budget_ns, run_ns, confirm_runs).smallest
+        smallest = smallest if math.isnan(bought) else bought
     if timed:
         # Of what is confirmed the baseline and the choice count, whatever else is beside them.
         pairs = min(options.confirm_loops * confirm_runs, confirm // 2)
@@ -129,14 +132,20 @@ def _buys(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> 
         left_ns = budget_ns - _look(limited, run_ns) * run_ns
         if options.minimize == "time":
             found.append(_bought_time(limited, noise, run_ns, each_ns, left_ns))
-            continue
-        left_ns -= search_share(limited, confirm_runs, left_ns, run_ns)
-        loops = min(MOST_LOOPS, int(left_ns / (2 * confirm_runs * run_ns)))
-        smallest = _ratio(options, confirm_runs, loops) if loops >= FEWEST_LOOPS else math.nan
-        arms = 2 + min(options.allowed.space.count, MOST_CHOSEN)
-        single = int(left_ns / (arms * confirm_runs * run_ns)) >= 2 * FEWEST_LOOPS
-        found.append(BudgetWorth(budget_ns, smallest, single and options.single_out))
+        else:
+            found.append(_bought_spread(limited, budget_ns, run_ns, confirm_runs))
     return tuple(found)
+
+
+def _bought_spread(options: TuneOptions, budget_ns: int, run_ns: float, confirm_runs: int) -> BudgetWorth:
+    """Return what a budget shows of spreads."""
+    left_ns = budget_ns - _look(options, run_ns) * run_ns
+    left_ns -= search_share(options, confirm_runs, left_ns, run_ns)
+    loops = min(MOST_LOOPS, int(left_ns / (2 * confirm_runs * run_ns)))
+    smallest = _ratio(options, confirm_runs, loops) if loops >= FEWEST_LOOPS else math.nan
+    arms = 2 + min(options.allowed.space.count, MOST_CHOSEN)
+    single = int(left_ns / (arms * confirm_runs * run_ns)) >= 2 * FEWEST_LOOPS
+    return BudgetWorth(budget_ns, smallest, single and options.single_out)
 
 
 def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: float, left_ns: float) -> BudgetWorth:

@@ -38,8 +38,10 @@ def cost(found: TuneCost) -> str:
         elif not found.run_ns and found.longest_ns is not None:
             head += f" if a run takes no longer than {duration(found.longest_ns)}"
     head = f"{_bought(found)}{head}."
-    # Without a search there is nothing that could be found.
-    return f"{head} {_smallest(found)}" if found.search_runs != 0 or found.method == "try" else head
+    # What usual budgets can show has been said, and without a search there is nothing that could be found.
+    known = found.objective != "time" and any(each.budget_ns == found.budget_ns for each in found.buys)
+    searched = found.search_runs != 0 or found.method == "try"
+    return f"{head} {_smallest(found)}" if searched and not known else head
 
 
 def _bought(found: TuneCost) -> str:
