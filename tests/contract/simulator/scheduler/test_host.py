@@ -93,3 +93,14 @@ def test_a_run_is_simulated_no_longer_than_its_time_limit(jitter):
 def test_built_in_kernels_are_refused():
     with pytest.raises(UsageError, match=r"has no caches and no memory, so kernel:chase does nothing on it"):
         becalm.run("kernel:chase", host="sim:cfs", runs=2, store=False)
+
+
+def test_options_of_a_program_that_the_model_leaves_out_are_named_in_its_verdict():
+    def remarks(program):
+        verdict = becalm.run(program, host="sim:eevdf", runs=3, store=False)
+        return [finding.sentence for finding in verdict.findings if finding.kind == "remark"]
+
+    assert remarks("hackbench -T -g 1 -l 5") == [
+        "Not modelled on sim:eevdf: hackbench -T (threads instead of processes)."
+    ]
+    assert remarks("hackbench -g 1 -l 5") == []

@@ -15,12 +15,12 @@ import numpy as np
 from becalm.errors import UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Ability, Can, with_abilities
 from becalm.hosts.absent import NoMachine, refuse_kernels, refuse_metrics
-from becalm.hosts.events import Event, Runs
+from becalm.hosts.events import Event, Noticed, Runs
 from becalm.hosts.protocol import MeasureRequest
 from becalm.hosts.simulated.scheduler import knobs as model_knobs
 from becalm.hosts.simulated.scheduler import versions
 from becalm.hosts.simulated.scheduler.engine import Engine, Progress
-from becalm.hosts.simulated.scheduler.programs import endless, work_of
+from becalm.hosts.simulated.scheduler.programs import endless, unmodelled, work_of
 from becalm.nouns.knob import Knob
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.settings import Settings
@@ -81,6 +81,7 @@ class SchedulerHost(NoMachine):
         self._requests: list[list[dict[str, Any]]] = []
         self._known: dict[tuple[int, int], int] = {}
         self._limits_ns: list[int | None] = []
+        self._unmodelled: tuple[str, ...] = ()
         self._now_ns = 1_600_000_000_000_000_000
         self._stopped = False
         self.until = False
@@ -125,6 +126,8 @@ class SchedulerHost(NoMachine):
             requests.append([request_of(model_knobs.put(base, each or Settings(), self._knobs)) for each in settings])
         self._requests, self._known = requests, {}
         self._limits_ns = [workload.timeout_ns for workload in workloads]
+        ignored = dict.fromkeys(option for workload in workloads for option in unmodelled(workload.argv))
+        self._unmodelled = tuple(f"Not modelled on {self.name}: {option}." for option in ignored)
         return [workload.argv[0] for workload in workloads]
 
     def model(self) -> dict[str, Any]:
@@ -135,6 +138,8 @@ class SchedulerHost(NoMachine):
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Rows as the agent would send them; what is stopped in its middle is aborted."""
         self._stopped = False
+        if self._unmodelled:
+            yield Noticed(remarks=self._unmodelled)
         for index, step in enumerate(request.block.steps):
             if self._stopped:
                 return
