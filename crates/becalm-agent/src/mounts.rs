@@ -8,13 +8,24 @@ use std::ffi::CStr;
 use std::mem;
 use std::path::Path;
 use std::ptr;
+use std::sync::OnceLock;
 
 /// A kind of file system, where it belongs, and what statfs(2) calls it (include/uapi/linux/magic.h).
 const KINDS: [(&CStr, &CStr, libc::c_long); 2] =
     [(c"debugfs", c"/sys/kernel/debug", 0x6462_6720), (c"tracefs", c"/sys/kernel/tracing", 0x7472_6163)];
 
-/// Mount what is missing below this root, if it is the machine's own. Nothing changes where that is not permitted.
-pub fn add(root: &Path) {
+/// A process that stays in the namespace that was there before.
+static OUTSIDE: OnceLock<u32> = OnceLock::new();
+
+/// The process whose mounts are the machine's, where they are not this process's own: what others mount later does not
+/// arrive in a namespace of its own where mounts are not shared, as in guests and many containers.
+pub fn outside() -> Option<u32> {
+    OUTSIDE.get().copied()
+}
+
+/// Mount what is missing below this root, if it is the machine's own; `outside` stays in the namespace that was there
+/// before. Nothing changes where that is not permitted.
+pub fn add(root: &Path, outside: u32) {
     if root != Path::new("/") {
         return;
     }
@@ -23,6 +34,8 @@ pub fn add(root: &Path) {
     if missing.is_empty() || unsafe { libc::geteuid() } != 0 || !private() {
         return;
     }
+    // Set once: there is one agent in a process.
+    let _ = OUTSIDE.set(outside);
     for (kind, place, _) in missing {
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         // SAFETY: strings that end with a zero and live. What the kernel does not have stays away, as before.

@@ -19,7 +19,7 @@ pub fn run(options: &Restore) -> ExitCode {
         .canonicalize()
         .map_err(|error| format!("The directory {} cannot be used: {error}.", root.display()))
         .and_then(|root| {
-            mounts::add(&root);
+            mounts::add(&root, std::process::id());
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
             let mut machine = Machine::new(tree, Some(who), options.interrupt_wait, AnyClock::System);

@@ -44,7 +44,7 @@ pub fn session(options: Options) -> Result<Session, String> {
     let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
         .map_err(failed("The process that starts programs could not be created"))?;
     // Before any thread: each would have a namespace of its own.
-    mounts::add(&root);
+    mounts::add(&root, spawner.pid().unsigned_abs());
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is not an open descriptor"))?;

@@ -74,7 +74,7 @@ def measure_interleaved(
         from becalm.study.circumstances import circumstances  # The first run need not wait for it.
 
         when_ns = opened.store.began_ns(number)
-        verdict = replace(verdict, circumstances=circumstances(study, opened.host.facts(), when_ns))
+        verdict = replace(verdict, circumstances=circumstances(study, opened.facts, when_ns))
         left_out = (*findings(planned.workloads, missing), *left_out)
         verdict = replace(verdict, findings=(*left_out, *verdict.findings))
         if missing:

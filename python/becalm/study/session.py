@@ -48,6 +48,9 @@ class StudySession:
     _spool: Spool
     number: int | None = None
     study: Study | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the host was when the study began."""
+
     drifted: dict[str, Finding] = field(default_factory=dict)
     """Places that somebody else changed while they were held, and what is to be said of them."""
 
@@ -84,9 +87,9 @@ class StudySession:
 
     def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
         """Record that the study begins, with runs that there are already: both or, when it is ended here, neither."""
-        self.study = study
+        self.study, self.facts = study, self.host.facts()
         with self.store.together():
-            self.number = self.store.begin(study, self.host.facts())
+            self.number = self.store.begin(study, self.facts)
             if pilots:
                 self.store.append(self.number, pilots)
             for sentence in self._early:
