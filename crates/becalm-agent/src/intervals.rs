@@ -10,7 +10,6 @@ use becalm_core::source::file::Place;
 use becalm_core::time::AnyClock;
 use serde_json::{json, Map, Value};
 
-use crate::mounts::outside;
 use crate::probe::Probe;
 
 /// The readings of one conversation.
@@ -27,7 +26,7 @@ impl Intervals {
     /// Of the machine below a root, which was not read yet.
     pub fn new(root: &Path, clock: &AnyClock) -> Self {
         let epoch_ns = clock.epoch_ns();
-        let place = Place::new(root).with_mounts_of(outside()).brief(beginnings).on(clock);
+        let place = Place::new(root).brief(beginnings).on(clock);
         Self { probe: Probe::new(place), last: None, number: 0, epoch_ns }
     }
 

@@ -34,7 +34,6 @@ mod kernel;
 mod load;
 mod machine;
 mod measure;
-mod mounts;
 mod neighbours;
 mod observe;
 mod options;

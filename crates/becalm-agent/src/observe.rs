@@ -26,7 +26,6 @@ use becalm_core::time::{AnyClock, Clock};
 use becalm_core::types::Usage;
 
 use crate::accounts::{with_usage, Accounts};
-use crate::mounts::outside;
 use crate::output::Output;
 use crate::probe::Probe;
 use crate::protocol::Wanted;
@@ -96,7 +95,7 @@ impl Observer {
         counted: (i32, Pair),
         made: Option<Made>,
     ) -> Self {
-        let place = Place::new(root).with_mounts_of(outside()).brief(beginnings).on(clock);
+        let place = Place::new(root).brief(beginnings).on(clock);
         Self {
             probe: Probe::new(place.clone()),
             place,

@@ -13,7 +13,6 @@ use becalm_core::time::{AnyClock, Clock};
 use serde_json::{json, Map, Value};
 
 use crate::intervals::Intervals;
-use crate::mounts::outside;
 use crate::protocol::Failure;
 
 /// Largest share of time that looking at all processes may take: with many of them it is done more rarely.
@@ -75,7 +74,7 @@ impl Reading {
         let wanted: Vec<&'static str> = rows.iter().map(|row| row.name).collect();
         let mut reader = match self.open.take() {
             Some((names, reader)) if names == wanted => reader,
-            _ => Reader::new(&Place::new(root).with_mounts_of(outside()).on(&self.clock), rows.into_iter()),
+            _ => Reader::new(&Place::new(root).on(&self.clock), rows.into_iter()),
         };
         reader.sample(&mut self.next);
         self.open = Some((wanted, reader));

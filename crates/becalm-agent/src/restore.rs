@@ -7,7 +7,6 @@ use becalm_core::knob::played::machine;
 use becalm_core::time::AnyClock;
 
 use crate::machine::Machine;
-use crate::mounts;
 use crate::options::Restore;
 
 /// Put back and say what could not be, a line each. Exit code 0: all is as it was; 3: something is not. Interrupts that
@@ -19,7 +18,6 @@ pub fn run(options: &Restore) -> ExitCode {
         .canonicalize()
         .map_err(|error| format!("The directory {} cannot be used: {error}.", root.display()))
         .and_then(|root| {
-            mounts::add(&root, std::process::id());
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
             let mut machine = Machine::new(tree, Some(who), options.interrupt_wait, AnyClock::System);

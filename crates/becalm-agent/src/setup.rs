@@ -16,7 +16,6 @@ use crate::conversation::{signals, Conversation};
 use crate::input::Input;
 use crate::machine::Machine;
 use crate::measure::Runner;
-use crate::mounts;
 use crate::options::Options;
 use crate::outlet::Outlet;
 use crate::output::Output;
@@ -43,8 +42,6 @@ pub fn session(options: Options) -> Result<Session, String> {
     // Before anything else grows this process: programs begin with the size that the spawner has now.
     let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
         .map_err(failed("The process that starts programs could not be created"))?;
-    // Before any thread: each would have a namespace of its own.
-    mounts::add(&root, spawner.pid().unsigned_abs());
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
     let own = |fd: Option<RawFd>| fd.map(private).transpose();
     let stdout = own(options.stdout).map_err(failed("--stdout-fd is not an open descriptor"))?;

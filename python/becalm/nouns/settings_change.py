@@ -53,6 +53,12 @@ class ApplyResult(Result):
     exit_code: int | None = None
     boot: BootApplied | None = None
 
+    @property
+    def sentence(self) -> str:
+        """Return which settings were applied, or would be."""
+        names = ", ".join(dict.fromkeys(change.knob for change in self.changes)) or "nothing"
+        return f"{self.profile} {'would set' if self.dry_run else 'has set'} {names}."
+
 
 @dataclass(frozen=True, slots=True)
 class RestoredPlace:
@@ -187,6 +193,14 @@ class Status(Result):
     boot: BootEntry | None = None
     elsewhere: tuple[str, ...] = ()
     groups: tuple[LeftGroup, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Return what is set, with the places."""
+        if not self.title:
+            return "becalm has no settings on."
+        places = ", ".join(f"{held.place} = {held.ours}" for held in self.places if not held.side_effect)
+        return f"{self.title} is on: {places}."
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Status:

@@ -12,7 +12,7 @@ MOUNT = (
     "&& mkdir /sys/fs/cgroup/cpuset && mount -t cgroup -o cpuset none /sys/fs/cgroup/cpuset; } && echo mounted"
 )
 EVERYWHERE = f"for own in /proc/[0-9]*/ns/mnt; do nsenter --mount=$own sh -c '{MOUNT}'; done 2>/dev/null"
-"""The agent has a mount namespace of its own, which does not see what programs mount."""
+"""Mounts them in all mount namespaces, whichever the agent is in."""
 
 WARNINGS = "dmesg | grep -cE 'WARNING|cpuset_attach_task'; true"
 LOAD = "$(grep -l becalm-load /proc/[0-9]*/comm)"

@@ -93,7 +93,7 @@ def supported(before):
 def moments(supported):
     """How many system calls, begun or ended, an undisturbed study has."""
     with Agent() as agent:
-        assert agent.define(supported)["event"] == "done"
+        assert (answer := agent.define(supported))["event"] == "done", answer
         try:
             traced = Stepped(agent.pid)
         except PermissionError:
@@ -159,7 +159,7 @@ def test_each_set_is_on_and_off_again(before, supported):
 
 def test_a_study(before, supported):
     with Agent() as agent:
-        assert agent.define(supported)["event"] == "done"
+        assert (answer := agent.define(supported))["event"] == "done", answer
         done = agent.done("measure", first=0, steps=STEPS * 2)
         assert (done["ran"], done["drift"]) == (len(STEPS) * 2, [])
     assert left_different(before) == {}
@@ -169,7 +169,7 @@ def test_a_study(before, supported):
 def test_cut_at_any_system_call(before, supported, moments, who):
     for cut in range(CUTS):
         agent = Agent()
-        assert agent.define(supported)["event"] == "done"
+        assert (answer := agent.define(supported))["event"] == "done", answer
         traced = Stepped(agent.pid)
         study(agent)
         alive = traced.run(moments * cut // CUTS)

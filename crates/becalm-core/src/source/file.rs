@@ -28,8 +28,6 @@ pub struct Place {
     root: PathBuf,
     /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
     pub process: String,
-    /// The process whose mounts are meant where that is another one.
-    pub mounts_of: Option<u32>,
     /// Read no more of a source than values whose names begin so: some have much that costs and that nobody uses.
     pub brief: Option<Beginnings>,
     /// The clock that times of reading are taken from.
@@ -39,13 +37,7 @@ pub struct Place {
 impl Place {
     /// The files below `root`, as this process sees them.
     pub fn new(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-            process: "self".to_owned(),
-            mounts_of: None,
-            brief: None,
-            clock: AnyClock::System,
-        }
+        Self { root: root.to_owned(), process: "self".to_owned(), brief: None, clock: AnyClock::System }
     }
 
     /// The same of another process.
@@ -59,12 +51,6 @@ impl Place {
         self
     }
 
-    /// The same place with the mounts of another process, if one is named.
-    pub fn with_mounts_of(mut self, pid: Option<u32>) -> Self {
-        self.mounts_of = pid;
-        self
-    }
-
     /// The same place, read on a clock.
     pub fn on(mut self, clock: &AnyClock) -> Self {
         self.clock = clock.clone();
@@ -74,12 +60,6 @@ impl Place {
     /// The root of the files.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    /// What the kernel counts of each mount, in the mount namespace that is meant.
-    pub fn mount_statistics(&self) -> Kept {
-        let process = self.mounts_of.map_or_else(|| self.process.clone(), |pid| pid.to_string());
-        Kept::new(self, &format!("proc/{process}/mountstats"))
     }
 
     /// A file of `/proc/PID` of the process that is meant.

@@ -54,7 +54,7 @@ struct Nfs {
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(Nfs {
         rpc: place.own("net/rpc/nfs"),
-        mounts: place.brief.is_none().then(|| place.mount_statistics()),
+        mounts: place.brief.is_none().then(|| place.own("mountstats")),
     })
 }
 
