@@ -76,7 +76,7 @@ pub struct Observer {
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
-    /// How the last record ended, and what each CPU had done then.
+    /// The end of the last record, and the activity of each CPU by then.
     last: Option<(Digest, Vec<Cpu>)>,
     /// CPU time that this thread has spent on observing, ns.
     spent_ns: i64,

@@ -46,7 +46,7 @@ impl Probe {
         (digest, end - begun)
     }
 
-    /// What each CPU had done at the last reading.
+    /// Return the activity of each CPU by the last reading.
     pub fn cpus(&mut self) -> Vec<Cpu> {
         self.finder.cpus(&self.snapshot)
     }

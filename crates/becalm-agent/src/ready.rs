@@ -23,7 +23,7 @@ pub struct ReadyNeighbour {
     pub settings: Settings,
 }
 
-/// What a run starts from.
+/// The state that a run starts from.
 pub struct Start {
     /// None for a built-in kernel.
     pub program: Option<Program>,
@@ -116,12 +116,12 @@ impl Ready {
         self.later(&self.hooks, |whole| find_hooks(whole, base))
     }
 
-    /// What is started, which the commands before it may have made.
+    /// Return the program to start, which the commands before it may have built.
     pub fn start(&self, base: &BaseEnvironment) -> Result<&Start, Failure> {
         self.later(&self.start, |whole| find_start(whole, base))
     }
 
-    /// What was found at once or later; a workload that lacks it says so.
+    /// Return the program, resolved at once or later; an error for a workload without one.
     fn later<'a, T>(
         &self,
         known: &'a OnceCell<T>,
@@ -138,7 +138,7 @@ impl Ready {
         known.get().ok_or_else(|| Failure::new("not_found", "What is to be run is not known."))
     }
 
-    /// What is started, with so many bytes of padding in the environment and the number of the run.
+    /// Return the program to start, with the padding in its environment (bytes) and the number of the run.
     pub fn executable<'a>(&'a self, start: &'a Start, padding: usize, run: Option<u64>) -> Executable<'a> {
         match &start.program {
             Some(program) => Executable::Program {

@@ -13,7 +13,7 @@ pub struct Record {
     pub first: u64,
     pub last: Option<u64>,
     pub begin: Digest,
-    /// What each CPU had done then.
+    /// The activity of each CPU by then.
     pub cpus: Vec<Cpu>,
     /// CPUs that its programs could use.
     pub shared: Shared,

@@ -37,7 +37,7 @@ impl Streams {
         self.null.as_raw_fd()
     }
 
-    /// What is kept of the output of a workload of this kind; with `metrics` both ends, to look for them.
+    /// Choose the part of a workload's output that is stored; with `metrics` both ends, to look for them.
     pub fn choose(&mut self, kind: Kind, metrics: bool) {
         let forwarded =
             |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
@@ -152,7 +152,7 @@ fn missing_metric(missing: &MetricError, said: &str) -> String {
     }
 }
 
-/// What came through a stream: its beginning, its end where something between them is lost, and how many bytes.
+/// The output of a stream: its beginning, its end where something between them is lost, and how many bytes.
 struct Whole {
     first: String,
     last: String,
@@ -202,7 +202,7 @@ impl Whole {
     }
 }
 
-/// That a part of an output is all that was kept.
+/// Return a note that only a part of an output is stored.
 fn note(which: &str, kept: usize, came: u64) -> String {
     format!("[becalm kept the {which} {kept} of {came} bytes]")
 }

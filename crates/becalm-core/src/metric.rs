@@ -195,7 +195,7 @@ impl MetricError {
     }
 }
 
-/// What was kept of an output that is cut.
+/// Return a note on the stored part of an output that is cut.
 fn kept(take: Take, text: &Printed) -> String {
     let (which, length) = match take {
         Take::First => ("first", text.first.len()),
@@ -205,7 +205,7 @@ fn kept(take: Take, text: &Printed) -> String {
     format!("the {which} {length} of {total} bytes")
 }
 
-/// What to do about it.
+/// Return the advice on it.
 fn hint(take: Take) -> &'static str {
     match take {
         Take::First => "Have it print less, or the number early.",
@@ -215,7 +215,7 @@ fn hint(take: Take) -> &'static str {
 
 const MOST_SHOWN: usize = 200;
 
-/// What was printed through one stream: its beginning, and its end where what lies between was not kept.
+/// The text printed through one stream: its beginning, and its end where what lies between was not kept.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Printed {
     /// All of it, or the first whole lines.

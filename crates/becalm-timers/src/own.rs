@@ -65,7 +65,7 @@ fn tightest(read: Read) -> (Instant, i64) {
     (at, count)
 }
 
-/// What the loader says.
+/// Return the loader's error message.
 fn why() -> String {
     // SAFETY: the text is the loader's, until its next call.
     let text = unsafe { libc::dlerror() };

@@ -1,4 +1,4 @@
-"""Which benchmarks of several sittings are the same: those of the same name, parameters and metric.
+"""Identity of benchmarks across sessions: those of the same name, parameters and metric.
 
 Where a benchmark has no counterpart, the only one of its name on the other side that no parameter contradicts is it:
 some files do not tell tags or packages. `GOMAXPROCS`, which Go writes behind names, may differ: it is reported.

@@ -13,7 +13,7 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 LEAST = 100
-"""Of fewer regions no second mode is named."""
+"""The fewest regions for which a second mode is named."""
 
 SHARE = 0.05
 """The least share of all regions that a mode has."""

@@ -1,4 +1,4 @@
-"""What timed regions of several processes have in common, and in which file a name takes the longest.
+"""Timed regions of several processes side by side: common names, and the file in which each takes the longest.
 
 Public: overview.
 """

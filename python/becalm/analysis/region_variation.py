@@ -143,7 +143,7 @@ def shortest_ns(timer: TimerLimit | None, step: float) -> float:
 
 
 def _calls(net: float, shortest: float) -> int | None:
-    """How many calls take as long as the shortest region that the timer can show."""
+    """Return the number of calls that take as long as the shortest region the timer can measure."""
     # Less than a tenth of a nanosecond is nothing that could be counted up.
     return math.ceil(shortest / max(net, 0.1)) if net < shortest else None
 

@@ -1,4 +1,4 @@
-"""What a file is that a reader of becalm refuses: a table of formats, each with the next step.
+"""Formats of files that a reader of becalm refuses: a table, each with the next step.
 
 A row is recognised by the file's first bytes, its text, or its JSON value. `described` gives the sentence.
 """

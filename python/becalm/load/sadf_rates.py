@@ -47,7 +47,7 @@ Rates = dict[str, float | None]
 
 
 class LeftOut:
-    """What cannot be: the reasons, each with how often and where it was seen first."""
+    """The impossible values of a record: each reason with its count and its first place."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, list[str]] = {}

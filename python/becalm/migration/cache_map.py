@@ -1,4 +1,4 @@
-"""Which CPUs share a last-level cache: as it is typed, or as the header of a perf.data says.
+"""Map of the CPUs that share a last-level cache: as typed, or from the header of a perf.data.
 
 The header is that of tools/perf/Documentation/perf.data-file-format.txt: HEADER_CACHE lists every cache with its level
 and the CPUs that share it.

@@ -113,7 +113,7 @@ class Calibration:
 
     @property
     def outcome(self) -> str:
-        """What the fitted sizes say of the costs: "fits", "doubtful" or "failed"."""
+        """Return the verdict of the fitted sizes on the costs: "fits", "doubtful" or "failed"."""
         off = max((each.beyond_noise for each in self.fitted), default=math.inf)
         noise = max((each.noise for each in self.fitted), default=math.inf)
         if off > FAILED or noise > DROWNED:

@@ -85,7 +85,7 @@ class RegionHeader:
 
     @property
     def cost_ns(self) -> float:
-        """What the clock adds to a typical region, in ns."""
+        """Return the time that the clock adds to a typical region, in ns."""
         return self.ns(self.mean_cost or max(self.median_cost, 0))
 
     def ns(self, ticks: float) -> float:

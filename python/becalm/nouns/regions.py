@@ -103,7 +103,7 @@ class RegionReport(Result):
 
 
 class RegionAnswer(StrEnum):
-    """What a comparison of regions found. NOT_VISIBLE: a difference of means smaller than the timer can show."""
+    """The answer of a comparison of regions. NOT_VISIBLE: a difference of means smaller than the timer can show."""
 
     SLOWER = "slower"
     FASTER = "faster"

@@ -1,4 +1,4 @@
-"""What every verb gives in Python: as text its sentence, at the prompt a line, in a notebook a fragment of a page.
+"""The results of verbs in Python: as text its sentence, at the prompt a line, in a notebook a fragment of a page.
 
 `becalm.report.notebook` draws; its name is text here, loaded when somebody looks, since nouns know of no report.
 """

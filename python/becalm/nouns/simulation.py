@@ -114,11 +114,11 @@ class Simulation(Result):
     timeline: Timeline | None = None
     sentence: str = ""
     unmodelled: tuple[str, ...] = ()
-    """What the command line asks for that changes nothing in the model."""
+    """The options of the command line that change nothing in the model."""
 
     @property
     def not_modelled(self) -> str:
-        """What the model leaves out, of this program and of all."""
+        """Return the options and effects that the model leaves out."""
         return "; ".join([*self.unmodelled, NOT_MODELLED])
 
     @property

@@ -31,7 +31,7 @@ class SittingSeries:
 
 
 class Identity(NamedTuple):
-    """What a benchmark is told apart by: its name, its parameters, and what is measured of it where that is not one.
+    """The identity of a benchmark: its name, its parameters, and what is measured of it where that is not one.
 
     `parameters`: tags, package and processors, too. Never its place in a file, and never a name that was cut.
     """

@@ -1,4 +1,4 @@
-"""What a sharing is compared with: the mean of all of them, which is what chance gives, and the worst.
+"""Baselines for a sharing: the mean of all of them, which is what chance gives, and the worst.
 
     expected(problem) -> mean cost
     worst(problem, search) -> Sharing

@@ -39,7 +39,7 @@ class Trial:
     expected: float | None = None
 
     def cost(self, objective: Objective) -> float | None:
-        """What it costs on average over the tasks; of a method that draws, on average over its draws, too."""
+        """Return the mean cost over the tasks; for a random method also over its draws."""
         if self.expected is not None or self.played is None:
             return self.expected
         return self.played.cost(objective)

@@ -41,7 +41,7 @@ LARGE = 5.0
 """A ratio from which it is written as a factor."""
 
 COLORS = (AFTER, BEFORE, OTHER, ALARM, INK)
-"""Of programs, in the order in which they were given: each has its colour in all pictures."""
+"""The colours of programs in their order: each has the same one in all pictures."""
 
 MOST = 40
 """Programs that are drawn; the tables have all."""

@@ -79,7 +79,7 @@ def both(draw: Callable[[float], str]) -> str:
 
 
 def _evidence(found: Verdict) -> Iterator[Part]:
-    """What a reader needs to know a week later: when, where, and what was run."""
+    """Return the circumstances a later reader needs: date, machine and commands."""
     about = found.circumstances
     if about is None:
         return

@@ -356,7 +356,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | No
 
 
 def _cell(found: Outcome | None) -> RenderableType:
-    """What a study came to; one that did not end well stands out."""
+    """Return the outcome of a study; a failed or interrupted one stands out."""
     if found is None or not found.shown:
         return Text("")
     return Names([found.shown]) if found.well else Text(found.shown, "yellow")

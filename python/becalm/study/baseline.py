@@ -91,7 +91,7 @@ def read_baseline(
 
 
 def _values(workload: Workload, runs: Sequence[Run], metric: Metric | None) -> Floats | str:
-    """What a program's runs say of the metric, or how long they took; why nothing where they do not."""
+    """Return the values of a metric of a program's runs, or their times; the reason where there are none."""
     if metric is None:
         values = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
         if runs and not values:

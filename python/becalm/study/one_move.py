@@ -149,7 +149,7 @@ def planned(
 
 
 def together(moves: Sequence[Move]) -> Settings:
-    """What the agent is asked for of several moves."""
+    """Return the request for several moves."""
     return Settings.of({KNOB: running_tasks.setting({move.process: move.cpus for move in moves})})
 
 

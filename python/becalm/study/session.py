@@ -49,7 +49,7 @@ class StudySession:
     number: int | None = None
     study: Study | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the host was when the study began."""
+    """The facts of the host when the study began."""
 
     drifted: dict[str, Finding] = field(default_factory=dict)
     """Places that somebody else changed while they were held, and what is to be said of them."""

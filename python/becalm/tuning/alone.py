@@ -1,4 +1,4 @@
-"""What single settings cost in time, where leaving each out does not tell: each is set alone, beside the baseline.
+"""Cost in time of single settings, where leaving each out does not show it: each is set alone, beside the baseline.
 
 Where several settings each make a program slow, and together no slower than one of them, it is as slow without any one
 of them. What each costs by itself is then known from runs with it alone.

@@ -75,7 +75,7 @@ class ConfirmationRun:
     runs: int = field(init=False)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     reported: dict[str, list[Sample]] = field(default_factory=dict)
-    """Those that the comparisons which are reported are of."""
+    """The samples of the reported comparisons, by arm."""
 
     def __post_init__(self) -> None:
         self.runs = self.options.confirming(self.run_ns / len(self.programs))

@@ -1,4 +1,4 @@
-"""How often a search for times repeats each trial: by the noise of single runs, and by the runs that there are.
+"""Repeats of each trial of a search for times: by the noise of single runs, and by the runs that there are.
 
 A trial of r runs has the error noise / sqrt(r). A surface learns from many rough trials about as much as from few
 precise ones, as long as each tells something: so trials are repeated until they do, but no more often than leaves the

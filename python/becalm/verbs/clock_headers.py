@@ -22,7 +22,7 @@ PACKED = "clock_sources"
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
 
 PARTS = ("include/*.h", "src/**/*.rs", "examples/*", "README.md", "Cargo.toml")
-"""What of the crate is written; its tests need the rest of the checkout."""
+"""The files of the crate to write; its tests need the rest of the checkout."""
 
 
 def write_headers(directory: str | Path) -> tuple[Path, ...]:

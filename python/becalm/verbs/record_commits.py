@@ -87,7 +87,7 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack
 
 @dataclass(frozen=True, slots=True)
 class _Sittings:
-    """What is the same for all commits of a range."""
+    """The options that all commits of a range share."""
 
     texts: Sequence[Text]
     place: SittingOptions

@@ -159,7 +159,7 @@ def written(document: Document, row: Row) -> str:
 
 
 DRAWN = 3
-"""So many studies of one import are drawn to see whether they can be."""
+"""The number of studies of one import that are drawn as a check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _of_project(document: Document, project: str | None, path: str | Path) -> Do
 
 
 def _wrong(document: Document, *, drawn: bool = True) -> str:
-    """What is wrong with a study, found by doing with it all that a person may: a sentence, empty for a whole one.
+    """Return the error in a study, found by doing with it all that a person may: a sentence, empty for a whole one.
 
     `drawn`: whether its page is drawn, too, which takes most of the time.
     """
@@ -283,7 +283,7 @@ class ImportedLoad:
 
     @property
     def sentence(self) -> str:
-        """What was done, in words."""
+        """Return the result in words."""
         return f"{self.covered} of the {self.runs} runs of study {self.study} have a record of load now."
 
     def to_json(self) -> dict[str, Any]:

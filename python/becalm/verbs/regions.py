@@ -256,7 +256,7 @@ def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit 
 
 
 def _kept(header: codec.RegionHeader) -> TimerLimit | None:
-    """What an evaluation that was kept says of a file's clock: of this machine for its own files, else of another."""
+    """Return the stored limits of a file's clock: of this machine for its own files, else of another."""
     limits = timer_limits.kept()
     if _elsewhere(header):
         limits.pop("local", None)

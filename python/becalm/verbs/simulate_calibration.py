@@ -73,7 +73,7 @@ class Case(NamedTuple):
 
 FITTED_CASES = [Case(count, policy) for policy in POLICIES for count in FITTED]
 ALONE, PAIR = Case(1), Case(2)
-"""What a group takes by itself, and beside another: all that the bootstrapped model of groups knows."""
+"""The times of a group alone and next to another: all that the bootstrapped model of groups knows."""
 
 VALIDATED_CASES = [*FITTED_CASES, ALONE, *(Case(count) for count in VALIDATED if count not in FITTED)]
 

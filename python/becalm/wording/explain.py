@@ -60,7 +60,7 @@ _FORCED = {
     MEMORY: "it waited for memory (swap and reclaim) for {share} of its time",
     STEAL: "the hypervisor gave its CPU to others for {share} of its time",
 }
-"""What a counted wait is in a sentence."""
+"""The sentence for each counted wait."""
 
 
 def _forced(found: Case, name: str) -> str:

@@ -85,7 +85,7 @@ def not_recorded(commit: str, reason: str) -> str:
 
 
 def recorded_range(recorded: RecordedCommits) -> str:
-    """What became of a range of commits, in a line or two."""
+    """Return the result of recording a range of commits, in a line or two."""
     fresh = [commit for commit in recorded.commits if commit.study is not None and not commit.known]
     known = sum(commit.known for commit in recorded.commits)
     lost = sum(commit.study is None for commit in recorded.commits)

@@ -8,7 +8,7 @@ from typing import Any
 from becalm.wording.printable import cut, one_line
 
 NAMED = 6
-"""So many entries are named in a sentence; JSON has all."""
+"""The number of entries named in a sentence; JSON has all."""
 
 LONGEST = 60
 """Characters of an entry's name in the sentence."""

@@ -240,7 +240,7 @@ def stopped(reason: Stopped) -> str:
 
 
 _HOOK = re.compile(r"The (setup|prepare|cleanup) command failed\. ")
-"""How the agent begins to say that a command around a program failed."""
+"""The beginning of the agent's message that a hook failed."""
 
 
 def failure(name: str, n: Mapping[str, Any]) -> str:

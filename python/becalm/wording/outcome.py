@@ -1,4 +1,4 @@
-"""What a study came to, in a few words for a list: the verdict as it is stored, of any kind and from any becalm."""
+"""Outcome of a study in a few words, for a list: the verdict as it is stored, of any kind and from any becalm."""
 
 from __future__ import annotations
 

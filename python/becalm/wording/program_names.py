@@ -1,4 +1,4 @@
-"""What programs are called in reports: whole names on one line, different for different programs.
+"""Names of programs in reports: whole names on one line, different for different programs.
 
 The terminal cuts them (`becalm.wording.measurement.short`); JSON, Markdown and files have them whole.
 """

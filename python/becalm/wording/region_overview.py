@@ -1,4 +1,4 @@
-"""What is said of timed regions of several files."""
+"""Sentences on timed regions of several files."""
 
 from __future__ import annotations
 

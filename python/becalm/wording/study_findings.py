@@ -70,7 +70,7 @@ def setting_clamped(program: str, n: Numbers) -> str:
 
 
 def remark(program: str, n: Numbers) -> str:
-    """What the person was told while a study was measured."""
+    """Return the remark that was shown while a study was measured."""
     return str(n["said"])
 
 

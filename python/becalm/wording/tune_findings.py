@@ -131,7 +131,7 @@ def list_best(program: str, n: Numbers) -> str:
 
 
 def no_better(program: str, n: Numbers) -> str:
-    """What was chosen is no better than a list that everybody has."""
+    """Return that the chosen settings are no better than a published list."""
     times = tune.factor(Interval(1 / n["ratio"], 1 / n["high"], 1 / max(n["low"], 1e-9)))
     return (
         f"No better than the list of {n['list']} is shown: {times} times ({1 / n['high']:.2g} to "

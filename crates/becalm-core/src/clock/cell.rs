@@ -173,7 +173,7 @@ impl Cell {
         cell
     }
 
-    /// What is known of a cell after its figures were confirmed: these count, with the searches' range and median.
+    /// Return the cell with its confirmed figures: these count, with the searches' range and median.
     pub fn confirmed_by(self, last: Cell) -> Cell {
         let with = |last: Option<Length>, known: Option<Length>| {
             last.zip(known).map(|(last, known)| Length {

@@ -326,7 +326,7 @@ impl Rounds<'_> {
         ends.saturating_sub(self.time.since(self.begun_ns))
     }
 
-    /// What measuring a cell comes to. Refused where the machine slept meanwhile.
+    /// Return the result of measuring a cell. Refused where the machine was suspended meanwhile.
     fn cell<T>(
         &self,
         place: &Place,

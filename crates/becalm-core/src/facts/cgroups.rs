@@ -42,7 +42,7 @@ pub fn collect(machine: &Machine) -> Value {
     cgroups.finish()
 }
 
-/// How much CPU time a group may use in each period, as version 2 spells it: "50000 100000" (us), or "max 100000".
+/// The CPU time a group may use in each period, as version 2 spells it: "50000 100000" (us), or "max 100000".
 #[derive(Clone)]
 struct Quota {
     words: String,

@@ -30,7 +30,7 @@ const FREQUENCY: [&str; 5] =
 /// drivers/net/virtio_net.c, and others).
 const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
-/// What else the kernel makes anew when CPUs come and go.
+/// The other settings that the kernel computes anew when CPUs come and go.
 const MOVED: [&[&str]; 3] = [QUEUES, moved::GOVERNORS, moved::DOMAINS];
 
 /// Whether this is a place that changes besides.

@@ -55,7 +55,7 @@ pub struct Away {
     /// Its mask before.
     pub mask: String,
     pub why: Why,
-    /// How often it had fired since the boot when it was last given up, or began to go back.
+    /// The count since the boot when it was last given up, or began to go back.
     #[serde(default)]
     fired: u64,
     boot: String,
@@ -69,7 +69,7 @@ impl Away {
         Self { irq, device, was, mask, why: Why::Waiting, fired, boot: boot_id(tree) }
     }
 
-    /// How often it has fired since it was given up.
+    /// Return the count since it was given up.
     fn since(&self, tree: &Tree) -> u64 {
         interrupt::count(tree, self.irq).unwrap_or(self.fired).saturating_sub(self.fired)
     }
@@ -220,7 +220,7 @@ pub fn sentences(tree: &Tree) -> Vec<String> {
     devices.iter().map(|away| sentence(tree, away)).collect()
 }
 
-/// How many interrupts that fire stay where they were moved until the machine restarts.
+/// Return the number of firing interrupts that stay where they were moved until the machine restarts.
 pub fn staying(tree: &Tree) -> usize {
     let stays = |away: &&Away| away.why == Why::Managed && interrupt::count(tree, away.irq) != Some(0);
     listed(tree).values().filter(stays).count()

@@ -240,7 +240,7 @@ impl Cpuset {
         })
     }
 
-    /// Who else stays on the program's CPUs.
+    /// Return the groups of others that stay on the program's CPUs.
     fn shared(&self, tree: &Tree) -> Option<String> {
         let groups = keeping(tree, self.version, &cpus::parse(&self.cpus)?);
         let names: Vec<String> = groups.into_iter().map(|(path, _)| path).collect();

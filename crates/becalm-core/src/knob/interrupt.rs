@@ -118,7 +118,7 @@ pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 
-/// How often an interrupt has fired since the boot, at all CPUs; None where that is not counted.
+/// Return the count of an interrupt since the boot, of all CPUs; None where it is not counted.
 pub fn count(tree: &Tree, irq: u32) -> Option<u64> {
     let text = tree.read("/proc/interrupts").ok()?;
     let mut all = fired(&text);

@@ -16,7 +16,7 @@ pub const GOVERNORS: &[&str] = &[
     "/sys/devices/system/cpu/cpu*/cpufreq/schedutil/*",
 ];
 
-/// How load is balanced in each group of CPUs: the kernel makes all groups anew when CPUs come or go and when cpusets
+/// The load balancing of each group of CPUs: the kernel makes all groups anew when CPUs come or go and when cpusets
 /// divide them (register_sched_domain_sysctl in kernel/sched/debug.c), with the values that it begins with.
 pub const DOMAINS: &[&str] = &[
     "/sys/kernel/debug/sched/domains/cpu*/domain*/busy_factor",

@@ -7,7 +7,7 @@
 use super::family::Ending;
 use crate::source::taskstats::Task;
 
-/// What ending takes besides freeing memory, ns: closing files, telling the parent.
+/// The time ending takes besides freeing memory, ns: closing files, notifying the parent.
 const ENDING_NS: i64 = 200_000;
 
 /// Bytes of memory that are freed in one ns, at the least.
@@ -18,7 +18,7 @@ const FREED_PER_NS: i64 = 10;
 pub struct Exit {
     /// When the record was made, ns, on the clock of `told_ns`.
     pub at_ns: i64,
-    /// How long it ran and waited for a CPU afterwards, ns, and up to a tick before.
+    /// The time it ran and waited for a CPU afterwards, ns, and up to a tick before.
     pub after_ns: i64,
 }
 

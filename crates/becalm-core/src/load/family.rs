@@ -17,12 +17,12 @@ const MOST: usize = 1 << 16;
 /// From so many on it is worth looking for living parents.
 const MANY: usize = 1 << 12;
 
-/// What the kernel told of a process when the last of its threads so far had ended.
+/// The kernel's record of a process when the last of its threads so far had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ending {
-    /// How long it had lived, ns.
+    /// Its age, ns.
     pub lived_ns: u64,
-    /// What that thread had done.
+    /// The account of that thread.
     pub delays: Delays,
     /// Whether its threads are known to be its own: else others may have ended later.
     pub whole: bool,
@@ -31,7 +31,7 @@ pub struct Ending {
 /// The ends of tasks during one run.
 pub struct Family {
     own: u32,
-    /// Of processes that this one has as children.
+    /// The ends of its child processes.
     endings: HashMap<u32, Ending>,
     ours: HashSet<u32>,
     waiting: Vec<Task>,

@@ -1,4 +1,4 @@
-//! What was done on the CPUs that the programs of a record could use.
+//! The activity of the CPUs that the programs of a record could use.
 //!
 //! Others elsewhere are no load for a program that is bound to CPUs of its own (affinity, cpuset, isolation).
 
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// What a CPU has done since the boot, in ticks.
+/// The activity of a CPU since the boot, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpu {
     pub number: usize,
@@ -93,7 +93,7 @@ fn find(names: &[String]) -> Vec<(usize, [usize; 4])> {
     found.collect()
 }
 
-/// What was done on the CPUs of programs.
+/// The activity of the CPUs of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnCpus {
     pub count: u64,

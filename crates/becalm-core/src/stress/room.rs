@@ -1,4 +1,4 @@
-//! What a machine has room for: a demand far above it takes the machine from everybody and shows nothing more.
+//! The largest demand a machine has room for: one far above it takes the machine from everybody and shows nothing more.
 
 use std::fs;
 

@@ -3,7 +3,7 @@
 
 use super::{Doing, Policy, Simulation, State, NEVER};
 
-/// What a thread of a measured program does next.
+/// The next step of a thread of a measured program.
 pub(super) enum Burst {
     /// The program is through.
     Through,

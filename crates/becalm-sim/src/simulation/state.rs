@@ -271,7 +271,7 @@ pub(super) struct Progress {
     pub(super) done_ns: f64,
     /// When its first thread began.
     pub(super) since_ns: u64,
-    /// Those that have begun.
+    /// The threads that have begun.
     pub(super) threads: Vec<u32>,
 }
 

@@ -25,7 +25,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// What a thread waits after it has run for so long.
+    /// Return the wait of a thread after a run of this length.
     pub fn after(&self, ran_ns: u64) -> u64 {
         (ran_ns as f64 * (1.0 / self.running - 1.0)).round() as u64
     }

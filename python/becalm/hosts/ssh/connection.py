@@ -41,7 +41,7 @@ MARK = b"becalm-begins-here\n"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a command on the other side ended.
+    """The end of a remote command.
 
     `out`: what it wrote after the mark; `before`: what its login shell wrote before it, or instead of running it.
     """

@@ -107,7 +107,7 @@ class RunOptions(StudyOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions(RunOptions):
-    """How programs are compared.
+    """The options of a comparison of programs.
 
     `reference`: position of the one that the others are compared with; with `to_best` that is the best one, whichever
     it turns out to be.

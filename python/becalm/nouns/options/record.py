@@ -93,7 +93,7 @@ class SittingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeOptions:
-    """Which commits are recorded one after another, and how each is built."""
+    """The range of commits to record, and the command that builds each."""
 
     commits: str = option(
         "", "Record each commit of a range, in a working tree of its own: v1.2..HEAD.", str, metavar="RANGE"

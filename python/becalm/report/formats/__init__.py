@@ -57,7 +57,7 @@ class Row:
         return found
 
     def unwritten(self, document: Document) -> list[str]:
-        """What of a study it has no place for, with the reasons, as parts of a sentence."""
+        """Return the parts of a study that the format cannot hold, with the reasons, as parts of a sentence."""
         units = getattr(importlib.import_module(self.module), "UNITS", None) if self.module else None
         if units is None:
             return []
@@ -159,7 +159,7 @@ def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
 
 
 def _no_json(data: bytes, error: Exception) -> str:
-    """What is the matter with a text that is no JSON, and where, behind the name of its file."""
+    """Return the error in a text that is not JSON, and its place; the sentence continues the name of the file."""
     if not isinstance(error, json.JSONDecodeError):
         return f"is not JSON ({error})"
     text, line = error.doc, error.lineno

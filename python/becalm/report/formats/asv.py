@@ -100,7 +100,7 @@ def read_directory(path: Path) -> list[Document]:
 
 
 def _machine(directory: Path, left_out: LeftOut) -> Mapping[str, Any]:
-    """What machine.json says; of one that cannot be read, the name of its directory."""
+    """Return the content of machine.json; for one that cannot be read, the name of its directory."""
     with left_out.entry(f"{directory.name}/machine.json"):
         return _object(directory / "machine.json")
     return {"machine": directory.name}

@@ -127,7 +127,7 @@ def _made(make: Callable[[Any], Made], part: Part, what: str) -> Made:
 
 
 NAMED = 5
-"""So many rows that cannot be read are named one by one."""
+"""The number of unreadable rows that are named one by one."""
 
 
 def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:

@@ -26,7 +26,7 @@ LAST = "new"
 """Criterion's name of the last run."""
 
 STALE = "remove the directory, or run the benchmark again"
-"""What to do about a directory that an older Criterion or a benchmark that is gone has left."""
+"""The advice on a directory left by an older Criterion or a removed benchmark."""
 
 BARREN = 10_000
 """So many directories in a row without any result are not Criterion's; a benchmark has about five."""

@@ -19,7 +19,7 @@ from becalm.report.formats.left_out import LeftOut
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND,)
-"""What a file holds: times alone."""
+"""The content of an exported file: times only."""
 
 
 def write(document: Document) -> str:

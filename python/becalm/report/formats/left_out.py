@@ -24,7 +24,7 @@ LOCAL_TIME = "local_time"
 """The kind of findings about dates that were read as local time."""
 
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
-"""What reading an entry raises that is not laid out as its format has it."""
+"""The exceptions of reading an entry that does not follow its format."""
 
 NO_RATIO = "zero or below, which has no ratio"
 NO_NUMBER = "no finite number"
@@ -77,7 +77,7 @@ class LeftOut:
 
 
 def reason_of(error: Exception) -> str:
-    """What is wrong with an entry, without Python's words for its own types."""
+    """Return the error in an entry, without Python's names of types."""
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     if isinstance(error, ValueError) and str(error):

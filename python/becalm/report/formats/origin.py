@@ -81,7 +81,7 @@ def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a file tells of itself: facts of its machine, when it was written, and what had to be assumed."""
+    """The origin of a file: facts of its machine, when it was written, and what had to be assumed."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     created_ns: int | None = None

@@ -31,7 +31,7 @@ from becalm.report.formats.origin import Dates, Origin, facts_of
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND, BYTE, INTEGER)
-"""What a file holds."""
+"""The content of an exported file."""
 
 
 def write(document: Document) -> str:

@@ -21,7 +21,7 @@ const PLACES: u64 = 4;
 /// The smallest and the largest stride to a longer length.
 const STRIDES: (f64, f64) = (1.022, 2.0);
 
-/// What the confirming sets say of an answer.
+/// The result of the confirming sets for an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// Measurements of each set.

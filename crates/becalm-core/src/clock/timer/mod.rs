@@ -27,7 +27,7 @@ pub enum Unit {
     Cycles,
     /// Counts of the user's own.
     Own {
-        /// How many a second.
+        /// Events per second.
         hz: u64,
     },
 }

@@ -51,7 +51,7 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a program asks for alone: CPUs that it keeps busy, with so many threads."""
+    """The demand of a program alone: the CPUs that it keeps busy, and its threads."""
 
     busy: float
     threads: int

@@ -28,7 +28,7 @@ UNMODELLED = {
 """Words of hackbench that change nothing in the model, and what they stand for; its default has no name."""
 
 SIZES = ("-s", "--datasize")
-"""Those of them that have a number."""
+"""The options that take a number."""
 
 
 def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]:
