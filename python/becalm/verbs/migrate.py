@@ -166,7 +166,7 @@ def migrate_all(
 
 
 def _last(process: Process, root: str | Path) -> str:
-    """Return the final state of a moved process. Its CPUs may be others by now: its number and its start tell who it is."""
+    """Return the final state of a moved process. Its CPUs may be others by now; number and start tell who it is."""
     now = running_tasks.look(process.pid, root)
     return wording.gone(process.pid) if now is None or now.start != process.start else wording.undone(process.pid)
 
