@@ -65,9 +65,11 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
     wait_for(lambda: begun(console(place)) > 5 or process.poll() is not None)
     # Some are finished of which becalm has not heard, and never will.
     wait_for(lambda: stop_with_unheard_runs(process, place, store))
+    started = machines_of(process.pid)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    wait_for(lambda: not machines(place))
+    for pid in started:
+        wait_ended(pid)
     before = kept(store)
     with Store.open(store) as opened:
         (recovered,) = recover(opened)
