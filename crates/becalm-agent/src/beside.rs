@@ -7,18 +7,19 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::checked;
 use becalm_core::exec::poll::{readable, reading, until_ready};
 use becalm_core::exec::tree;
 use becalm_core::stress::demand::Demand;
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use crate::conversation::Conversation;
 use crate::load;
 use crate::protocol::Failure;
+use crate::rights::keep_for_load;
 
 /// What lives beside programs, and how it is called in sentences.
 pub struct Beside {
@@ -44,7 +45,14 @@ type Answer = Result<Value, Failure>;
 impl Beside {
     /// Have load made, and wait until all of it is up. An error is of the load, in a sentence.
     pub fn load(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
-        Self::start(&LOAD, talk, |report| i32::from(load::tell(report, demand, None, None).is_err()))
+        Self::start(&LOAD, talk, |mut report| match keep_for_load(demand) {
+            Ok(()) => i32::from(load::tell(report, demand, None, None).is_err()),
+            Err(message) => {
+                let event = json!({"event": "error", "kind": "system", "message": message});
+                drop(report.write_all(format!("{event}\n").as_bytes()));
+                3
+            }
+        })
     }
 
     /// Fork one whose whole life is `live`, which says in lines of JSON that it is up (`started`), what it did (`done`)

@@ -9,7 +9,7 @@
 //! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
 //! (`bpf`: by programs in the kernel), `load` makes the machine busy, `neighbours` are kept running
 //! beside programs (`beside`: what lives there), `clock`
-//! evaluates its timers, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
+//! evaluates its timers, `rights` are those that an agent of sudo keeps, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
 //! `kernel` runs a program of known pressure on caches,
 //! `overhead` measures the agent itself, `tables` prints what it knows, `init`
 //! is process 1 of a guest and `interface` its network, `mounts` has the kernel's file systems for this process alone. `main` sets the process up and hands over.
@@ -46,6 +46,7 @@ mod ready;
 mod record;
 mod recording;
 mod restore;
+mod rights;
 mod script;
 mod series;
 mod session;
@@ -64,7 +65,11 @@ fn main() -> ExitCode {
     if init::is_ours() {
         init::boot();
     }
-    let options = match options::parse(std::env::args_os().skip(1)) {
+    let command = options::parse(std::env::args_os().skip(1)).and_then(|command| {
+        rights::keep_for(&command)?;
+        Ok(command)
+    });
+    let options = match command {
         Ok(options::Command::Serve(options)) => options,
         Ok(options::Command::Restore(options)) => return restore::run(&options),
         Ok(options::Command::Copies(copies)) => return copies::run(&copies),

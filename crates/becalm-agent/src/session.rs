@@ -35,6 +35,7 @@ use crate::observe::{Made, Observer};
 use crate::protocol::{self, Action, Failure, Request};
 use crate::read::Reading;
 use crate::recording::record;
+use crate::rights::is_lent;
 
 /// One conversation with becalm.
 pub struct Session {
@@ -193,6 +194,10 @@ impl Session {
                 self.open(protocol, environment, directory)
             }
             Action::Facts { root } => {
+                if root.is_some() && is_lent() {
+                    let message = "Through sudo facts are read of the running machine. Leave --sudo out for a directory.";
+                    return Ok(Err(Failure::new("refused", message)));
+                }
                 let root = root.unwrap_or_else(|| PathBuf::from("/"));
                 let mut facts = json!(facts::collect(&root));
                 if let Some(kept) = self.machine.kept().and_then(|found| found.kept) {

@@ -38,6 +38,10 @@ impl Spool {
         // Without waiting: for the reader of a pipe, or for a device.
         let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = as_user(user, || OpenOptions::new().write(true).custom_flags(flags).open(path))?;
+        // Groups of root's may let it write what the user may not.
+        if user.is_some_and(|user| file.metadata().is_ok_and(|about| about.uid() != user.uid)) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"));
+        }
         Ok(Self { named: Some((path.to_owned(), user.cloned())), ..Self::of(file)? })
     }
 
@@ -91,7 +95,7 @@ struct Memory {
 
 impl Memory {
     fn map(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
         let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
         // SAFETY: a live descriptor; the kernel chooses the place, which is ours until the process ends.
         let start = unsafe {

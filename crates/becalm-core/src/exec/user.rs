@@ -26,23 +26,53 @@ pub enum UserError {
         "Only root may run programs as another user. Start becalm with --sudo, or leave --user {0} out."
     )]
     NotRoot(String),
+    #[error(
+        "Through sudo programs run as who called it, {caller}, and never as {asked}: a right to start becalm must not be one \
+         to be anybody. Leave --user out, or log in as root."
+    )]
+    NotCaller { asked: String, caller: String },
+    #[error("The rights of {name} cannot be taken on: {error}.")]
+    Rights { name: String, error: String },
+}
+
+/// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1).
+const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
+
+/// Who had this process started as root, by number; None: nobody but root.
+pub fn caller() -> Option<String> {
+    // SAFETY: cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    CALLERS.iter().filter(|_| root).find_map(|name| std::env::var(name).ok()).filter(|uid| uid != "0")
 }
 
 /// The user to run workloads as: `asked` (--user), else the one who called sudo, else None for the agent's own.
 pub fn choose(asked: Option<&str>) -> Result<Option<User>, UserError> {
+    let find = |name: &str| lookup(name).ok_or_else(|| UserError::Unknown(name.to_owned()));
+    let caller = caller().as_deref().map(find).transpose()?;
+    let asked = asked.map(find).transpose()?;
     // SAFETY: cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    let sudo = std::env::var("SUDO_UID").ok().filter(|_| root);
-    let Some(name) = asked.map(str::to_owned).or(sudo) else { return Ok(None) };
-    let found = lookup(&name).ok_or_else(|| UserError::Unknown(name.clone()))?;
-    // SAFETY: cannot fail.
-    if found.uid == unsafe { libc::geteuid() } {
-        return Ok(None);
+    let own = unsafe { libc::geteuid() };
+    match (asked, caller) {
+        (Some(asked), Some(caller)) if asked.uid != caller.uid => {
+            Err(UserError::NotCaller { asked: asked.name, caller: caller.name })
+        }
+        (Some(asked), None) if asked.uid != own && own != 0 => Err(UserError::NotRoot(asked.name)),
+        (asked, caller) => Ok(caller.or(asked).filter(|user| user.uid != own)),
     }
-    if !root {
-        return Err(UserError::NotRoot(name));
-    }
-    Ok(Some(found))
+}
+
+/// Have this process be a user from now on, for good.
+pub fn become_user(user: &User) -> Result<(), UserError> {
+    // SAFETY: a live list of the given length; the rest are numbers. The C library sets them of all threads.
+    let done = unsafe {
+        libc::setgroups(user.groups.len(), user.groups.as_ptr()) == 0
+            && libc::setresgid(user.gid, user.gid, user.gid) == 0
+            && libc::setresuid(user.uid, user.uid, user.uid) == 0
+            // Its own files of /proc would belong to root otherwise (prctl(2), PR_SET_DUMPABLE).
+            && libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) == 0
+    };
+    let error = || std::io::Error::last_os_error().to_string();
+    done.then_some(()).ok_or_else(|| UserError::Rights { name: user.name.clone(), error: error() })
 }
 
 /// A user by name or number.
