@@ -36,6 +36,8 @@ CLOCKS = re.compile(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time|clock_gettime)(_ns)?|os\.times"
     r"|datetime\.(datetime\.(now|utcnow|today)|date\.today)|resource\.getrusage"
 )
+STAMPED = re.compile(r"gzip\.(compress|GzipFile)")
+"""Functions that write the time into what they make, unless they are given `mtime`."""
 PROCESSES = re.compile(r"(subprocess|socket|multiprocessing|pty)(\..*)?")
 
 INSTANT = re.compile(r"(.*_)?(at|now|start|started|begin|begun|end|ended|from|until|before|after|since)_(ns|us|ms|s)")
@@ -51,6 +53,7 @@ PARTS = {"value", "low", "high"}
 ADVICE = {
     "sleep": "a test does not sleep; wait for the event or use tests.waiting.wait_for",
     "clock": "a test does not read {name}; script the clock (tests.fake_clock), or wait with tests.waiting",
+    "stamp": "{name} writes the time of day into what it makes; give it mtime=0",
     "duration": "a contract test does not compare a duration or rate ({name}); script the clock or counters "
     "and use ==, or move it to tests/measurement",
     "import": "a test that runs in memory does not import {name}; use a simulated host, or move it to tests/contract",
@@ -148,6 +151,9 @@ def check(name: str, text: str) -> Iterator[Problem]:
             yield Problem(line, "sleep", function)
         if CLOCKS.fullmatch(function):
             yield Problem(line, "clock", function)
+        if isinstance(node, ast.Call) and all(keyword.arg != "mtime" for keyword in node.keywords):
+            callee = full_name(node.func, names)
+            yield from [Problem(line, "stamp", callee)] if STAMPED.fullmatch(callee) else []
         if isinstance(node, ast.Compare) and name.startswith(CONTRACT) and not name.startswith(COMPUTED):
             yield from (Problem(line, "duration", side) for side in list(compared_durations(node))[:1])
         if name.startswith(MEMORY):

@@ -15,10 +15,16 @@ from becalm.report import formats
 
 SYSSTAT = {"nodename": "bench", "statistics": [{"avg-cpu": {"user": 1.0}, "disk": []}]}
 
+
+def packed(data: bytes) -> bytes:
+    """Return gzip's form of `data`, which is the same at any time."""
+    return gzip.compress(data, mtime=0)
+
+
 FILES: dict[str, tuple[bytes, str]] = {
     "perf.data": (b"PERFILE2" + bytes(200), r"perf\.data of perf record.* becalm sweetspots --from f"),
     "other order": (b"2ELIFREP" + bytes(200), "other byte order"),
-    "perf.data.gz": (gzip.compress(b"PERFILE2" + bytes(200)), r"perf\.data of perf record, compressed. Unpack it"),
+    "perf.data.gz": (packed(b"PERFILE2" + bytes(200)), r"perf\.data of perf record, compressed. Unpack it"),
     "regions": (b"\x89BRG\r\n\x1a\n" + bytes(50), "timed regions.* becalm import f"),
     "store": (b"SQLite format 3\0" + bytes(50), "SQLite database.* --store f"),
     "sa": (b"\x96\xd5" + bytes(50), "sysstat's binary record.*sadf -j f"),
@@ -32,7 +38,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "go": (b"goos: linux\nBenchmarkA-8  10  5 ns/op\nPASS\n", "results of `go test -bench`.* becalm import f"),
     "go without": (b"PASS\nok  \texample.org\t1s\n", "without results of benchmarks"),
     "jmh": (b'[{"jmhVersion": "1.37", "benchmark": "a"}]', 'results of JMH.*{"results":'),
-    "hyperfine": (gzip.compress(b'{"results": [{"command": "a", "times": [1]}]}'), "hyperfine.* becalm import f"),
+    "hyperfine": (packed(b'{"results": [{"command": "a", "times": [1]}]}'), "hyperfine.* becalm import f"),
     "hyperfine CSV": (b"command,mean,stddev,median,user,system,min,max\n", "no times of single runs.*--export-json"),
     "pyperf": (b'{"benchmarks": [], "version": "1.0"}', "results of pyperf"),
     "google": (b'{"context": {}, "benchmarks": []}', "results of Google Benchmark"),

@@ -110,7 +110,8 @@ def test_the_command_line_is_what_works(tmp_path):
     )
     assert more[-6:-4] == ["-net", "x"]
     slow = qemu.command("qemu", wanted, kernel.Kernel("6.1", Path("/k/vmlinuz"), None), Path("/t"), qemu.EMULATED)
-    assert slow[slow.index("-append") + 1].startswith("console=ttyS0 quiet panic=-1 rdinit=/init no_timer_check tsc=reliable ")
+    parameters = "console=ttyS0 quiet panic=-1 rdinit=/init no_timer_check tsc=reliable "
+    assert slow[slow.index("-append") + 1].startswith(parameters)
 
 
 @pytest.mark.parametrize(("here", "threads"), [(2, "tcg,thread=single"), (3, "tcg,thread=multi")])

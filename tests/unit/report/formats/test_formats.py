@@ -121,7 +121,7 @@ def test_hyperfine_is_imported_with_what_it_tells():
 
 def test_pyperf_is_imported_with_what_it_tells(tmp_path):
     packed = tmp_path / "p.json.gz"
-    packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes()))
+    packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes(), mtime=0))
     (document,) = read(packed)
     assert [each.name for each in document.study.workloads] == ["telco", "other"]
     counted = [run.metrics[0] for run in document.runs if not run.warmup]
