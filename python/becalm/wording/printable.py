@@ -10,11 +10,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
-_DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
-_SURROGATES = r"\ud800-\udfff"
-_SURROGATE = re.compile(f"[{_SURROGATES}]")
-_HIDDEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS_AND_LINES}{_SURROGATES}]")
+from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line
+
+_SURROGATE = re.compile(f"[{SURROGATES}]")
+_HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]")
 
 
 def printable(text: str) -> str:
@@ -22,14 +21,14 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(_written, text.replace("\r\n", "\n"))
 
 
-def one_line(text: str) -> str:
+def one_line(text: str) -> Line:
     """The same of a name, on one line: with others beneath, it would read as more rows of a table than there are."""
-    return printable(text).replace("\n", "\\n")
+    return Line(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
 
 
-def process_name(name: str) -> str:
+def process_name(name: str) -> Line:
     """Return the name of a process for a line of text: it may hold anything, or nothing."""
-    return one_line(name) or "(no name)"
+    return one_line(name or "(no name)")
 
 
 def lettered(text: str, encoding: str) -> str:
