@@ -36,3 +36,20 @@ class Line(str):
         if (found := _REFUSED.search(text)) is not None:
             raise ControlCharacterError(f"has the control character {found[0]!a} at place {found.start() + 1}")
         return super().__new__(cls, text)
+
+    @classmethod
+    def escape(cls, text: str) -> Line:
+        """Return the line in which such characters are written out, as `\\n`, `\\x1b` or `\\u202e`."""
+        return cls(_REFUSED.sub(written_out, text))
+
+
+def written_out(found: re.Match[str]) -> str:
+    """Return the character of a match as people write it."""
+    code = ord(found[0])
+    if 0xDC80 <= code <= 0xDCFF:
+        # A byte that was no UTF-8 (PEP 383).
+        code -= 0xDC00
+    return _SHORT.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+_SHORT = {9: r"\t", 10: r"\n"}

@@ -19,6 +19,9 @@ LONGEST_NS = 100 * 365 * 24 * UNITS_NS["h"]
 MOST_BYTES = 1 << 60
 """An exbibyte, above every memory, disk and network."""
 
+MOST_WHOLE = 2**63 - 1
+"""The largest whole number, which 64 bits hold with a sign as the store keeps it."""
+
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
 
@@ -48,6 +51,9 @@ def whole_number(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text.strip()):
         plain_number(text)
         raise UsageError(f"{text!r} is not a whole number.")
+    # Python refuses to read very many digits; 19 and a sign reach to the limit.
+    if len(text.strip().lstrip("+-").lstrip("0")) > 19 or abs(int(text)) > MOST_WHOLE:
+        raise UsageError(f"A whole number must be at most {MOST_WHOLE}, not {text.strip():.40}.")
     return int(text)
 
 
@@ -60,7 +66,7 @@ def duration_ns(value: float | str) -> int:
         seconds_ns = float(match[1]) * UNITS_NS[match[2].lower()]
     else:
         seconds_ns = value * 1e9
-    if not math.isfinite(seconds_ns) or seconds_ns <= 0:
+    if not seconds_ns > 0:
         raise UsageError(f"A duration must be more than zero, not {value!r}.")
     if seconds_ns > LONGEST_NS:
         raise UsageError(f"A duration must be at most 100 years, not {value!r}.")
@@ -108,7 +114,7 @@ def size_bytes(value: float | str) -> int:
         number = float(match[1]) * float(base) ** " kmgt".index(match[2].lower() or " ")
     else:
         number = float(value)
-    if not math.isfinite(number) or number < 1:
+    if not number >= 1:
         raise UsageError(f"An amount of bytes must be at least 1, not {value!r}.")
     if number > MOST_BYTES:
         raise UsageError(f"An amount of bytes must be at most {MOST_BYTES >> 40}T, not {value!r}.")

@@ -38,7 +38,7 @@ def test_a_stored_plan_with_a_line_end_is_damaged():
     place = decode(SettingPlace, stored, "place")
     assert place == SettingPlace(*map(Line, ("swappiness", Where.SYSCTL, "/proc/sys/vm/swappiness", "1")))
     conform(SettingPlace, place, "place")
-    with pytest.raises(ValueError, match="place.after has the control character"):
+    with pytest.raises(ValueError, match=r"place\.after has the control character"):
         decode(SettingPlace, {**stored, "after": "1\nkernel.core_pattern = |/x"}, "place")
-    with pytest.raises(TypeError, match="place.path is 1, which is not a text"):
+    with pytest.raises(TypeError, match=r"place\.path is 1, which is not a text"):
         decode(SettingPlace, {**stored, "path": 1}, "place")

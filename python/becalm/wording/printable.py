@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line
+from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line, written_out
 
 _SURROGATE = re.compile(f"[{SURROGATES}]")
 _HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]")
@@ -18,12 +18,12 @@ _HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]
 
 def printable(text: str) -> str:
     """`text` with such characters as `\\x1b` or `\\u202e`; tabs and ends of lines stay, `\\r\\n` counts as one."""
-    return _HIDDEN.sub(_written, text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(written_out, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> Line:
     """The same of a name, on one line: with others beneath, it would read as more rows of a table than there are."""
-    return Line(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
+    return Line.escape(text.replace("\r\n", "\n"))
 
 
 def process_name(name: str) -> Line:
@@ -45,7 +45,7 @@ def lettered(text: str, encoding: str) -> str:
 
 def encodable(text: str) -> str:
     """Return a text that any file can hold: what is no UTF-8 (PEP 383) is written out, such as `\\xff`."""
-    return _SURROGATE.sub(_written, text)
+    return _SURROGATE.sub(written_out, text)
 
 
 def cut(text: str, width: int) -> str:
@@ -109,11 +109,3 @@ def _without_shared_beginning(names: Sequence[str], width: int) -> list[str]:
     shared = names[0][: next(place for place, (one, other) in pairs if one != other)]
     start = max(shared.rfind(mark) for mark in "/ .,:(=") + 1
     return [cut(f"…{name[start:]}" if start else name, width) for name in names]
-
-
-def _written(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if 0xDC80 <= code <= 0xDCFF:
-        # A byte that was no UTF-8 (PEP 383).
-        code -= 0xDC00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

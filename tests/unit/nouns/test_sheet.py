@@ -6,6 +6,7 @@ import pytest
 
 from becalm.designs.assemble import assemble
 from becalm.errors import UsageError
+from becalm.nouns.design import text as written_as
 from becalm.nouns.factor import Factor
 from becalm.nouns.options.design import DesignOptions
 from becalm.nouns.sheet import read
@@ -24,6 +25,17 @@ def test_a_design_is_read_back_as_it_was_written():
     assert found.blocks == tuple(run.block for run in design.runs)
     assert found.order == tuple(run.run for run in design.runs)
     assert found.responses == {"y": (3.25,) * 28, "cv": (0.5,) * 28}
+
+
+def test_levels_that_look_like_formulas_are_read_back():
+    factors = [Factor.parse(each) for each in ("time=80..90min", "flags=-O2,=x")]
+    design = assemble("factorial", factors, DesignOptions(responses=("y",)), 3)
+    assert ",'-O2," in design.csv
+    assert ",-O2," in written_as(design, raw=True)
+    for written in (design.csv, written_as(design, raw=True)):
+        found = read(written.replace(",\n", ",3.25\n"), "x.csv")
+        assert found.factors == design.factors
+        assert found.coded == tuple(run.coded for run in design.runs)
 
 
 def test_what_spreadsheets_make_of_it():
