@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
+from becalm.nouns.metric import metric
 from becalm.units import (
     cpu_list,
     duration_ns,
@@ -135,3 +136,11 @@ def test_lists_of_processors_and_codes_take_no_separators():
         cpu_list("1_0")
     with pytest.raises(UsageError, match="list of exit codes"):
         exit_codes("1_0")
+
+
+@pytest.mark.parametrize("read", [duration_ns, size_bytes, plain_number, whole_number, metric])
+def test_a_long_text_is_quoted_by_its_beginning(read):
+    with pytest.raises(UsageError) as caught:
+        read("x" * 6000)
+    assert "xxx'… (6,000 characters)" in str(caught.value)
+    assert len(str(caught.value)) < 500

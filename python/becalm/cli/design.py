@@ -11,7 +11,6 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
-from becalm.nouns.design import text
 
 FACTORS = click.argument("factors", nargs=-1, metavar="NAME=LOW..HIGH[UNIT][:log][:whole] …")
 CSV = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
@@ -43,7 +42,7 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
             found = becalm.design(kind, list(factors), **options.keywords(given, becalm.DesignOptions))
             if not as_csv:
                 out.end(found)
-            echo(text(found, raw=raw), nl=False)
+            echo(found.to_csv(raw=raw), nl=False)
             for each in found.findings:
                 output.warned(each.sentence)
             if out.report is not None:

@@ -67,7 +67,11 @@ class Design(Result):
     @property
     def csv(self) -> str:
         """As a file for a spreadsheet, its cells for the responses empty."""
-        return text(self)
+        return self.to_csv()
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """The same; `raw`: with levels that a spreadsheet takes for formulas as they are."""
+        return text(self, raw=raw)
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""

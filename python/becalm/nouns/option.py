@@ -126,7 +126,7 @@ class StudyOptions:
     """What the options of every kind of study have: one JSON form, which is the stored row.
 
     `group`: what the studies of one measurement on several hosts have in common. `kept`: settings that were on when it
-    began, by `becalm apply`. `emulated`: why its times are not those of a real processor; empty where they are.
+    began, until `becalm reset`. `emulated`: why its times are not those of a real processor; empty where they are.
     """
 
     group: str = ""

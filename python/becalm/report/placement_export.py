@@ -128,7 +128,7 @@ def lines(found: PlacementExport) -> Iterator[str]:
 
 def _comment(text: str) -> Line:
     """A name on one line, at the end of which no backslash continues it."""
-    return Line(" ".join(one_line(text).split()).rstrip("\\"))
+    return Line(one_line(" ".join(text.split())).rstrip("\\"))
 
 
 def _unit(name: str) -> str:
