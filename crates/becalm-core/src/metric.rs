@@ -58,7 +58,7 @@ pub enum MetricError {
     Groups(String, usize),
     #[error("The metric's pattern {0:?} matches nothing that it printed. {1}")]
     NoMatch(String, String),
-    #[error("The metric's pattern {0:?} found {1:?}, which is {}. {2}", number::unfit(.1))]
+    #[error("The metric's pattern {0:?} found {1:?}, which is {why}. {2}", why = number::unfit(.1))]
     NoNumber(String, String, String),
     #[error(
         "The metric's pattern {0:?} found {1:?}, which can be read in two ways, for example 1,234 as 1234 or as 1.234. Have \
