@@ -229,6 +229,8 @@ impl Journal {
     }
 
     fn append(&mut self, records: &[Record]) -> io::Result<()> {
+        #[cfg(test)]
+        super::journal_cuts_tests::about_to_append(self.length);
         let mut text = String::new();
         for record in records {
             text.push_str(&checksum::line(record)?);
@@ -314,7 +316,7 @@ pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
     Ok(tree.path(&aside))
 }
 
-fn parse(bytes: &[u8]) -> Recorded {
+pub(super) fn parse(bytes: &[u8]) -> Recorded {
     let nobody = Begin {
         boot: String::new(),
         becalm: String::new(),

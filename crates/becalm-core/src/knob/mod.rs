@@ -29,6 +29,8 @@ pub mod hold;
 pub mod hold_error;
 pub mod interrupt;
 pub mod journal;
+#[cfg(test)]
+mod journal_cuts_tests;
 pub mod lock;
 mod member;
 mod moved;
