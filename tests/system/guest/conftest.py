@@ -18,7 +18,7 @@ from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh import reconnecting
 from becalm.nouns.settings import Settings
 
-PROGRAMS = "cat echo false grep id ls mkdir nproc rmdir sh sleep stat sync tail taskset true"
+PROGRAMS = "cat date echo false grep id ls mkdir nproc rmdir sh sleep stat sync tail taskset true"
 """The programs that tests on a shared machine run; with others it would be booted again."""
 
 
