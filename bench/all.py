@@ -70,6 +70,8 @@ TABLE = (
     Bench("steady", 11, ("--budget", "60", "--loops", "9")),
     Bench("disturbed", 25, apart=True),
     Bench("disturbed_guest", 36, apart=True),
+    Bench("kills", 90, apart=True),
+    Bench("power_cuts", 15, apart=True),
     Bench("clock", 5, ("--seconds", "270")),
     Bench("clock_arm", 1, ("--quick",), printed=True),
     Bench("counters_arm", 1, printed=True),

@@ -25,6 +25,7 @@ BENCHES = {
     ),
     "explain": "how-to/explain.md",
     "tuning_guest": "how-to/speed.md",
+    **dict.fromkeys(("kills", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",
     "place": "explanation/placement.md",
