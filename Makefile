@@ -17,7 +17,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 ARM := aarch64-unknown-linux-gnu
 
-.PHONY: bpf demo test test-rust test-unit test-contract test-system test-long measure soak boots criterion mutants bench fuzz fuzz-imports lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
+.PHONY: bpf demo test test-rust test-unit test-contract test-system test-long measure soak boots criterion mutants bench fuzz atheris fuzz-imports fuzz-long kills-long lint check-arm check-crate packages docs build install check-tools debian-packages compilers guests fresh installed clean format
 .DEFAULT_GOAL := build
 
 # --- what is needed -------------------------------------------------------------------------------------------------
@@ -194,15 +194,29 @@ INSTALLED ?=
 installed: build
 	$(BIN)/python tools/installed.py $(INSTALLED)
 
-# Bytes that nobody has thought of, for a minute, on any toolchain; the targets of cargo-fuzz are compiled, too.
+# Bytes that nobody has thought of, guided by coverage, a minute for all targets; `make fuzz FUZZ='--seconds 600 journal'`.
 FUZZ ?= --seconds 60
 fuzz: check-tools
-	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo check -q --manifest-path fuzz/Cargo.toml --locked --bins
-	cargo run -q --release --manifest-path fuzz/Cargo.toml --locked --no-default-features -- $(FUZZ)
+	$(PYTHON) tools/fuzz.py $(FUZZ)
 
-# The same for files that becalm imports and profiles, in Python; a few of each are tried by `make test`.
-fuzz-imports: build
+# The same in Python for files that becalm imports and profiles: a few of each are tried by `make test`, many here, and
+# those that atheris finds, guided by coverage. It has wheels for some Pythons only, and elsewhere that is said.
+atheris: build
+	-$(BIN)/python tools/requirements.py fuzz | $(BIN)/pip install -q --disable-pip-version-check -r /dev/stdin
+
+fuzz-imports: atheris
 	BECALM_SAMPLES=long $(BIN)/python -m pytest -q tests/property/fuzz
+	$(BIN)/python tools/fuzz_readers.py --seconds 120
+
+# An hour of both; what was found goes into fuzz/corpus, and into fuzz/seeds by `python tools/fuzz.py --renew`.
+fuzz-long: atheris
+	$(PYTHON) tools/fuzz.py --seconds 3000
+	$(BIN)/python tools/fuzz_readers.py --seconds 600
+
+# Ten thousand kills of real settings and power cuts of a guest, overnight, as root. The next start goes on.
+kills-long: build
+	PYTHONPATH=python $(BIN)/python bench/kills.py --kills 10000
+	PYTHONPATH=python $(BIN)/python bench/power_cuts.py --cuts 10000
 
 # The timers of Armv8, for which there is no machine here.
 check-arm: check-tools

@@ -1,4 +1,4 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: becalm_fuzz::guided::begin("settings"), |bytes: &[u8]| {
     becalm_fuzz::settings(bytes);
 });

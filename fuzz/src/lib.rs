@@ -1,10 +1,11 @@
 //! What is tried with any bytes, a target each: no panic, no endless work, no memory without bound, nothing written
 //! outside of the directory that stands for the machine.
 //!
-//! `cargo +nightly fuzz run TARGET` (cargo-fuzz, guided by coverage) and `make fuzz` (`main`, any toolchain) run the
-//! same functions. One more target is a function, a row here, a file in `fuzz_targets/` and its `[[bin]]`.
+//! `make fuzz` and `cargo +nightly fuzz run TARGET` (libFuzzer, guided by coverage) and `main` (blind, without a compiler
+//! of C++) run the same functions. One more target is a function, a row here, a file in `fuzz_targets/` and its `[[bin]]`.
 
 mod agent;
+pub mod guided;
 pub mod machine;
 pub mod mutate;
 mod readers;
@@ -12,6 +13,8 @@ mod recordings;
 mod records;
 mod regions;
 pub mod runner;
+mod seeds;
+mod watch;
 
 pub use agent::{protocol, settings};
 pub use readers::{boot_loader, facts, load_sources};

@@ -1,14 +1,21 @@
 //! Directories that look like a machine's `/`, of which an input replaces a file.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::watch::{Changes, Watch};
 
 /// A machine in a directory of its own, and what belongs into its files.
 pub struct Machine {
     root: PathBuf,
     files: Vec<(PathBuf, Vec<u8>)>,
+    /// Where in `files` a path is.
+    places: HashMap<PathBuf, usize>,
+    /// Tells what is not as it was written; none before the first `renew`.
+    watch: RefCell<Option<Watch>>,
 }
 
 /// Where the machines of a process are. The runner removes it; what cargo-fuzz leaves is removed by the next start.
@@ -80,9 +87,11 @@ impl Machine {
         }
         let root =
             scratch(std::process::id()).join(MADE.fetch_add(1, Ordering::Relaxed).to_string()).join("root");
-        let machine =
-            Self { files: files.into_iter().map(|(name, bytes)| (root.join(name), bytes)).collect(), root };
+        let files: Vec<_> = files.into_iter().map(|(name, bytes)| (root.join(name), bytes)).collect();
+        let places = files.iter().enumerate().map(|(index, (path, _))| (path.clone(), index)).collect();
+        let machine = Self { root, files, places, watch: RefCell::new(None) };
         machine.renew();
+        machine.try_renewing();
         machine
     }
 
@@ -111,8 +120,41 @@ impl Machine {
         write(&self.files[index].0, &self.files[index].1);
     }
 
-    /// Everything as it was, also what has gone or come.
+    /// Everything as it was, also what has gone or come: the files that were changed, or all of them.
     pub fn renew(&self) {
+        let mut watch = self.watch.borrow_mut();
+        match watch.as_ref().map(Watch::changes) {
+            Some(Changes::Files(paths)) => {
+                for path in &paths {
+                    // As a new file, with the mode that it had.
+                    drop(fs::remove_file(path));
+                    if let Some(index) = self.places.get(path) {
+                        write(path, &self.files[*index].1);
+                    }
+                }
+                // Those of this function.
+                watch.as_ref().map(Watch::changes);
+            }
+            _ => {
+                self.rebuild();
+                *watch = Some(Watch::of_tree(&self.root));
+            }
+        }
+    }
+
+    /// Panic unless files that were changed, removed and made are as before after `renew`.
+    fn try_renewing(&self) {
+        let [(first, bytes), .., (last, _)] = self.files.as_slice() else { return };
+        let new = self.root.join("run/becalm/new");
+        write(first, b"changed");
+        drop(fs::remove_file(last));
+        write(&new, b"");
+        self.renew();
+        let whole = fs::read(first).is_ok_and(|found| found == *bytes) && last.exists() && !new.exists();
+        assert!(whole, "{} is not as it was", self.root.display());
+    }
+
+    fn rebuild(&self) {
         drop(fs::remove_dir_all(&self.root));
         for (path, bytes) in &self.files {
             write(path, bytes);

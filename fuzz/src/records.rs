@@ -2,44 +2,63 @@
 
 use becalm_core::boot::{arm, record};
 use becalm_core::knob::tree::Tree;
-use becalm_core::knob::{checksum, journal as journals_of, recover};
+use becalm_core::knob::{checksum, recover};
 use serde_json::{json, Value};
 use std::fs;
 use std::path::Path;
 
 use crate::class;
 use crate::machine::{written, Machine};
+use crate::watch::{Changes, Watch};
 
 const SECRET: &[u8] = b"not becalm's";
 
 thread_local! {
-    static LAPTOP: Machine = guarded();
+    static LAPTOP: Guarded = Guarded::new();
 }
 
-/// A machine in a directory that has a file of somebody else's.
-fn guarded() -> Machine {
-    let machine = Machine::new(written("debian"));
-    fs::write(victim(&machine), SECRET).unwrap_or_else(|error| panic!("{error}"));
-    machine
+/// A machine in a directory that has a file of somebody else's, which is watched.
+struct Guarded {
+    machine: Machine,
+    around: Watch,
 }
 
-fn victim(machine: &Machine) -> std::path::PathBuf {
-    machine.root().with_file_name("victim")
+impl Guarded {
+    fn new() -> Self {
+        let machine = Machine::new(written("debian"));
+        let victim = machine.root().with_file_name("victim");
+        fs::write(&victim, SECRET).unwrap_or_else(|error| panic!("{error}"));
+        let around = Watch::of_directory(victim.parent().unwrap_or(Path::new("/")));
+        fs::write(&victim, SECRET).unwrap_or_else(|error| panic!("{error}"));
+        let seen = matches!(around.changes(), Changes::Files(paths) if paths.contains(&victim));
+        assert!(seen, "a file outside of the machine is changed, and nobody notices");
+        Self { machine, around }
+    }
+
+    /// The machine as it was, and nothing seen yet of what is around it.
+    fn renewed(&self) -> &Machine {
+        self.machine.renew();
+        // Where the machine was made anew, that is seen.
+        self.around.changes();
+        &self.machine
+    }
+
+    /// Panic when something was made or changed next to the machine.
+    fn check(&self) {
+        match self.around.changes() {
+            Changes::Files(paths) => {
+                assert!(paths.is_empty(), "files outside of the machine were changed: {paths:?}")
+            }
+            Changes::More => panic!("a directory was made outside of the machine"),
+        }
+    }
 }
 
 /// The journal is read and all of it put back, also what somebody else has changed since.
 pub fn journal(bytes: &[u8]) -> u64 {
-    acted("var/lib/becalm/journal", bytes, |tree| {
-        let read = match journals_of::load(tree) {
-            Ok(Some(found)) => (found.entries.len().min(4) * 8 + found.damaged.len().min(4)) as u64,
-            Ok(None) => 1,
-            Err(error) => class(&error.to_string()),
-        };
-        let done = match recover::clear(tree, 1_700_000_000, true) {
-            Ok(recovered) => class(&recovered.sentence),
-            Err(error) => class(&error.to_string()),
-        };
-        read ^ done
+    acted("var/lib/becalm/journal", bytes, |tree| match recover::clear(tree, 1_700_000_000, true) {
+        Ok(recovered) => class(&recovered.sentence) ^ recovered.places.len().min(4) as u64,
+        Err(error) => class(&error.to_string()),
     })
 }
 
@@ -60,19 +79,11 @@ pub fn boot_record(bytes: &[u8]) -> u64 {
 }
 
 fn acted(path: &str, bytes: &[u8], act: impl Fn(&Tree) -> u64) -> u64 {
-    LAPTOP.with(|machine| {
-        machine.renew();
-        fs::write(machine.root().join(path), signed(bytes)).unwrap_or_else(|error| panic!("{error}"));
-        let seen = act(&Tree::new(machine.root()));
-        let beside = victim(machine);
-        assert_eq!(
-            fs::read(&beside).ok().as_deref(),
-            Some(SECRET),
-            "a file outside of the machine was changed"
-        );
-        let parent = beside.parent().unwrap_or(Path::new("/"));
-        let names = fs::read_dir(parent).map_or(0, Iterator::count);
-        assert_eq!(names, 2, "something was made beside the machine");
+    LAPTOP.with(|laptop| {
+        let root = laptop.renewed().root();
+        fs::write(root.join(path), signed(bytes)).unwrap_or_else(|error| panic!("{error}"));
+        let seen = act(&Tree::new(root));
+        laptop.check();
         seen
     })
 }

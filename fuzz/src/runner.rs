@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{project, scratch};
 use crate::mutate::{Mutator, LONGEST};
-use crate::Target;
+use crate::{seeds, Target};
 
 /// Seconds after which an input is taken to hang.
 const PATIENCE_S: u32 = 10;
@@ -42,7 +42,7 @@ struct Shared {
 /// Try a target for so long.
 pub fn run(target: &Target, seed: u64, time: Duration) -> Outcome {
     let shared = share();
-    let seeds = seeds(target);
+    let seeds = seeds::all(target);
     // SAFETY: this process has one thread.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -72,15 +72,6 @@ fn share() -> &'static mut Shared {
     }
 }
 
-/// Inputs to begin with: those that have once failed come first.
-fn seeds(target: &Target) -> Vec<Vec<u8>> {
-    let known = project().join("fuzz/regressions").join(target.name);
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(known).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort_unstable();
-    paths.iter().filter_map(|path| fs::read(path).ok()).chain((target.seeds)()).collect()
-}
-
 fn try_inputs(target: &Target, seed: u64, time: Duration, seeds: &[Vec<u8>], shared: &mut Shared) {
     (target.run)(&seeds[seeds.len() - 1]);
     confine();
@@ -108,11 +99,16 @@ fn try_inputs(target: &Target, seed: u64, time: Duration, seeds: &[Vec<u8>], sha
     }
 }
 
-/// No rights to change what is somebody else's, should a target be led out of its machine; bounded memory.
+/// Bounded memory, and no rights of root.
 fn confine() {
     let limit = libc::rlimit { rlim_cur: MEMORY_BYTES, rlim_max: MEMORY_BYTES };
     // SAFETY: a valid structure, a constant resource.
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+    give_up_rights();
+}
+
+/// Become nobody, who cannot change what is somebody else's, should a target be led out of its machine.
+pub fn give_up_rights() {
     // SAFETY: no pointers.
     if unsafe { libc::geteuid() } == 0 {
         hand_over(&scratch(std::process::id()));

@@ -10,14 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from becalm.line import Line
 from becalm.nouns.codec import Json
 from becalm.nouns.design import document
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
-
-EMPTY = Line("")
 
 
 class Where(StrEnum):
@@ -37,13 +34,13 @@ class SettingPlace:
     """One place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
     kernel. `before`: what was found there, None where there is none; `why`: what the knob is for; `costs`: of it."""
 
-    knob: Line
+    knob: str
     where: Where
-    path: Line
-    after: Line
-    before: Line | None = None
-    why: Line = EMPTY
-    costs: Line = EMPTY
+    path: str
+    after: str
+    before: str | None = None
+    why: str = ""
+    costs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +48,8 @@ class ProductionPlan:
     """What settings are written to on one machine, in the order in which they are put on. `left`: what no file holds,
     and what can be done instead."""
 
-    host: Line = EMPTY
-    kernel: Line = EMPTY
+    host: str = ""
+    kernel: str = ""
     places: tuple[SettingPlace, ...] = ()
     left: tuple[Excluded, ...] = ()
 
@@ -62,13 +59,13 @@ class Origin:
     """Where settings come from. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
     `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
 
-    name: Line
-    title: Line
-    measured: tuple[Line, ...] = ()
-    host: Line = EMPTY
-    kernel: Line = EMPTY
-    found_on: Line = EMPTY
-    date: Line = EMPTY
+    name: str
+    title: str
+    measured: tuple[str, ...] = ()
+    host: str = ""
+    kernel: str = ""
+    found_on: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +73,10 @@ class ProductionFile:
     """One file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
 
     form: str
-    path: Line
+    path: str
     content: str
-    install: tuple[Line, ...]
-    undo: tuple[Line, ...]
+    install: tuple[str, ...]
+    undo: tuple[str, ...]
     knobs: tuple[str, ...]
 
     @property

@@ -15,7 +15,6 @@ from becalm.analysis import region_outliers, region_overview, region_variation, 
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
-from becalm.files.text import NotTextError, opened
 from becalm.nouns import region_codec as codec
 from becalm.nouns.region_overview import RegionOverview
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
@@ -39,10 +38,10 @@ def is_regions(path: Path) -> bool:
         # A pipe can be read only once.
         return False
     try:
-        with opened(path) as file:
+        with path.open("rb") as file:
             begin = file.read(1 << 16)
-    except (OSError, NotTextError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     return begin.startswith(codec.MAGIC) or (codec.BLOCK in begin and begin[:1] not in (b"{", b"[", b"\x1f"))
 
 
@@ -182,9 +181,9 @@ class _Opened:
 
     def __init__(self, path: Path) -> None:
         try:
-            self.file = opened(path)
-        except (OSError, NotTextError) as error:
-            raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
         self.parts = codec.parts(self.file)
 
 

@@ -30,7 +30,7 @@ class Agent:
 
     interrupt = send
 
-    def read(self, *limits):
+    def read(self):
         return json.dumps(self.answers.pop(0)).encode() + b"\n"
 
     def close(self):

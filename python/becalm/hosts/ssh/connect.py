@@ -22,7 +22,6 @@ from becalm.hosts.protocol import Access, Left
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
 from becalm.hosts.ssh.connection import Connection
-from becalm.hosts.understood import understanding
 from becalm.nouns.elsewhere import Place
 
 SILENCE_SECONDS = 60
@@ -89,10 +88,9 @@ class Connected:
         for line in self.kept.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
-            with understanding(self.connection.address.name):
-                event = json.loads(line)
-                if event["event"] == "runs":
-                    yield from event["rows"]
+            event = json.loads(line)
+            if event["event"] == "runs":
+                yield from event["rows"]
 
 
 @dataclass(frozen=True, slots=True)
