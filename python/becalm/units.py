@@ -19,8 +19,14 @@ LONGEST_NS = 100 * 365 * 24 * UNITS_NS["h"]
 MOST_BYTES = 1 << 60
 """An exbibyte, above every memory, disk and network."""
 
+MOST_WHOLE = 2**63 - 1
+"""The largest whole number, which 64 bits hold with a sign as the store keeps it."""
+
 NAMED = 5
 """Names that a sentence lists before it counts the rest."""
+
+MOST_QUOTED = 200
+"""Characters of a text that a sentence quotes."""
 
 _DURATION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s|min|h|)\s*", re.IGNORECASE)
 _FRACTION = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(%?)\s*", re.IGNORECASE)
@@ -40,14 +46,17 @@ def plain_number(text: str) -> float:
             f"{text!r} has separators, and can be read in two ways. Write it with a point for decimals, "
             "and nothing for thousands: 1234 or 1.234."
         )
-    raise UsageError(f"{text!r} is not a number.")
+    raise UsageError(f"{brief(text)} is not a number.")
 
 
 def whole_number(text: str) -> int:
     """Return the whole number that a person typed. Raises UsageError, also for one with separators: 1_000 or 1,000."""
     if not re.fullmatch(r"[+-]?[0-9]+", text.strip()):
         plain_number(text)
-        raise UsageError(f"{text!r} is not a whole number.")
+        raise UsageError(f"{brief(text)} is not a whole number.")
+    # Python refuses to read very many digits; 19 and a sign reach to the limit.
+    if len(text.strip().lstrip("+-").lstrip("0")) > 19 or abs(int(text)) > MOST_WHOLE:
+        raise UsageError(f"A whole number must be at most {MOST_WHOLE}, not {text.strip():.40}.")
     return int(text)
 
 
@@ -56,11 +65,11 @@ def duration_ns(value: float | str) -> int:
     if isinstance(value, str):
         match = _DURATION.fullmatch(value)
         if match is None:
-            raise UsageError(f"{value!r} is not a duration. Write it like 30s, 500ms or 2min.")
+            raise UsageError(f"{brief(value)} is not a duration. Write it like 30s, 500ms or 2min.")
         seconds_ns = float(match[1]) * UNITS_NS[match[2].lower()]
     else:
         seconds_ns = value * 1e9
-    if not math.isfinite(seconds_ns) or seconds_ns <= 0:
+    if not seconds_ns > 0:
         raise UsageError(f"A duration must be more than zero, not {value!r}.")
     if seconds_ns > LONGEST_NS:
         raise UsageError(f"A duration must be at most 100 years, not {value!r}.")
@@ -83,7 +92,7 @@ def fraction(value: float | str, *, below: float = 1.0) -> float:
     if isinstance(value, str):
         match = _FRACTION.fullmatch(value)
         if match is None:
-            raise UsageError(f"{value!r} is not a share. Write it like 0.5% or 0.005.")
+            raise UsageError(f"{brief(value)} is not a share. Write it like 0.5% or 0.005.")
         percent = bool(match[2])
         number = float(match[1]) / (100 if percent else 1)
     else:
@@ -103,12 +112,12 @@ def size_bytes(value: float | str) -> int:
     if isinstance(value, str):
         match = _SIZE.fullmatch(value)
         if match is None:
-            raise UsageError(f"{value!r} is not a valid size. Write it like 512M, 64K or 1.5G.")
+            raise UsageError(f"{brief(value)} is not a valid size. Write it like 512M, 64K or 1.5G.")
         base = 1000 if match[3].lower() == "b" and match[2] else 1024
         number = float(match[1]) * float(base) ** " kmgt".index(match[2].lower() or " ")
     else:
         number = float(value)
-    if not math.isfinite(number) or number < 1:
+    if not number >= 1:
         raise UsageError(f"An amount of bytes must be at least 1, not {value!r}.")
     if number > MOST_BYTES:
         raise UsageError(f"An amount of bytes must be at most {MOST_BYTES >> 40}T, not {value!r}.")
@@ -143,6 +152,11 @@ def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
     if not cpus or cpus[0] < 0 or cpus[-1] > 1023:
         raise UsageError(f"{value!r} is not a list of processors. Write it like 0,2-3.")
     return cpus
+
+
+def brief(text: str) -> str:
+    """Return a text as a sentence quotes it: of a long one the beginning and the number of characters."""
+    return repr(text) if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]!r}… ({len(text):,} characters)"
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from becalm.errors import UsageError
+from becalm.nouns.metric import metric
 from becalm.units import (
     cpu_list,
     duration_ns,
@@ -61,6 +62,26 @@ def test_bad_sizes(text):
         size_bytes(text)
 
 
+@pytest.mark.parametrize("text", ["1e30s", "1e300s", "101000d".replace("d", "0h"), "1e308h"])
+def test_a_duration_has_a_bound_that_is_named(text):
+    with pytest.raises(UsageError, match=f"at most 100 years, not '{text}'"):
+        duration_ns(text)
+
+
+@pytest.mark.parametrize("text", ["1e30G", "1e308", "2000000T"])
+def test_a_size_has_a_bound_that_is_named(text):
+    with pytest.raises(UsageError, match=f"at most 1048576T, not '{text}'"):
+        size_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["9223372036854775808", "-9223372036854775808", "9" * 10_000])
+def test_a_whole_number_has_a_bound_that_is_named(text):
+    with pytest.raises(UsageError, match="at most 9223372036854775807, not ") as caught:
+        whole_number(text)
+    assert len(str(caught.value)) < 120
+    assert whole_number("9223372036854775807") == whole_number("+00009223372036854775807") == 2**63 - 1
+
+
 def test_limits():
     assert limit_ns(30.0) == 30 * 10**9
     assert limit_ns("none") is None
@@ -115,3 +136,11 @@ def test_lists_of_processors_and_codes_take_no_separators():
         cpu_list("1_0")
     with pytest.raises(UsageError, match="list of exit codes"):
         exit_codes("1_0")
+
+
+@pytest.mark.parametrize("read", [duration_ns, size_bytes, plain_number, whole_number, metric])
+def test_a_long_text_is_quoted_by_its_beginning(read):
+    with pytest.raises(UsageError) as caught:
+        read("x" * 6000)
+    assert "xxx'… (6,000 characters)" in str(caught.value)
+    assert len(str(caught.value)) < 500

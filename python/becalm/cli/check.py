@@ -10,9 +10,9 @@ import click
 
 import becalm
 from becalm.cli import options, output
-from becalm.cli.echo import echo
+from becalm.cli.workflow_commands import command, guard
 from becalm.errors import MachineError, UsageError
-from becalm.report.annotations import KINDS, github, gitlab, silence
+from becalm.report.annotations import KINDS, github, gitlab
 from becalm.report.annotations import chosen as runner
 
 VALUES = (
@@ -57,6 +57,8 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
     for path in (comment, quality):
         if path is not None and not Path(path).parent.is_dir():
             raise UsageError(f"There is no directory {Path(path).parent} to write {path} in.")
+    if kind == "github":
+        guard()
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     with out.listener() as heard:
         found = becalm.check(list(commands), stored=stored, listener=heard, **chosen)
@@ -68,13 +70,7 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
         _write(quality, gitlab(found, file))
     if kind == "github":
         # GitHub reads them from either stream, and what is asked for by --json stays whole.
-        echo(github(found, file), nl=False, err=out.as_json)
-    if kind == "github" and not out.as_json:
-        stop, go = silence()
-        echo(stop)
-        out.show(found, chosen.get("store"))
-        echo(go)
-        out.leave(found)
+        command(github(found, file), err=out.as_json)
     out.end(found, chosen.get("store"))
 
 

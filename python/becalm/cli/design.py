@@ -33,21 +33,25 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
     """A command of one kind of design with its options."""
 
     def decorate(described: Callable[..., None]) -> click.Command:
-        def command(factors: tuple[str, ...], as_csv: bool, **given: Any) -> None:
+        def command(factors: tuple[str, ...], as_csv: bool, raw: bool, **given: Any) -> None:
             out = output.Output.of(given)
+            if raw and not as_csv:
+                raise UsageError("--raw is for cells of CSV. Add --csv.")
             if as_csv and (out.as_json or out.markdown or out.quiet):
                 raise UsageError("--csv and --json, --markdown or --quiet contradict each other. Leave one out.")
             found = becalm.design(kind, list(factors), **options.keywords(given, becalm.DesignOptions))
             if not as_csv:
                 out.end(found)
-            echo(found.csv, nl=False)
+            echo(found.to_csv(raw=raw), nl=False)
             for each in found.findings:
                 output.warned(each.sentence)
             if out.report is not None:
                 output.write(found, out.report)
 
         command.__doc__ = described.__doc__
-        decorated = output.together(FACTORS, CSV, options.of(becalm.DesignOptions, without=without), output.options)
+        decorated = output.together(
+            FACTORS, CSV, options.raw, options.of(becalm.DesignOptions, without=without), output.options
+        )
         return command_design.command(kind)(decorated(command))
 
     return decorate

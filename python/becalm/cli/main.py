@@ -18,6 +18,7 @@ from becalm._version import VERSION
 from becalm.cli import one_thread
 from becalm.cli.echo import echo, write_out
 from becalm.cli.habits import meant
+from becalm.cli.workflow_commands import guard
 from becalm.errors import BecalmError, StoreError
 from becalm.verbs import TABLE
 
@@ -152,6 +153,7 @@ def main() -> NoReturn:
     gc.set_threshold(GARBAGE)
     one_thread.ask()
     write_out(sys.stdout, sys.stderr)
+    guard(os.environ)
     if "_BECALM_COMPLETE" in os.environ:
         importlib.import_module("becalm.cli.completion")
     try:

@@ -18,6 +18,10 @@ from becalm.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+raw = click.option(
+    "--raw", is_flag=True, help="Leave cells of CSV as they are, also those that a spreadsheet takes for formulas."
+)
+
 if TYPE_CHECKING:
     _AnyType = click.ParamType[Any]
 else:

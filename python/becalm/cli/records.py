@@ -13,6 +13,7 @@ import click
 import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
+from becalm.cli.workflow_commands import Guarded
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
 
@@ -146,10 +147,11 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
 @click.option("--format", "format_", help=f"{', '.join(row.name for row in FORMATS)}  [default: json].")
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
+@options.raw
 @STORE
 @output.as_json
 def command_export(
-    study: str, format_: str | None, to: str | None, series: str | None, store: str | None, as_json: bool
+    study: str, format_: str | None, to: str | None, series: str | None, raw: bool, store: str | None, as_json: bool
 ) -> None:
     """Write a study (its number, or `last`) as a file of another kind.
 
@@ -163,11 +165,13 @@ def command_export(
     if series is not None:
         if as_json or format_ or to:
             raise UsageError("--series names its own file and format. Leave --format, --to and --json out.")
-        output.warned(f"{becalm.export_series(series, study, store=store, warned=output.warned)} samples in {series}")
+        output.warned(
+            f"{becalm.export_series(series, study, raw=raw, store=store, warned=output.warned)} samples in {series}"
+        )
         return
-    text = becalm.export(study, format=format_ or "json", store=store, warned=output.warned)
-    if to is None and sys.stdout.isatty():
-        # A terminal would obey what is in it.
+    text = becalm.export(study, format=format_ or "json", raw=raw, store=store, warned=output.warned)
+    if to is None and (sys.stdout.isatty() or isinstance(sys.stdout, Guarded)):
+        # A terminal, or the runner of a workflow, would obey what is in it.
         echo(text, nl=False)
         return
     # A file or a program gets what was measured: names that are not UTF-8, too.

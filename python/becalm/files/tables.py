@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,25 @@ def json_value(text: str, called: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(_described(text, called, called, f"is not JSON: {error}")) from None
+
+
+def toml_value(value: str | int | float | bool) -> str:
+    """Return a value as TOML: a text as a basic string, in which nothing ends it (TOML 1.0, String).
+
+    Bytes of a name that are not UTF-8 (surrogates in Python) have no place in TOML and become question marks.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        return str(value)
+    # A JSON string is a TOML basic string, but for this character.
+    known = value.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_key(name: str) -> str:
+    """Return a key as TOML: bare where that can be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
 def unknown_name(name: str, known: Collection[str]) -> str:

@@ -7,8 +7,10 @@ end as on Windows, and the last one need not end. Files of bytes (perf.data, reg
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,9 +22,6 @@ from becalm.errors import UsageError
 
 MOST_BYTES = 256 << 20
 """The size above which a file is refused, since it would be held in memory several times."""
-
-MOST_OF_DEVICE = 16 << 20
-"""The same of a device, which may have no end."""
 
 STANDARD_INPUT = "-"
 """The path that stands for standard input."""
@@ -68,15 +67,14 @@ def read_bytes(path: str | Path, called: str = "", *, most: int = MOST_BYTES) ->
     """
     called = called or str(path)
     try:
-        with _opened(path) as file:
-            data = unpacked(file.read(_limit(file, most) + 1), most)
-            limit = _limit(file, most)
+        with opened(path) as file:
+            data = unpacked(file.read(most + 1), most)
     except NotTextError as error:
         raise UsageError(f"{called} cannot be read: {error}.") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{called} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    if len(data) > limit:
-        raise UsageError(f"{called} has more than {limit >> 20} MiB, which is too much to be read at once.")
+    if len(data) > most:
+        raise UsageError(f"{called} has more than {most >> 20} MiB, which is too much to be read at once.")
     return data
 
 
@@ -87,10 +85,12 @@ def plain_file(path: str) -> Iterator[str]:
     For readers outside of Python, of files of any size. Raises UsageError if it cannot be read, or is not text.
     """
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             head = file.read(SAMPLE) if Path(path).is_file() else b""
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except NotTextError as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from None
     packed = any(head.startswith(mark) for mark, _, _ in PACKED)
     marked = any(head.startswith(mark) for mark, name in MARKS if name != "utf-8")
     if head and not packed and not marked and _unmarked(head) == "utf-8":
@@ -117,21 +117,39 @@ def target(path: str | Path) -> Path:
     return Path(path)
 
 
-def _opened(path: str | Path) -> BinaryIO:
+NULL = os.makedev(1, 3)
+"""The device that is empty (Documentation/admin-guide/devices.txt)."""
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """Open a file of bytes, standard input for `-`, or a pipe that a shell has opened: `<(COMMAND)`, /dev/stdin.
+
+    Raises OSError; NotTextError for what has no end, or makes who opens it wait: devices, named pipes and sockets.
+    """
     if str(path) == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
-    return Path(path).open("rb")
-
-
-def _limit(file: BinaryIO, most: int) -> int:
-    """Return the number of bytes to read. Raises NotTextError for a disk."""
+    # Without O_NONBLOCK a named pipe would wait for somebody who writes.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     try:
-        mode = Path(f"/proc/self/fd/{file.fileno()}").stat().st_mode
-    except (OSError, io.UnsupportedOperation):
-        return most
-    if stat.S_ISBLK(mode):
-        raise NotTextError("it is a device")
-    return min(most, MOST_OF_DEVICE) if stat.S_ISCHR(mode) else most
+        if (what := _endless(path, os.fstat(descriptor))) is not None:
+            raise NotTextError(f"it is {what}, and not a file; a pipe is read as - from standard input")
+        os.set_blocking(descriptor, True)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _endless(path: str | Path, status: os.stat_result) -> str | None:
+    """Return what is no file; None for one, and for a pipe that is open already."""
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if stat.S_ISFIFO(status.st_mode):
+        # /proc/self/fd/N leads to what has no path of its own (proc(5)).
+        return None if re.fullmatch(r"/proc/\d+/fd/pipe:\[\d+\]", os.path.realpath(path)) else "a named pipe"
+    if stat.S_ISCHR(status.st_mode) and status.st_rdev == NULL:
+        return None
+    return None if stat.S_ISREG(status.st_mode) else "a device"
 
 
 def unpacked(data: bytes, most: int = MOST_BYTES) -> bytes:

@@ -18,9 +18,12 @@ from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abil
 from becalm.hosts.beside import LoadBeside, beside
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
+from becalm.hosts.greeting import PROTOCOL as PROTOCOL
+from becalm.hosts.greeting import GreetingError, read_greeting
 from becalm.hosts.held import Planned, PutOn, held
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
-from becalm.hosts.transport import Link, Patience
+from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
+from becalm.hosts.understood import understood, unreadable
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
 from becalm.nouns.demand import Demand, Made
@@ -34,11 +37,6 @@ if TYPE_CHECKING:
     from becalm.hosts.recorded import RecordEvent, Recording
     from becalm.load.live import Reading
     from becalm.nouns.settings_change import Reset, Status
-
-PROTOCOL = 2
-
-NOISE_LINES = 1000
-"""How many lines may come before the greeting: a login shell's start-up files say something, or a console does."""
 
 ERRORS: dict[str, type[BecalmError]] = {
     "usage": UsageError,
@@ -128,13 +126,11 @@ class AgentHost:
         """Everything that it was asked, to the end: whoever asked has all runs."""
         self._warned: set[str] = set()
         self._say = access.say
-        greeting = self._greeting()
-        if greeting.get("protocol") != PROTOCOL:
-            self.close()
-            raise MachineError(
-                f"The agent speaks protocol {greeting.get('protocol')}, this becalm speaks {PROTOCOL}. "
-                "Install both from the same version."
-            )
+        try:
+            greeting = read_greeting(link, name)
+        except GreetingError:
+            link.close()
+            raise
         if greeting.get("scripted") and not scripted:
             self.close()
             raise MachineError(
@@ -144,7 +140,7 @@ class AgentHost:
         columns = greeting["columns"]
         self._load_columns = tuple(greeting.get("load_columns", ()))
         self._order = None if tuple(columns) == COLUMNS else [columns.index(name) for name in COLUMNS]
-        self.greeting: Mapping[str, Any] = greeting
+        self.greeting = greeting
         rights = greeting["uid"] == 0 or access.root is not None
         self._abilities = {**able, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
         start = surroundings or Surroundings.here()
@@ -164,6 +160,7 @@ class AgentHost:
         """What an agent can do; of an emulated processor this is known when facts were asked for."""
         return self._abilities
 
+    @understood
     def facts(self) -> dict[str, Any]:
         """What the machine is and allows."""
         if self._facts is None:
@@ -176,12 +173,14 @@ class AgentHost:
     def user(self) -> str:
         """As whom programs run."""
         user = self.greeting["user"]
-        return user.get("name") or f"user {user['uid']}"
+        return user.get("name") or f"user {user.get('uid', 'unknown')}"
 
+    @understood
     def knobs(self) -> list[Knob]:
         """The catalogue with what each knob is on this machine now."""
         return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
 
+    @understood
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
@@ -197,6 +196,7 @@ class AgentHost:
         self._warn(answer)
         return list(answer["programs"])
 
+    @understood
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
         """What settings would write."""
         return Planned.from_json(self._about(settings, "plan", dangerous))
@@ -216,9 +216,11 @@ class AgentHost:
         """Put settings on to stay."""
         return self._put_on(settings, dangerous, keep=True)
 
+    @understood
     def _put_on(self, settings: Settings, dangerous: bool, *, keep: bool = False) -> PutOn:
         return PutOn.from_json(self._about(settings, "hold", dangerous, keep=keep))
 
+    @understood
     def release(self) -> Reset:
         """Take off what is on."""
         return _reset(self._ask({"do": "release"}))
@@ -233,21 +235,25 @@ class AgentHost:
                 "becalm reset --force"
             )
 
+    @understood
     def restore(self, *, force: bool = False, entry: bool = True) -> Reset:
         """Put back what an earlier becalm kept or left; `entry`: remove a boot entry, too."""
         return _reset(self._ask({"do": "restore", "force": force, "entry": entry}))
 
+    @understood
     def status(self) -> Status:
         """Who has set what, and when."""
         from becalm.nouns.settings_change import Status
 
         return Status.from_json(self._ask({"do": "status"}))
 
+    @understood
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
         """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
         effects: list[Mapping[str, Any]] = self._about(settings, "effects", dangerous)["effects"]
         return effects
 
+    @understood
     def boot(self, parameters: Parameters, *, limit_s: int = 600, dangerous: bool = False) -> Mapping[str, Any]:
         """Have the machine's next start, and only that, be one with these words on the kernel's command line.
 
@@ -261,10 +267,12 @@ class AgentHost:
         """Put all settings back and restart the machine: the agent ends, and the connection to it is lost."""
         self._ask({"do": "reboot"})
 
+    @understood
     def healthy(self) -> Mapping[str, Any]:
         """On the new boot: stop the fall-back. `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
         return self._ask({"do": "healthy"})
 
+    @understood
     def unboot(self) -> Reset:
         """Remove all that `boot` wrote."""
         return _reset(self._ask({"do": "unboot"}))
@@ -277,6 +285,7 @@ class AgentHost:
         """An agent alone would end with its machine and not meet it again."""
         self.reboot(parameters)
 
+    @understood
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
         """On the new boot: have every start be this one, until `restore`; `entry`, `parameters`, `files`."""
         return self._ask({"do": "keep_boot", "parameters": list(parameters)})
@@ -298,6 +307,7 @@ class AgentHost:
     def _about(self, settings: Settings, what: str, dangerous: bool, **more: Any) -> dict[str, Any]:
         return self._ask({"do": what, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
+    @understood
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Run the steps."""
         about: dict[str, Any] = {"first": request.first, "steps": request.block.steps}
@@ -328,10 +338,12 @@ class AgentHost:
                     near = tuple(event.get("neighbours", ()))
                     yield Noticed(remarks, drift, switching_ns, event.get("unknown", {}), clamped, near)
 
+    @understood
     def read(self, *, consumers: int = 0) -> Reading:
         """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""
         return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
+    @understood
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """The events `followed` of a running process, each with what the machine did, until it ends; `stop` ends it."""
         about = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
@@ -339,6 +351,7 @@ class AgentHost:
             if event["event"] == "followed":
                 yield event, _reading(self._load_columns, event)
 
+    @understood
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
@@ -349,6 +362,7 @@ class AgentHost:
             if (told := _recorded(event)) is not None:
                 yield told
 
+    @understood
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Cost of an empty program, bare and measured, in ns."""
         answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)
@@ -392,12 +406,12 @@ class AgentHost:
         while True:
             event = self._line()
             # Without a number: of a request that could not be read, and there is none but this one.
-            unread = event["event"] == "error" and event["id"] is None
+            unread = event["event"] == "error" and event.get("id", ident) is None
             if event.get("id") != ident and not unread:
                 continue
             if event["event"] == "error":
                 self.answered = True
-                raise ERRORS.get(event["kind"], MachineError)(event["message"])
+                raise ERRORS.get(str(event.get("kind")), MachineError)(str(event.get("message")))
             if event["event"] == "done":
                 # Whoever takes this has taken what came before.
                 self.answered = True
@@ -406,21 +420,23 @@ class AgentHost:
             yield event
 
     def _line(self) -> dict[str, Any]:
-        line = self._link.read()
+        try:
+            line = self._link.read()
+        except TooMuchError:
+            self._link.close()
+            raise MachineError(
+                f"The agent on {self.name} sent a line of more than {LONGEST_LINE >> 20} MiB, which is all that is "
+                "read. The conversation was ended, and the agent puts everything back."
+            ) from None
         if not line.endswith(b"\n"):
             raise self._link.lost(self.name)
-        event: dict[str, Any] = json.loads(line)
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+            raise unreadable(self.name, "a line that is not an event")
         return event
-
-    def _greeting(self) -> dict[str, Any]:
-        for _ in range(NOISE_LINES):
-            line = self._link.read()
-            if not line.endswith(b"\n"):
-                break
-            if line.startswith(b'{"becalm-agent"'):
-                greeting: dict[str, Any] = json.loads(line)
-                return greeting
-        raise self._link.lost(self.name)
 
 
 def _reset(found: Mapping[str, Any]) -> Reset:

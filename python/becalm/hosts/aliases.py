@@ -6,13 +6,12 @@ config = "/home/ada/bench.ssh_config"    # optional: another configuration file 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
-from becalm.files.tables import check_keys, read_toml
+from becalm.files.tables import check_keys, read_toml, toml_value
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
 from becalm.paths import config_dir, made
@@ -44,7 +43,7 @@ def add(name: str, url: str, config: str | None = None) -> Known:
     path = _path(name)
     if path.exists():
         raise UsageError(f"{name} is {find(name).url} already. Remove it first: becalm host remove {name}")
-    lines = [f"url = {json.dumps(url)}"] + ([f"config = {json.dumps(config)}"] if config else [])
+    lines = [f"url = {toml_value(url)}"] + ([f"config = {toml_value(config)}"] if config else [])
     made(path.parent, "XDG_CONFIG_HOME")
     try:
         path.write_text("\n".join([*lines, ""]))

@@ -14,9 +14,13 @@ from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import AgentHost, agent_path
 from becalm.hosts.protocol import Access
 from becalm.hosts.transport import ProcessLink
+from becalm.units import brief, plain_number
 
 WAIT = "BECALM_INTERRUPT_WAIT"
 """Seconds that interrupts may take, in the background, to be back where they arrived (docs/how-to/restore.md)."""
+
+MOST_WAIT_SECONDS = 86_400
+"""A day, after which nobody waits for an interrupt any more."""
 
 SCRIPT = "BECALM_TEST_SCRIPT"
 """A file with scripted figures, for tests of becalm itself (docs/reference/protocol.md, "Scripted figures")."""
@@ -27,8 +31,8 @@ def open_local(rest: str, access: Access) -> AgentHost:
     if rest:
         raise UsageError(f"The host 'local' takes nothing after it, but {rest!r} was given.")
     command = [agent_path(), "serve"]
-    if WAIT in os.environ:
-        command += ["--interrupt-wait", os.environ[WAIT]]
+    if (wait := os.environ.get(WAIT)) is not None:
+        command += ["--interrupt-wait", _seconds(wait)]
     if scripted := SCRIPT in os.environ:
         command += ["--script", os.environ[SCRIPT]]
     if access.observed:
@@ -61,6 +65,17 @@ def open_local(rest: str, access: Access) -> AgentHost:
         for descriptor in inherited:
             os.close(descriptor)
     return AgentHost("local", ProcessLink(process), access, scripted=scripted)
+
+
+def _seconds(text: str) -> str:
+    """Return the seconds of the variable. Raises UsageError, before an agent is started that would end."""
+    try:
+        seconds = plain_number(text)
+    except UsageError:
+        seconds = -1.0
+    if not 0 <= seconds <= MOST_WAIT_SECONDS:
+        raise UsageError(f"{WAIT} must be seconds, from 0 to {MOST_WAIT_SECONDS:,}, not {brief(text)}.")
+    return text.strip()
 
 
 def _known(user: str) -> None:

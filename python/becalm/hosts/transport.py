@@ -9,6 +9,7 @@ import subprocess
 from enum import Enum
 from typing import Protocol
 
+from becalm import system_clock
 from becalm.errors import MachineError
 
 
@@ -19,6 +20,16 @@ class Patience(Enum):
     PROGRAMS = "programs"
     """As long as programs do, whom nobody may hurry; the agent answers questions meanwhile."""
     LONG = "long"
+
+
+LONGEST_LINE = 64 << 20
+"""The bytes of a line from an agent, as many as it reads of one itself (crates/becalm-agent/src/input.rs)."""
+
+CHUNK = 1 << 16
+
+
+class TooMuchError(Exception):
+    """The other side sends more than is read."""
 
 
 class Link(Protocol):
@@ -32,8 +43,11 @@ class Link(Protocol):
         """Send a line from a signal handler or another thread, while somebody may be reading. Raises OSError."""
         ...
 
-    def read(self) -> bytes:
-        """The next line with its end; without its end, or nothing, when the other side has gone."""
+    def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
+        """The next line with its end; without its end, or nothing, when the other side has gone.
+
+        Raises TooMuchError for more than `most` bytes without an end, TimeoutError after `limit_s`.
+        """
         ...
 
     def close(self) -> None:
@@ -45,6 +59,45 @@ class Link(Protocol):
         ...
 
 
+class Arrived:
+    """Bytes that have arrived, taken line by line. No byte is looked at twice for the end of a line."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._looked = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Add what has arrived."""
+        self._bytes += chunk
+
+    def line(self, most: int = LONGEST_LINE) -> bytes | None:
+        """Take the next line; None where it has not ended. Raises TooMuchError where it has more bytes than `most`."""
+        end = self._bytes.find(b"\n", self._looked) + 1
+        if (end or len(self._bytes)) > most:
+            self._bytes.clear()
+            self._looked = 0
+            raise TooMuchError
+        self._looked = 0 if end else len(self._bytes)
+        return self._take(end) if end else None
+
+    def rest(self) -> bytes:
+        """Take all that is there."""
+        self._looked = 0
+        return self._take(len(self._bytes))
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._bytes[:size])
+        del self._bytes[:size]
+        return taken
+
+
+def wait_for(descriptor: int, left_s: float) -> None:
+    """Wait until there is something to read. Raises TimeoutError after `left_s`."""
+    ready, _, _ = select.select([descriptor], [], [], max(0.0, left_s))
+    if not ready:
+        raise TimeoutError
+
+
 class ProcessLink:
     """A link to a child's standard input and output."""
 
@@ -54,6 +107,7 @@ class ProcessLink:
         self.process = process
         self._patience_s = patience_s
         self._input, self._output = process.stdin, process.stdout
+        self._arrived = Arrived()
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:
         """Write it all, unbuffered."""
@@ -67,9 +121,17 @@ class ProcessLink:
         """Write it, in one piece: it is shorter than what a pipe takes at once (pipe(7), PIPE_BUF)."""
         self.send(line)
 
-    def read(self) -> bytes:
+    def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
         """The next line."""
-        return self._output.readline()
+        until = None if limit_s is None else system_clock.monotonic() + limit_s
+        while (line := self._arrived.line(most)) is None:
+            if until is not None:
+                wait_for(self._output.fileno(), until - system_clock.monotonic())
+            chunk = os.read(self._output.fileno(), CHUNK)
+            if not chunk:
+                return self._arrived.rest()
+            self._arrived.add(chunk)
+        return line
 
     def close(self) -> None:
         """Close the child's input, at which an agent kills what it started and exits; wait for that."""

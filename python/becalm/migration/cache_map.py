@@ -10,6 +10,7 @@ import struct
 from pathlib import Path
 
 from becalm.errors import UsageError
+from becalm.files.text import NotTextError, opened
 from becalm.units import cpu_list
 
 CACHE = 20
@@ -44,7 +45,7 @@ def typed(text: str) -> list[list[int]]:
 def of_perf_data(path: str | Path) -> list[list[int]]:
     """Return the CPUs of each last-level cache by a file's header; none where it does not say so."""
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(b"PERFILE2"):
                 return []
@@ -57,7 +58,7 @@ def of_perf_data(path: str | Path) -> list[list[int]]:
             offset, size = _SECTION.unpack(file.read(_SECTION.size))
             file.seek(offset)
             return _caches(file.read(min(size, MOST)))
-    except (OSError, struct.error, ValueError, UsageError, OverflowError):
+    except (OSError, NotTextError, struct.error, ValueError, UsageError, OverflowError):
         return []
 
 

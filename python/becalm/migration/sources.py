@@ -11,7 +11,7 @@ from typing import Any
 from becalm.errors import UsageError
 from becalm.files.kinds import described
 from becalm.files.tables import json_value
-from becalm.files.text import NotTextError, read_bytes, text_of
+from becalm.files.text import NotTextError, opened, read_bytes, text_of
 from becalm.migration import callgrind, kinds, perf_data, thesis_log
 from becalm.migration.stream import Stream
 
@@ -93,7 +93,7 @@ def _source(head: str, sources: Sequence[Source]) -> Source | None:
 def _head(path: str) -> str:
     """Return the beginning of a file. Raises UsageError if it cannot be read."""
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             return file.read(HEAD).decode("utf-8", "replace")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (OSError, NotTextError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
+from becalm.files.cells import table_text
 from becalm.migration import thesis_log
 from becalm.migration.kinds import ALL
 from becalm.nouns.result import Result
@@ -88,11 +87,7 @@ class Spotted(Result):
 
     def to_csv(self) -> str:
         """A row a window."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: int(value) for name, value in each.items()} for each in self.windows())
-        return text.getvalue()
+        return table_text([COLUMNS, *([int(each[name]) for name in COLUMNS] for each in self.windows())])
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The same by column."""

@@ -10,6 +10,8 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from becalm.line import ControlCharacterError, Line
+
 Json = Any
 """A value that `json` can write."""
 
@@ -97,6 +99,8 @@ def decode(hint: Any, value: Json, where: str) -> Any:
         return number
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
+    if hint is Line:
+        return _line(value, where)
     if not isinstance(value, Mapping):
         raise TypeError(f"{where} is {value!r}, which is not an object")
     if origin is Mapping:
@@ -104,6 +108,15 @@ def decode(hint: Any, value: Json, where: str) -> Any:
     if hasattr(hint, "from_json"):
         return hint.from_json(value)
     return hint(**fields_of(hint, value, where))
+
+
+def _line(value: Json, where: str) -> Line:
+    if not isinstance(value, str):
+        raise TypeError(f"{where} is {value!r}, which is not a text")
+    try:
+        return Line(value)
+    except ControlCharacterError as error:
+        raise ControlCharacterError(f"{where} {error}") from None
 
 
 def _nullable(hint: Any) -> bool:

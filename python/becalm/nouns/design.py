@@ -6,12 +6,11 @@ write it (`time=80..90min`), so that the file by itself says what its numbers me
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
+from becalm.files.cells import Cell, table_text
 from becalm.nouns.codec import Json, encode, finite
 from becalm.nouns.factor import DIGITS, Factor, Level
 from becalm.nouns.result import Result
@@ -68,22 +67,24 @@ class Design(Result):
     @property
     def csv(self) -> str:
         """As a file for a spreadsheet, its cells for the responses empty."""
-        return text(self)
+        return self.to_csv()
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """The same; `raw`: with levels that a spreadsheet takes for formulas as they are."""
+        return text(self, raw=raw)
 
     def to_json(self) -> dict[str, Json]:
         """The documented form (docs/reference/json.md)."""
         return document(self, "design")
 
 
-def text(design: Design) -> str:
-    """The file; its cells for the responses are empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*PLACES, *(each.spelled for each in design.factors), *design.responses])
+def text(design: Design, *, raw: bool = False) -> str:
+    """The file; its cells for the responses are empty. `raw`: levels that a spreadsheet takes for formulas, too."""
+    rows: list[list[Cell]] = [[*PLACES, *(each.spelled for each in design.factors), *design.responses]]
     for run in design.runs:
         levels = [each if isinstance(each, str) else f"{each:.{DIGITS}g}" for each in run.levels]
-        writer.writerow([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
-    return out.getvalue()
+        rows.append([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
+    return table_text(rows, raw=raw)
 
 
 def document(value: Any, kind: str) -> dict[str, Json]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from becalm.files.tables import toml_value
 
 USUAL_BURST_NS = 1_000_000
 """CPU time between two waits of a program whose waits were not counted."""
@@ -42,9 +43,9 @@ class MeasuredPrograms:
         lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
         for row in self.rows:
             solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
-            beside = ", ".join(f"{_text(name)} = {speed}" for name, speed in row.beside.items())
+            beside = ", ".join(f"{toml_value(name)} = {speed}" for name, speed in row.beside.items())
             threads = threads_for(row.busy)
-            lines += ["", "[[measured]]", f"name = {_text(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
+            lines += ["", "[[measured]]", f"name = {toml_value(row.name)}", f"solo = [{solo}]", f"busy = {row.busy}"]
             lines += [f"threads = {threads}", "count = 1", f'burst = "{row.burst_ns}ns"']
             lines += [f"beside = {{ {beside} }}"]
         return "\n".join(lines) + "\n"
@@ -52,8 +53,3 @@ class MeasuredPrograms:
     def to_json(self) -> dict[str, Any]:
         """Its form as JSON."""
         return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}
-
-
-def _text(value: str) -> str:
-    """A basic string of TOML: what JSON escapes, TOML reads (toml.io/en/v1.0.0, String), but for DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

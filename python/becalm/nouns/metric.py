@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parsed
-from becalm.units import plain_number
+from becalm.units import brief, plain_number
 from becalm.values import dataclass
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def path(text: str) -> tuple[str | int, ...]:
         at = found.end()
     if not steps:
         raise UsageError(
-            f"{text!r} is not a path into JSON. Write members after dots and places in brackets: "
+            f"{brief(text)} is not a path into JSON. Write members after dots and places in brackets: "
             'json:results[0].p99, json:latency["99.0"].'
         )
     return tuple(steps)
@@ -125,11 +125,11 @@ def metric(text: str | Metric) -> Metric:
     spec, more = text, {}
     while (found := _MORE.search(spec)) is not None:
         if found[1] in more:
-            raise UsageError(f"The metric {text!r} has two of {found[1]}=. Leave one out.")
+            raise UsageError(f"The metric {brief(text)} has two of {found[1]}=. Leave one out.")
         more[found[1]] = found[2].strip()
         spec = spec[: found.start()]
     if not spec.strip() or spec == PREFIX:
-        raise UsageError(f"The metric {text!r} says nothing of where the number is. Write it like {EXAMPLE}.")
+        raise UsageError(f"The metric {brief(text)} says nothing of where the number is. Write it like {EXAMPLE}.")
     if _QUANTITY.fullmatch(spec):
         row = _quantity(spec)
         if more.keys() & {"unit", "take"}:
@@ -138,12 +138,12 @@ def metric(text: str | Metric) -> Metric:
         return Metric(spec, more.get("name") or row.title, row.unit, better)
     if not spec.startswith(PREFIX) and not re.search(r"(?<!\\)\((?!\?)|\(\?P?<[A-Za-z]", spec):
         raise UsageError(
-            f"The metric's pattern {spec!r} has no group around the number: 'Time: ([0-9.]+)'. "
+            f"The metric's pattern {brief(spec)} has no group around the number: 'Time: ([0-9.]+)'. "
             "A path into JSON is written json:results.p99."
         )
     better, take = _better(more), more.get("take", "last")
     if take not in [*Take]:
-        raise UsageError(f"Of several matches the first or the last is taken, not {take!r}: write take=first.")
+        raise UsageError(f"Of several matches the first or the last is taken, not {brief(take)}: write take=first.")
     if "take" in more and spec.startswith(PREFIX):
         raise UsageError("take= is for patterns: a path into JSON has one place. Leave it out.")
     name = more.get("name") or _name(spec)
@@ -153,7 +153,7 @@ def metric(text: str | Metric) -> Metric:
 def _better(more: Mapping[str, str]) -> Better:
     better = more.get("better", "lower")
     if better not in [*Better]:
-        raise UsageError(f"A metric is better when it is lower or higher, not {better!r}: write better=higher.")
+        raise UsageError(f"A metric is better when it is lower or higher, not {brief(better)}: write better=higher.")
     return Better(better)
 
 
@@ -165,7 +165,7 @@ def _quantity(spec: str) -> Quantity:
     if found is None:
         kind = spec.partition(":")[0] + ":"
         known = ", ".join(row.name for row in quantities() if row.name.startswith(kind))
-        raise UsageError(f"There is no {spec!r} to be measured. Known: {known}.")
+        raise UsageError(f"There is no {brief(spec)} to be measured. Known: {known}.")
     return found
 
 
@@ -189,7 +189,7 @@ def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
     found = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
     for index, each in enumerate(found):
         if each.name in [other.name for other in found[:index]]:
-            raise UsageError(f"Two metrics are called {each.name!r}. Give one another name: ,name=NAME.")
+            raise UsageError(f"Two metrics are called {brief(each.name)}. Give one another name: ,name=NAME.")
     return found
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.settings import Settings
+from becalm.units import MOST_WHOLE
 from becalm.values import dataclass
 
 _KEY = "option"
@@ -60,6 +61,8 @@ class Option:
         found = given if self.parse is None else self.parse(given)
         if isinstance(found, float) and not math.isfinite(found):
             raise UsageError(f"{called} must be a finite number, not {given}.")
+        if isinstance(found, int) and abs(found) > MOST_WHOLE:
+            raise UsageError(f"{called} must be at most {MOST_WHOLE}, not {found:.3e}.")
         if self.least is not None and isinstance(found, (int, float)) and found < self.least:
             raise UsageError(f"{called} must be at least {self.least:g}, not {given}.")
         return found
@@ -123,7 +126,7 @@ class StudyOptions:
     """What the options of every kind of study have: one JSON form, which is the stored row.
 
     `group`: what the studies of one measurement on several hosts have in common. `kept`: settings that were on when it
-    began, by `becalm apply`. `emulated`: why its times are not those of a real processor; empty where they are.
+    began, until `becalm reset`. `emulated`: why its times are not those of a real processor; empty where they are.
     """
 
     group: str = ""

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from becalm.line import Line
 from becalm.nouns.codec import Json
 from becalm.nouns.design import document
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
+
+EMPTY = Line("")
 
 
 class Where(StrEnum):
@@ -34,13 +37,13 @@ class SettingPlace:
     """One place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
     kernel. `before`: what was found there, None where there is none; `why`: what the knob is for; `costs`: of it."""
 
-    knob: str
+    knob: Line
     where: Where
-    path: str
-    after: str
-    before: str | None = None
-    why: str = ""
-    costs: str = ""
+    path: Line
+    after: Line
+    before: Line | None = None
+    why: Line = EMPTY
+    costs: Line = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class ProductionPlan:
     """What settings are written to on one machine, in the order in which they are put on. `left`: what no file holds,
     and what can be done instead."""
 
-    host: str = ""
-    kernel: str = ""
+    host: Line = EMPTY
+    kernel: Line = EMPTY
     places: tuple[SettingPlace, ...] = ()
     left: tuple[Excluded, ...] = ()
 
@@ -59,13 +62,13 @@ class Origin:
     """Where settings come from. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
     `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
 
-    name: str
-    title: str
-    measured: tuple[str, ...] = ()
-    host: str = ""
-    kernel: str = ""
-    found_on: str = ""
-    date: str = ""
+    name: Line
+    title: Line
+    measured: tuple[Line, ...] = ()
+    host: Line = EMPTY
+    kernel: Line = EMPTY
+    found_on: Line = EMPTY
+    date: Line = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,10 @@ class ProductionFile:
     """One file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
 
     form: str
-    path: str
+    path: Line
     content: str
-    install: tuple[str, ...]
-    undo: tuple[str, ...]
+    install: tuple[Line, ...]
+    undo: tuple[Line, ...]
     knobs: tuple[str, ...]
 
     @property

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from becalm.errors import UsageError
+from becalm.files.cells import meant
 from becalm.nouns.design import PLACES
 from becalm.nouns.factor import Factor, Level, distinct
 from becalm.units import plain_number
@@ -87,7 +88,7 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
     first = lines.split("\n", 1)[0]
     mark = next((each for each in ("\t", ";") if each in first), ",")
     try:
-        table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
+        table = [[meant(cell.strip()) for cell in row] for row in csv.reader(io.StringIO(lines), delimiter=mark)]
     except csv.Error as error:
         raise UsageError(f"{name} is no table of comma-separated values: {error}.") from None
     if mark != ",":

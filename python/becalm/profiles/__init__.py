@@ -13,7 +13,6 @@ name or path, `names` lists them, `write` makes a file, `text` what is in it.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -22,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
-from becalm.files.tables import check_keys, parsed_toml
+from becalm.files.tables import check_keys, parsed_toml, toml_key, toml_value
 from becalm.files.text import read_text
+from becalm.line import ControlCharacterError, Line
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
 from becalm.values import dataclass
@@ -38,10 +38,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class Profile:
     """Named settings. `machine` says where they were found: hostname, cpu, kernel; empty when nobody said."""
 
-    name: str
+    name: Line
     settings: Settings
-    description: str = ""
-    machine: Mapping[str, str] = field(default_factory=dict)
+    description: Line = Line("")
+    machine: Mapping[str, Line] = field(default_factory=dict)
 
 
 def load(reference: str) -> Profile:
@@ -77,31 +77,47 @@ def parse(content: str, where: str, default_name: str) -> Profile:
     if not isinstance(settings, dict):
         raise UsageError(f"The profile {where} has no [settings] table.")
     for name, setting in settings.items():
+        _line(name, "the name of a setting", where)
         if not isinstance(setting, (str, int, bool)):
             raise UsageError(f"The profile {where}: {name} must be a text, a whole number, true or false.")
-    for key in ("name", "description"):
-        if not isinstance(value.get(key, ""), str):
-            raise UsageError(f"The profile {where}: {key} must be a text.")
+        if isinstance(setting, str):
+            _line(setting, name, where)
     machine = value.get("machine", {})
     if not isinstance(machine, dict):
         raise UsageError(f"The profile {where}: machine must be a table.")
+    # People break a description into lines.
+    description = " ".join(_text(value.get("description", ""), "description", where).splitlines())
     return Profile(
-        value.get("name", default_name),
+        _line(_text(value.get("name", default_name), "name", where), "name", where),
         Settings.of(settings),
-        value.get("description", ""),
-        {str(key): str(each) for key, each in machine.items()},
+        _line(description, "description", where),
+        {_line(str(key), "a name in machine", where): _line(str(each), key, where) for key, each in machine.items()},
     )
 
 
+def _text(value: object, key: str, where: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"The profile {where}: {key} must be a text.")
+    return value
+
+
+def _line(value: str, key: str, where: str) -> Line:
+    """Return a text of a profile, whose texts files of other programs are made of. Raises UsageError."""
+    try:
+        return Line(value)
+    except ControlCharacterError as error:
+        raise UsageError(f"The profile {where}: {key} {error}. Write it on one line.") from None
+
+
 def text(profile: Profile) -> str:
-    """A profile as TOML. A JSON string is a TOML basic string."""
-    lines = [f"name = {_quoted(profile.name)}"]
+    """Return a profile as TOML."""
+    lines = [f"name = {toml_value(profile.name)}"]
     if profile.description:
-        lines.append(f"description = {_quoted(profile.description)}")
+        lines.append(f"description = {toml_value(profile.description)}")
     for title, table in (("settings", profile.settings.to_json()), ("machine", dict(profile.machine))):
         if table or title == "settings":
             lines += ["", f"[{title}]"]
-            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+            lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -142,19 +158,3 @@ def _found() -> dict[str, Any]:
         if path.is_file():
             found.setdefault(path.stem, path)
     return found
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(value: str) -> str:
-    # Bytes of a file name that are no UTF-8 (surrogates in Python) have no place in TOML.
-    known = value.encode("utf-8", "replace").decode("utf-8")
-    return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: str | int | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else _quoted(value)

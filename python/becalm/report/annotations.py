@@ -4,14 +4,13 @@ GitHub takes commands from lines of the log ("Workflow commands", docs.github.co
 of its own, so data and properties are escaped as its own toolkit does (actions/toolkit, core/src/command.ts). GitLab
 takes a JSON file of issues (docs.gitlab.com, "Code Quality report format").
 
-Public: KINDS, chosen, github, gitlab, silence.
+Public: KINDS, chosen, github, gitlab.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Iterator, Mapping
 
 from becalm.nouns.check import CheckResult
@@ -41,15 +40,6 @@ def chosen(kind: str, environment: Mapping[str, str]) -> str:
 def github(found: CheckResult, file: str = "") -> str:
     """Lines for the log. `file`: what they point at, below the repository; empty for the whole."""
     return "".join(f"{line}\n" for line in _commands(found, file))
-
-
-def silence() -> tuple[str, str]:
-    """Lines for GitHub around a text with names in it: between the two nothing is a command, however it begins.
-
-    The word that ends it is drawn anew, so that no name can hold it ("Stopping and starting workflow commands").
-    """
-    word = secrets.token_hex(16)
-    return f"::stop-commands::{word}", f"::{word}::"
 
 
 def _commands(found: CheckResult, file: str) -> Iterator[str]:

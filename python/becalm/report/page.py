@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from becalm._version import VERSION
 from becalm.report.table import Table
 from becalm.values import dataclass
-from becalm.wording.printable import encodable
+from becalm.wording.printable import encodable, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,10 +52,20 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_text),
+        finalize=_visible,
     )
     environment.filters["whole"] = _whole
     return environment
+
+
+def _visible(value: object) -> object:
+    """Return what a page shows of a value: of a text without control characters and direction overrides."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 _OPTION = re.compile(r"--[a-z][\w-]*(?: (?:[\d.]+\w*%?|[A-Z]+)(?![\w-]))?")
@@ -65,7 +75,7 @@ def _whole(text: str) -> object:
     """Return a sentence in which no line ends within an option, which a browser would break at its hyphens."""
     from markupsafe import Markup, escape
 
-    return Markup(_OPTION.sub(lambda match: f'<span class="option">{match[0]}</span>', str(escape(text))))
+    return Markup(_OPTION.sub(lambda match: f'<span class="option">{match[0]}</span>', str(escape(printable(text)))))
 
 
 @cache

@@ -1,7 +1,8 @@
 """A placement as files that put it on without becalm: a script with taskset, drop-ins of systemd, pods of Kubernetes.
 
 Names and commands come from elsewhere: for the shell they are quoted (shlex), in YAML written as JSON strings, which
-YAML reads alike; names of files and pods keep only what such names may have. `FORMS` is the table.
+YAML reads alike; names of files and pods keep only what such names may have. A file is made of `Line`s, but for the
+words of a command, which a shell's quotes may spread over several. `FORMS` is the table.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.hosts.agent import agent_path
+from becalm.line import Line
 from becalm.nouns.placement_advice import PlacementAdvice, Shape
 from becalm.nouns.workload import AGENT
 from becalm.wording import placement_export as wording
-from becalm.wording.printable import printable
+from becalm.wording.printable import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,17 @@ def _taskset(found: PlacementAdvice) -> PlacementExport:
     return PlacementExport("taskset", (("placement.sh", "\n".join(lines) + "\n"),), note)
 
 
+PROPERTIES = ("CPUAffinity", "AllowedCPUs")
+
+
 def _systemd(found: PlacementAdvice) -> PlacementExport:
     """Drop-ins (systemd.exec(5), systemd.resource-control(5))."""
     files = []
     taken: set[str] = set()
     for name in found.degradation:
         cpus = " ".join(map(str, found.cpus_of(name)))
-        text = f"# {_comment(name)}\n[Service]\nCPUAffinity={cpus}\nAllowedCPUs={cpus}\n"
+        unit = [Line(f"# {_comment(name)}"), Line("[Service]"), *(Line(f"{key}={cpus}") for key in PROPERTIES)]
+        text = "\n".join(unit) + "\n"
         files.append((f"{_once(_unit(name), taken)}.service.d/becalm-placement.conf", text))
     return PlacementExport("systemd", tuple(files), wording.SYSTEMD)
 
@@ -120,9 +126,9 @@ def lines(found: PlacementExport) -> Iterator[str]:
         yield from content.splitlines()
 
 
-def _comment(text: str) -> str:
-    """A name on one line."""
-    return " ".join(printable(text).split())
+def _comment(text: str) -> Line:
+    """A name on one line, at the end of which no backslash continues it."""
+    return Line(one_line(" ".join(text.split())).rstrip("\\"))
 
 
 def _unit(name: str) -> str:

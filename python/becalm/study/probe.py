@@ -36,7 +36,8 @@ def probe_space(
     host = opened.host
     asked_for, _ = candidates(rows, wanted, boot=[row.name for row in rows if row.boot is not None])
     refused = {} if kernel is None else _refused(opened, kernel, asked_for) | _ignored(opened, kernel, asked_for)
-    profiles, unwanted, partial = [], [], {}
+    profiles, unwanted = [], []
+    partial: dict[str, list[str]] = {}
     for profile in map(load, SHIPPED) if compare_profiles else ():
         settings, missing = _supported(profile.settings, rows, host)
         settings = Settings.of({name: value for name, value in settings.values if name not in refused})

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from becalm.errors import BecalmError
+from becalm.errors import BecalmError, UsageError
 from becalm.hosts import Host
+from becalm.line import ControlCharacterError, Line
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
 from becalm.nouns.production import ProductionPlan, SettingPlace, Where
 from becalm.nouns.settings import Settings
 from becalm.wording import production as sentences
+from becalm.wording.printable import one_line
 
 DEBUGFS, SYSCTL, LATENCY = "/sys/kernel/debug/", "/proc/sys/", "/dev/cpu_dma_latency"
 
@@ -47,7 +49,7 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
             live[name] = value
     made, lacking = _live(machine, rows, Settings.of(live))
     facts = machine.facts()
-    return ProductionPlan(hostname_of(facts), kernel_of(facts), (*made, *places), (*left, *lacking))
+    return ProductionPlan(one_line(hostname_of(facts)), one_line(kernel_of(facts)), (*made, *places), (*left, *lacking))
 
 
 def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[SettingPlace], list[Excluded]]:
@@ -59,7 +61,8 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
     places, left = [], {}
     for change in machine.plan(settings, dangerous=True).changes:
         knob = find(rows, change.knob)
-        if (where := _where(change.place)) is None:
+        where = _where(change.place)
+        if where is None or (where is Where.LATENCY and not change.after.isdecimal()):
             left[change.knob] = Excluded(change.knob, sentences.no_file(change.knob, change.place))
             continue
         before = ours.get(change.place, change.before)
@@ -70,7 +73,10 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
             # Each word of one file is a place of its own.
             path, _, name = path.partition(" ")
             after, before = feature(name, after), None if before is None else feature(name, before)
-        places.append(SettingPlace(knob.name, where, path, after, before, knob.rationale, knob.costs))
+        try:
+            places.append(_place(knob, where, path, after, before))
+        except ControlCharacterError as error:
+            left[change.knob] = Excluded(change.knob, sentences.no_line(change.place, str(error)))
     return [each for each in places if each.knob not in left], list(left.values())
 
 
@@ -96,7 +102,8 @@ def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Set
     with suppress(BecalmError):
         for each in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
             words = " ".join(each["parameters"])
-            yield SettingPlace(knob.name, Where.BOOT, words, words, None, knob.rationale, knob.costs)
+            with suppress(ControlCharacterError):
+                yield _place(knob, Where.BOOT, words, words)
 
 
 def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
@@ -110,7 +117,17 @@ def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
         "cpu_weight": [("CPUWeight", value)],
     }.get(knob.name, [])
     for name, text in pairs:
-        yield SettingPlace(knob.name, Where.PROGRAM, name, text, None, knob.rationale, knob.costs)
+        try:
+            yield _place(knob, Where.PROGRAM, name, text)
+        except ControlCharacterError as error:
+            raise UsageError(f"The value of {knob.name} {error}. Nothing was written.") from None
+
+
+def _place(knob: Knob, where: Where, path: str, after: str, before: str | None = None) -> SettingPlace:
+    """A place in texts of one line. Raises ControlCharacterError for what would be written."""
+    found = None if before is None else Line(before)
+    why, costs = one_line(knob.rationale), one_line(knob.costs)
+    return SettingPlace(one_line(knob.name), where, Line(path), Line(after), found, why, costs)
 
 
 def hostname_of(facts: Mapping[str, Any]) -> str:

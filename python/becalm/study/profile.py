@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from becalm.errors import UsageError
+from becalm.line import Line
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile, load
 from becalm.units import listed
+from becalm.wording.printable import one_line
 
-OWN = "single settings"
+OWN = Line("single settings")
 """Title of settings without a profile."""
 
 
@@ -48,7 +50,7 @@ def together(references: Sequence[str], more: Settings | None = None, store: str
             values[name] = (value, profile.name)
     chosen = {name: value for name, (value, _) in values.items()} | own
     made = next((each.machine for each in found if each.machine), {})
-    return Profile(listed(each.name for each in found), Settings.of(chosen), machine=made)
+    return Profile(Line(listed(each.name for each in found)), Settings.of(chosen), machine=made)
 
 
 def _of_study(reference: str, store: str | None) -> Profile:
@@ -66,17 +68,17 @@ def _of_study(reference: str, store: str | None) -> Profile:
     name = study.study.title or f"study-{number}"
     programs = ", ".join(each.name for each in study.study.workloads if not each.kernel)
     return Profile(
-        name,
+        one_line(name),
         Settings.of(verdict["settings"]),
-        f"found by becalm tune, study {number}, for: {programs}",
+        one_line(f"found by becalm tune, study {number}, for: {programs}"),
         machine_of(study.facts),
     )
 
 
-def machine_of(facts: Mapping[str, Any]) -> dict[str, str]:
+def machine_of(facts: Mapping[str, Any]) -> dict[str, Line]:
     """What identifies a machine in a profile: hostname, cpu."""
     found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
-    return {key: str(value) for key, value in found.items() if value}
+    return {key: one_line(str(value)) for key, value in found.items() if value}
 
 
 def described(machine: Mapping[str, str]) -> str:

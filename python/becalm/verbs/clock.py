@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 from becalm import hosts
 from becalm.analysis import timer_choice, timer_comparison
 from becalm.errors import Interrupted, MachineError, UsageError
+from becalm.files.cells import write_rows
 from becalm.files.text import target
 from becalm.hosts.protocol import Access
 from becalm.hosts.timer_evaluation import evaluate, evaluate_on
@@ -225,11 +225,10 @@ def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
     """How often each value of the last set of each cell was read, as CSV. Raises MachineError."""
     try:
         with target(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(("timer", "flush", "additions", "unit", "value", "count"))
+            write_rows(file, [("timer", "flush", "additions", "unit", "value", "count")], end="\r\n")
             for cell in cells:
                 head = (cell.timer, cell.flush, cell.reference_additions, cell.unit)
-                writer.writerows((*head, value, count) for value, count in cell.reference)
+                write_rows(file, ((*head, value, count) for value, count in cell.reference), end="\r\n")
     except OSError as error:
         raise MachineError(f"The ticks cannot be written to {path}: {error.strerror}.") from error
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access, Host
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionSettings
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import StoredStudy
@@ -26,6 +27,7 @@ from becalm.study.settings_in_force import made_elsewhere
 from becalm.units import listed
 from becalm.wording import production as sentences
 from becalm.wording import tune as tune_sentences
+from becalm.wording.printable import one_line
 
 
 def export_settings(
@@ -110,7 +112,7 @@ def _study(references: Sequence[str], store: str | None) -> tuple[int, TuneVerdi
 
 def _origin(references: Sequence[str], profile: Profile, store: str | None) -> Origin:
     """Where the settings come from; of a study with what it showed."""
-    plain = Origin(_slug(profile.name), f"profile {profile.name}" if profile.name != OWN else OWN)
+    plain = Origin(_slug(profile.name), Line(f"profile {profile.name}") if profile.name != OWN else OWN)
     known = _study(references, store)
     if known is None:
         return plain
@@ -119,15 +121,15 @@ def _origin(references: Sequence[str], profile: Profile, store: str | None) -> O
     day = datetime.fromtimestamp(study.created_ns / 1e9, UTC)
     kernel = kernel_of(study.facts)
     return Origin(
-        name=f"becalm-{found}",
-        title=f"settings of study {found} for {programs}",
-        measured=tuple(each.sentence for each in tune_sentences.headline(shown)),
-        found_on=f"{hostname_of(study.facts) or shown.host}{f', kernel {kernel}' if kernel else ''}",
-        date=f"{day:%Y-%m-%d}",
+        name=Line(f"becalm-{found}"),
+        title=one_line(f"settings of study {found} for {programs}"),
+        measured=tuple(one_line(each.sentence) for each in tune_sentences.headline(shown)),
+        found_on=one_line(f"{hostname_of(study.facts) or shown.host}{f', kernel {kernel}' if kernel else ''}"),
+        date=Line(f"{day:%Y-%m-%d}"),
     )
 
 
-def _slug(name: str) -> str:
+def _slug(name: str) -> Line:
     """A name for files: letters, digits and dashes."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
-    return plain if plain.startswith("becalm") else f"becalm-{plain or 'settings'}"
+    return Line(plain if plain.startswith("becalm") else f"becalm-{plain or 'settings'}")

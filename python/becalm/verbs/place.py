@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from becalm import hosts
@@ -95,7 +95,7 @@ def _only(source: PlacementSource, names: Sequence[str]) -> tuple[Task, ...]:
     return tuple(task for task in source.tasks if not names or task.name in names)
 
 
-def _elsewhere(source: PlacementSource, ours: dict[str, str], force: bool) -> list[str]:
+def _elsewhere(source: PlacementSource, ours: Mapping[str, str], force: bool) -> list[str]:
     theirs = source.machine
     differs = [key for key, value in theirs.items() if key in ours and ours[key] != value]
     if not differs:

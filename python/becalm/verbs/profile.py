@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from becalm.errors import UsageError
+from becalm.line import Line
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.profiles import Profile, check_name, write
 from becalm.study.profile import named, together
 from becalm.study.session_options import Values
+from becalm.wording.printable import one_line
 
 
 def profile(*references: str, settings: Values | None = None, store: str | None = None) -> Profile:
@@ -44,12 +46,12 @@ def save_profile(found: TuneVerdict, to: str, *, store: str | None = None) -> Pa
     return write(Profile(name, made.settings, made.description, made.machine), path)
 
 
-def _place(to: str) -> tuple[str, Path | None]:
+def _place(to: str) -> tuple[Line, Path | None]:
     """The name and the file that a profile is saved under; no file: among one's own."""
     path = Path(to) if "/" in to or to.endswith(".toml") else None
     if path is None:
         check_name(to)
-        return to, None
+        return Line(to), None
     if not path.parent.is_dir():
         raise UsageError(f"--save: there is no directory {path.parent}.")
-    return path.stem, path
+    return one_line(path.stem), path

@@ -118,33 +118,52 @@ def _runs(document: Document) -> dict[str, Any]:
 
 
 def export_series(
-    path: str | Path, reference: str | int = "last", *, store: str | None = None, warned: Warned | None = None
+    path: str | Path,
+    reference: str | int = "last",
+    *,
+    raw: bool = False,
+    store: str | None = None,
+    warned: Warned | None = None,
 ) -> int:
     """Write the load over time of a study as CSV or Parquet, by the file's ending; returns the number of samples.
 
-    `warned` as in `show`. Raises UsageError for a study without any or a file of another kind, MachineError,
-    StoreError.
+    `raw`: names that a spreadsheet takes for formulas stay as they are in CSV. `warned` as in `show`.
+    Raises UsageError for a study without any or a file of another kind, MachineError, StoreError.
     """
     from becalm.report.formats import series
 
     series.check(Path(path))
-    return series.write(stored(reference, store, warned=warned), Path(path))
+    return series.write(stored(reference, store, warned=warned), Path(path), raw=raw)
 
 
 def export(
-    reference: str | int = "last", *, format: str = "json", store: str | None = None, warned: Warned | None = None
+    reference: str | int = "last",
+    *,
+    format: str = "json",
+    raw: bool = False,
+    store: str | None = None,
+    warned: Warned | None = None,
 ) -> str:
     """One study as the text of a file; `warned` as in `show`, and of programs that the format has no place for.
 
+    `raw`: in CSV names that a spreadsheet takes for formulas stay as they are.
     Raises UsageError for an unknown study or format, and for one that has a place for none of its programs; StoreError.
     """
     row = format_row(format)
+    if raw and row.ending != ".csv":
+        raise UsageError(f"raw is for cells of CSV, and the format {row.name} has none. Leave it out.")
     document = stored(reference, store, warned=warned, salvage=bool(row.module))
-    text = written(document, row)
+    text = written(document, row) if not raw else _raw_table(document)
     if warned is not None:
         for reason in row.unwritten(document):
             warned(f"{reason}.")
     return text
+
+
+def _raw_table(document: Document) -> str:
+    from becalm.report.formats import table_csv
+
+    return table_csv.write(document, raw=True)
 
 
 def written(document: Document, row: Row) -> str:

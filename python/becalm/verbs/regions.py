@@ -15,6 +15,7 @@ from becalm.analysis import region_outliers, region_overview, region_variation, 
 from becalm.analysis.region_lengths import Lengths, gather
 from becalm.analysis.timer_comparison import SAME_CLOCK
 from becalm.errors import UnfinishedError, UsageError
+from becalm.files.text import NotTextError, opened
 from becalm.nouns import region_codec as codec
 from becalm.nouns.region_overview import RegionOverview
 from becalm.nouns.regions import RegionComparison, RegionReport, TimerLimit
@@ -38,10 +39,10 @@ def is_regions(path: Path) -> bool:
         # A pipe can be read only once.
         return False
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             begin = file.read(1 << 16)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (OSError, NotTextError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     return begin.startswith(codec.MAGIC) or (codec.BLOCK in begin and begin[:1] not in (b"{", b"[", b"\x1f"))
 
 
@@ -181,9 +182,9 @@ class _Opened:
 
     def __init__(self, path: Path) -> None:
         try:
-            self.file = path.open("rb")
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+            self.file = opened(path)
+        except (OSError, NotTextError) as error:
+            raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
         self.parts = codec.parts(self.file)
 
 

@@ -324,7 +324,7 @@ def brief(value: T, names: Sequence[str]) -> T:
 
 def _reworded(value: Any, said: Callable[[str], str]) -> Any:
     """Return a value with other texts, all through dataclasses, tuples and mappings."""
-    if type(value) is str:
+    if isinstance(value, str):
         return said(value)
     if is_dataclass(value) and not isinstance(value, type):
         old = {each.name: getattr(value, each.name) for each in fields(value) if each.init}

@@ -10,26 +10,25 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
-_DIRECTIONS_AND_LINES = r"\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
-_SURROGATES = r"\ud800-\udfff"
-_SURROGATE = re.compile(f"[{_SURROGATES}]")
-_HIDDEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS_AND_LINES}{_SURROGATES}]")
+from becalm.line import CONTROLS, DIRECTIONS_AND_LINES, SURROGATES, Line, written_out
+
+_SURROGATE = re.compile(f"[{SURROGATES}]")
+_HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]")
 
 
 def printable(text: str) -> str:
     """`text` with such characters as `\\x1b` or `\\u202e`; tabs and ends of lines stay, `\\r\\n` counts as one."""
-    return _HIDDEN.sub(_written, text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(written_out, text.replace("\r\n", "\n"))
 
 
-def one_line(text: str) -> str:
+def one_line(text: str) -> Line:
     """The same of a name, on one line: with others beneath, it would read as more rows of a table than there are."""
-    return printable(text).replace("\n", "\\n")
+    return Line.escape(text.replace("\r\n", "\n"))
 
 
-def process_name(name: str) -> str:
+def process_name(name: str) -> Line:
     """Return the name of a process for a line of text: it may hold anything, or nothing."""
-    return one_line(name) or "(no name)"
+    return one_line(name or "(no name)")
 
 
 def lettered(text: str, encoding: str) -> str:
@@ -46,7 +45,7 @@ def lettered(text: str, encoding: str) -> str:
 
 def encodable(text: str) -> str:
     """Return a text that any file can hold: what is no UTF-8 (PEP 383) is written out, such as `\\xff`."""
-    return _SURROGATE.sub(_written, text)
+    return _SURROGATE.sub(written_out, text)
 
 
 def cut(text: str, width: int) -> str:
@@ -110,11 +109,3 @@ def _without_shared_beginning(names: Sequence[str], width: int) -> list[str]:
     shared = names[0][: next(place for place, (one, other) in pairs if one != other)]
     start = max(shared.rfind(mark) for mark in "/ .,:(=") + 1
     return [cut(f"…{name[start:]}" if start else name, width) for name in names]
-
-
-def _written(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if 0xDC80 <= code <= 0xDCFF:
-        # A byte that was no UTF-8 (PEP 383).
-        code -= 0xDC00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

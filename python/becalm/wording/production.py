@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from becalm.nouns.production import Origin, ProductionSettings, SettingPlace
 from becalm.units import listed
 from becalm.wording.measurement import counted
+from becalm.wording.printable import one_line
 
 BY_HAND: Mapping[str, str] = {
     "isolation": "no file does all of it: AllowedCPUs= of the program's unit, and the other CPUs as AllowedCPUs= of "
@@ -32,6 +33,11 @@ def no_property(knob: str) -> str:
 def no_file(knob: str, place: str) -> str:
     """A place that is no file of the kernel."""
     return BY_HAND.get(knob, f"it is no file that something could write at a start: {place}")
+
+
+def no_line(place: str, why: str) -> str:
+    """Return the reason why a place whose value is no line of text is in no file."""
+    return f"what {one_line(place)} holds or gets {why}, which no file can have"
 
 
 def elsewhere(form: str) -> str:

@@ -36,7 +36,7 @@ def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
     if n["settings"]:
         said.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
     if n["kept"]:
-        said.append(f"On before, by `becalm apply`, and still: {_pairs(n['kept'])}.")
+        said.append(f"On before, until `becalm reset`: {_pairs(n['kept'])}.")
     return " ".join(said)
 
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from becalm.files.tables import toml_key, toml_value
 from becalm.nouns.tuned_arm import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.nouns.verdict import Interval
 from becalm.units import listed
 from becalm.wording.measurement import counted, percent
+from becalm.wording.printable import one_line
 
 if TYPE_CHECKING:
     from becalm.nouns.tune_verdict import AblationEffect, Arm, ArmComparison, TuneVerdict
@@ -298,30 +300,13 @@ def profile(found: TuneVerdict) -> str:
     """The recommended settings as a profile in TOML, to copy."""
     name = f"tuned-{found.study}" if found.study is not None else "tuned"
     programs = listed(found.programs)
+    # As readers of profiles take it: on one line.
+    description = one_line(f"Found by becalm tune ({found.method}) for {programs} on {found.host}")
     lines = [
-        f"name = {_toml(name)}",
-        f"description = {_toml(f'Found by becalm tune ({found.method}) for {programs} on {found.host}')}",
+        f"name = {toml_value(name)}",
+        f"description = {toml_value(description)}",
         "",
         "[settings]",
-        *(f"{_key(knob)} = {_toml(value)}" for knob, value in found.settings.items()),
+        *(f"{toml_key(knob)} = {toml_value(value)}" for knob, value in found.settings.items()),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _key(name: str) -> str:
-    bare = name.replace("_", "").replace("-", "")
-    return name if bare.isascii() and bare.isalnum() else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    """A TOML value: boolean, number, or basic string (TOML 1.0, section String)."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return str(value)
-    escaped = "".join(
-        {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(c)
-        or (f"\\u{ord(c):04X}" if ord(c) < 32 or ord(c) == 127 else "\ufffd" if 0xD800 <= ord(c) < 0xE000 else c)
-        for c in str(value)
-    )
-    return f'"{escaped}"'

@@ -36,4 +36,4 @@ def test_a_terminal_shows_control_characters_by_their_numbers():
 
 
 def test_a_pipe_gets_the_name_as_it_is():
-    assert HOSTILE in subprocess.run(EXPORT, capture_output=True, check=True).stdout.decode()
+    assert HOSTILE in subprocess.run([*EXPORT, "--raw"], capture_output=True, check=True).stdout.decode()

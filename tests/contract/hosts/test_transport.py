@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from becalm.hosts.transport import ProcessLink
+from becalm.hosts.captured import MOST_SAID, captured
+from becalm.hosts.transport import ProcessLink, TooMuchError
 
 FOREVER = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
 
@@ -52,3 +53,35 @@ def test_one_that_has_ended_before_is_no_error():
     child.process.wait()
     child.close()
     assert child.process.returncode == 0
+
+
+def test_a_line_without_end_is_read_up_to_the_limit():
+    child = link("cat", "/dev/zero", patience_s=0.05)
+    with pytest.raises(TooMuchError):
+        child.read(1 << 20)
+    child.close()
+    assert child.process.returncode in (-9, -13, 1)
+
+
+def test_lines_are_read_whole_whatever_they_arrive_with():
+    lines = [b"x" * 70_000 + b"\n", b"\n", b"y\n"]
+    child = link("cat")
+    child.send(b"".join(lines))
+    assert [child.read(limit_s=60) for _ in lines] == lines
+    with pytest.raises(TimeoutError):
+        child.read(limit_s=0)
+    child.close()
+
+
+def test_a_command_is_captured_with_its_input():
+    done = captured(["sh", "-c", "cat; echo said >&2; exit 3"], b"x" * 300_000, 1 << 20, env=os.environ)
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"x" * 300_000, b"said\n")
+    done = captured(["sh", "-c", "exec <&-; echo read nothing"], b"x" * 300_000, 1 << 20, env=os.environ)
+    assert done.stdout == b"read nothing\n"
+
+
+def test_a_command_that_writes_without_end_is_ended_and_its_errors_are_cut():
+    with pytest.raises(TooMuchError):
+        captured(["cat", "/dev/zero"], b"", 1 << 20, env=os.environ)
+    done = captured(["sh", "-c", "head -c 3000000 /dev/zero >&2"], b"", 10, env=os.environ)
+    assert len(done.stderr) == MOST_SAID

@@ -123,3 +123,23 @@ def test_files_of_a_study_say_what_it_measured(root):
     assert made.origin.measured[0] in text
     assert made.origin.name == f"becalm-{found.study}"
     assert exported(root, "last").origin == made.origin
+
+
+@pytest.mark.parametrize("form", [None, "sysctl", "tmpfiles", "systemd", "tuned", "boot", "script"])
+def test_no_text_of_a_profile_becomes_a_directive(root, tmp_path, form):
+    hostile = tmp_path / "quiet.toml"
+    line = r"\n[Service]\nExecStartPre=/bin/touch /x"
+    for content in (
+        f'name = "quiet{line}"\n[settings]\nswappiness = 1',
+        f'[settings]\nswappiness = "1{line}"',
+        f'[settings]\nnice = "1{line}"',
+    ):
+        hostile.write_text(content)
+        with pytest.raises(UsageError, match="has the control character"):
+            exported(root, str(hostile), format=form)
+    with pytest.raises(UsageError):
+        exported(root, settings={"nice": "1\n[Service]\nExecStartPre=/bin/touch /x"}, format=form)
+    hostile.write_text('name = "$(touch /x) `x` ${f:exec:/x} %n \\\\"\n[settings]\nswappiness = 1')
+    for file in exported(root, str(hostile), format=form).files:
+        obeyed = [each for each in file.content.splitlines() if not each.lstrip().startswith("#")]
+        assert not any("touch" in each and "`" in each for each in obeyed)

@@ -136,7 +136,7 @@ def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
         becalm.reset()
     assert found.returncode == 0, said
     assert set(out.splitlines()) == {f"on {sorted(free - rest)}"}
-    assert "On before, by `becalm apply`, and still: isolation=first-core." in " ".join(said.split())
+    assert "On before, until `becalm reset`: isolation=first-core." in " ".join(said.split())
     assert os.sched_getaffinity(0) == free
 
 

@@ -106,7 +106,7 @@ def test_the_sentence_says_what_was_on_before_and_that_times_are_emulated(rating
     said = words.sentence(replace(ratings, kept=made.kept, emulated=made.emulated))
     assert said.splitlines()[1:] == [
         "Times on this host are emulated (no KVM): they say nothing about a real processor.",
-        "On before, by `becalm apply`, and still: swappiness=1.",
+        "On before, until `becalm reset`: swappiness=1.",
     ]
 
 

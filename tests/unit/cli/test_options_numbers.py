@@ -2,6 +2,9 @@
 
 import pytest
 
+import becalm as api
+from becalm.errors import UsageError
+
 SIM = ("run", "--host", "sim:laptop-a", "--no-store", "spin 10ms", "--runs")
 
 
@@ -15,6 +18,14 @@ def test_numbers_with_separators_are_refused(home, becalm, number):
 @pytest.mark.parametrize("number", ["0", "1_0", "x", "1.5"])
 def test_numbers_out_of_range_are_refused(home, becalm, number):
     assert becalm("list", "--limit", number).returncode == 2
+
+
+def test_a_count_has_a_bound(home, becalm):
+    ended = becalm(*SIM, "3", "--warmup", "99999999999999999999")
+    assert ended.returncode == 2
+    assert "must be at most 9223372036854775807" in " ".join(ended.stderr.split())
+    with pytest.raises(UsageError, match=r"--warmup must be at most 9223372036854775807, not 1\.000e\+30"):
+        api.run("spin 10ms", host="sim:laptop-a", store=False, warmup=10**30)
 
 
 def test_a_setting_with_two_values_is_refused(home, becalm):

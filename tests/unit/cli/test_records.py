@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import becalm as api
 from becalm.cli.main import becalm as group
+from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
 
 HOSTILE = "a\x1b]0;title\x07\x1b[2J\u202eb"
@@ -38,11 +39,20 @@ def test_an_export_has_nothing_that_a_terminal_obeys(hostile, becalm, monkeypatc
 
 
 def test_a_pipe_and_a_file_get_the_data_as_they_are(hostile, tmp_path):
-    piped = exported("--format", "csv")
+    piped = exported("--format", "csv", "--raw")
     assert HOSTILE in piped.decode()
     file = tmp_path / "runs.csv"
-    exported("--format", "csv", "--to", str(file))
+    exported("--format", "csv", "--raw", "--to", str(file))
     assert file.read_bytes() == piped
+
+
+def test_a_name_is_no_formula_unless_cells_are_raw(home):
+    name = "=cmd|'/C calc'!A0"
+    api.run(Workload.of("spin 1s", name=name), runs=2, host="sim:normal", seed=1)
+    assert f"\n'{name},0," in exported("--format", "csv").decode()
+    assert f"\n{name},0," in exported("--format", "csv", "--raw").decode()
+    with pytest.raises(UsageError, match="raw is for cells of CSV, and the format json has none"):
+        api.export(raw=True)
 
 
 @pytest.mark.parametrize("name", FORMATS)

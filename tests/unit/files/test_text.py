@@ -3,12 +3,13 @@
 import bz2
 import gzip
 import lzma
+import os
 from pathlib import Path
 
 import pytest
 
 from becalm.errors import UsageError
-from becalm.files.text import NotTextError, read_bytes, read_text, target, text_of
+from becalm.files.text import NotTextError, plain_file, read_bytes, read_text, target, text_of
 
 TEXT = "name = 'ä µs'\nlast line"
 
@@ -90,9 +91,25 @@ def test_unreadable_files_are_named() -> None:
         read_text("/nowhere/x", "The profile x")
     with pytest.raises(UsageError, match="Is a directory"):
         read_text("/")
-    with pytest.raises(UsageError, match="more than 16 MiB"):
-        read_text("/dev/zero")
     assert read_text("/dev/null") == ""
+
+
+def test_what_has_no_end_or_waits_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path, what in (("/dev/zero", "a device"), (tmp_path / "fifo", "a named pipe")):
+        for reader in (read_text, read_bytes):
+            with pytest.raises(UsageError, match=f"cannot be read: it is {what}, and not a file"):
+                reader(path)
+        with pytest.raises(UsageError, match=f"it is {what}"), plain_file(str(path)):
+            pass
+
+
+def test_a_pipe_that_a_shell_has_opened_is_read() -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb"), open(writing, "wb") as full:
+        full.write(b"one\ntwo")
+        full.close()
+        assert read_text(f"/dev/fd/{reading}") == "one\ntwo"
 
 
 def test_a_database_is_never_overwritten(tmp_path: Path) -> None:

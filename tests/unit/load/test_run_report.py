@@ -221,7 +221,7 @@ def test_what_was_set_and_that_times_are_emulated_is_said():
     options = {"kept": {"swappiness": 10}, "emulated": "QEMU without KVM"}
     study = replace(document().study, settings=(Settings.of({"nice": -5}),), options=options)
     found = conclude(document(study=study))
-    said = "Settings of this run: nice=-5. On before, by `becalm apply`, and still: swappiness=10."
+    said = "Settings of this run: nice=-5. On before, until `becalm reset`: swappiness=10."
     assert found.sentence.splitlines()[-1] == said
     assert said in " ".join(text(found).split())
     assert "nice=-5" in html.page(found)

@@ -26,6 +26,17 @@ def test_a_design_is_read_back_as_it_was_written():
     assert found.responses == {"y": (3.25,) * 28, "cv": (0.5,) * 28}
 
 
+def test_levels_that_look_like_formulas_are_read_back():
+    factors = [Factor.parse(each) for each in ("time=80..90min", "flags=-O2,=x")]
+    design = assemble("factorial", factors, DesignOptions(responses=("y",)), 3)
+    assert ",'-O2," in design.csv
+    assert ",-O2," in design.to_csv(raw=True)
+    for written in (design.csv, design.to_csv(raw=True)):
+        found = read(written.replace(",\n", ",3.25\n"), "x.csv")
+        assert found.factors == design.factors
+        assert found.coded == tuple(run.coded for run in design.runs)
+
+
 def test_what_spreadsheets_make_of_it():
     plain = HEAD + "2,1,1,cube,80,other,5.5\n1,2,1,cube,90,batch,6\n"
     windows = "\ufeff" + plain.replace("\n", "\r\n") + ",,,,,,\r\n"

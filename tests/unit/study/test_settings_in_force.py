@@ -99,7 +99,7 @@ def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path
     options = {**study.options, "kept": {"swappiness": "1"}}
     again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
     (about,) = (each for each in again.findings if each.kind == "settings")
-    assert about.sentence.endswith("On before, by `becalm apply`, and still: swappiness=1.")
+    assert about.sentence.endswith("On before, until `becalm reset`: swappiness=1.")
 
 
 def fields(study):

@@ -208,12 +208,10 @@ def test_on_github_no_line_of_the_report_is_a_command():
         runs = [factor * each for each in (1.0, 1.01, 1.02, 1.0)]
         path.write_text(json.dumps({"results": [{"command": "::add-mask::a\n::error::x", "mean": 1.0, "times": runs}]}))
     lines = invoke("--stored", *map(str, stored), GITHUB_ACTIONS="true").stdout.splitlines()
-    begin = next(place for place, line in enumerate(lines) if line.startswith("::stop-commands::"))
-    word = lines[begin].rpartition("::")[2]
-    assert lines[-1] == f"::{word}::"
-    assert sum(word in line for line in lines) == 2
-    assert [line for line in lines[:begin] if line.startswith("::")] == lines[:begin]
-    assert any(line.startswith("::") for line in lines[begin + 1 : -1])
+    obeyed = [line for line in lines if line.lstrip().startswith("::")]
+    assert len(obeyed) == 1
+    assert obeyed[0].startswith("::warning title=becalm%3A ")
+    assert any(line.lstrip().startswith(":\\u003aadd-mask::a") for line in lines)
 
 
 def test_on_gitlab():

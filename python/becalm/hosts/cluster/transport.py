@@ -19,7 +19,7 @@ from becalm.hosts.cluster import session
 from becalm.hosts.cluster.spec import RESOURCE
 from becalm.hosts.cluster.workers import Worker, find
 from becalm.hosts.protocol import Access
-from becalm.hosts.transport import Patience
+from becalm.hosts.transport import LONGEST_LINE, Patience, TooMuchError
 
 ASK_S = 10.0
 """How long one question waits at the worker: a sixth of the silence after which it gives the front up."""
@@ -105,9 +105,15 @@ class WorkerLink:
         if not alive:
             raise BrokenPipeError(self._over)
 
-    def read(self) -> bytes:
+    def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
         """The next line; nothing when the other side has gone."""
-        return self._arrived.get()
+        try:
+            line = self._arrived.get(timeout=limit_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if len(line) > most:
+            raise TooMuchError
+        return line
 
     def interrupt(self, line: bytes) -> None:
         """Send a line; from a signal handler, so the question to the scheduler waits on a thread of its own."""

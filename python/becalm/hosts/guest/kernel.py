@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import lzma
+import os
 import re
 import shutil
 import struct
 import subprocess
-import tarfile
 import tempfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from becalm import paths
 from becalm.errors import MachineError, UsageError
-from becalm.hosts.guest import elf
+from becalm.files.text import NotTextError, opened, unpacked
+from becalm.hosts.captured import captured
+from becalm.hosts.guest import elf, kernel_package
+from becalm.hosts.transport import TooMuchError
 
 DEEPEST = 100
 """Modules that need each other one after another; distributions' have five."""
@@ -28,7 +28,8 @@ ATTEMPTS = 3
 RELEASE = re.compile(r"[0-9]+\.[0-9][0-9A-Za-z.+~_-]*")
 """What a kernel may be kept by: the version, then letters that are part of no path (Makefile, KERNELRELEASE)."""
 
-WANTED_FILES = re.compile(r"(\./)?((usr/)?lib/modules/[^/]+/.+|boot/(vmlinuz|config)-.+)")
+MOST_OF_MODULE = 256 << 20
+"""Bytes of a module, unpacked."""
 
 Say = Callable[[str], None]
 
@@ -82,7 +83,7 @@ def prepare(name: str, say: Say = lambda _: None) -> Kernel:
         say(f"Unpacking {package.name}.")
         made = Path(scratch) / "kernel"
         made.mkdir()
-        _unpack(package, made)
+        kernel_package.unpack(package, made)
         images = list(made.glob("boot/vmlinuz-*"))
         if len(images) != 1:
             raise UsageError(f"{package.name} holds no kernel image: it has {len(images)} files boot/vmlinuz-*.")
@@ -118,10 +119,12 @@ def release_of(image: Path) -> str:
     Raises MachineError when it is no kernel for x86-64.
     """
     try:
-        with image.open("rb") as file:
+        with opened(image) as file:
             head = file.read(1 << 16)
-    except OSError as error:
-        raise MachineError(f"The kernel {image} cannot be read: {error.strerror}.") from error
+    except (OSError, NotTextError) as error:
+        raise MachineError(
+            f"The kernel {image} cannot be read: {getattr(error, 'strerror', None) or error}."
+        ) from error
     if head[0x202:0x206] != b"HdrS":
         if head[0x38:0x3C] == b"ARM\x64":
             raise MachineError(f"{image} is a kernel for 64-bit ARM; guests here are x86-64.")
@@ -177,20 +180,29 @@ def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
 
 def _module(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
-        if path.suffix == ".xz":
-            return lzma.decompress(data)
-        if path.suffix == ".gz":
-            return zlib.decompress(data, wbits=31)
-    except (OSError, lzma.LZMAError, zlib.error) as error:
+        with opened(path) as file:
+            data = file.read(MOST_OF_MODULE + 1)
+        if path.suffix in (".xz", ".gz"):
+            data = unpacked(data, MOST_OF_MODULE)
+    except (OSError, NotTextError) as error:
         raise MachineError(f"The module {path} cannot be unpacked: {error}.") from None
-    return _unzstd(path) if path.suffix == ".zst" else data
+    if path.suffix == ".zst":
+        data = _unzstd(path)
+    if len(data) > MOST_OF_MODULE:
+        raise _too_large(path)
+    return data
+
+
+def _too_large(path: Path) -> MachineError:
+    return MachineError(f"The module {path} has more than {MOST_OF_MODULE >> 20} MiB, which is all that is read.")
 
 
 def _unzstd(path: Path) -> bytes:
     """What zstd has packed. Python has no zstd before 3.14, so the program does it. Raises MachineError."""
     try:
-        done = subprocess.run(["zstd", "-dcq", "--", path], capture_output=True, check=False)
+        done = captured(["zstd", "-dcq", "--", str(path)], b"", MOST_OF_MODULE, env=os.environ)
+    except TooMuchError:
+        raise _too_large(path) from None
     except OSError:
         raise MachineError(
             f"{path} is packed with zstd, and the program zstd is not here: install it (apt-get install zstd)."
@@ -199,6 +211,10 @@ def _unzstd(path: Path) -> bytes:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise MachineError(f"{path} cannot be unpacked: {said[-1] if said else 'zstd gave no reason'}.")
     return done.stdout
+
+
+def _why(error: Exception) -> object:
+    return getattr(error, "strerror", None) or error
 
 
 def _plain(name: str) -> str:
@@ -255,34 +271,3 @@ def _fetch(name: str, scratch: Path, say: Say) -> Path:
             return files[0]
         said = next((line for line in done.stderr.splitlines() if line.startswith("E:")), done.stderr.strip()[-200:])
     raise MachineError(f"{found[0]} cannot be fetched: {said or 'apt-get gave no reason'}. Is there a network?")
-
-
-def _unpack(package: Path, into: Path) -> None:
-    """The image, its configuration and its modules out of a package (deb(5): an ar archive with a tar in it)."""
-    try:
-        with package.open("rb") as file, tarfile.open(fileobj=_member(file), mode="r|*") as archive:
-            for entry in archive:
-                if entry.isreg() and WANTED_FILES.fullmatch(entry.name) and ".." not in entry.name:
-                    target = into / entry.name.removeprefix("./").removeprefix("usr/")
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    source = archive.extractfile(entry)
-                    if source is not None:
-                        with target.open("wb") as out:
-                            shutil.copyfileobj(source, out, 1 << 20)
-    except (OSError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
-        raise MachineError(f"The package {package} cannot be unpacked: {error}.") from error
-
-
-def _member(file: BinaryIO) -> BinaryIO:
-    """An ar archive (ar(5)) at the beginning of its member data.tar; tar itself finds its end."""
-    if file.read(8) != b"!<arch>\n":
-        raise ValueError("it is no Debian package")
-    while len(header := file.read(60)) == 60:
-        if header.startswith(b"data.tar"):
-            return file
-        size = int(header[48:58])
-        if size < 0:
-            # Going back would never end.
-            raise ValueError("a member of it has a negative size")
-        file.seek(size + size % 2, 1)
-    raise ValueError("it has no member data.tar")

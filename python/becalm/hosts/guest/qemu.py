@@ -19,7 +19,7 @@ from becalm import system_clock
 from becalm.errors import MachineError
 from becalm.hosts.guest.kernel import Kernel
 from becalm.hosts.guest.options import Wanted
-from becalm.hosts.transport import Patience, ProcessLink
+from becalm.hosts.transport import CHUNK, LONGEST_LINE, Patience, ProcessLink
 
 PROGRAM = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
@@ -28,7 +28,6 @@ TAIL = 1 << 16
 PATIENCE_S = 5.0
 END_S = 0.5
 """Seconds that a machine whose output is closed may take to end."""
-CHUNK = 1 << 16
 EMULATED = "tcg,thread=multi"
 IN_TURNS = "tcg,thread=single"
 """The same for a machine with more CPUs than this one. A kernel patches itself, and holds its other CPUs up by an int3
@@ -162,7 +161,6 @@ class GuestLink(ProcessLink):
     ) -> None:
         super().__init__(process, PATIENCE_S)
         self._scratch = scratch
-        self._arrived = b""
         self._patience = Patience.SOON
         self.answer_s = answer_s
         self.gone = False
@@ -178,11 +176,11 @@ class GuestLink(ProcessLink):
         """Write it; the patience stays."""
         super().send(line)
 
-    def read(self) -> bytes:
-        """The next line; less when the machine has ended, or hangs."""
+    def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
+        """The next line; less when the machine has ended, or hangs: that has limits of its own."""
         deadline = None if self._patience is Patience.LONG else system_clock.monotonic() + self.answer_s
         question = ALIVE if self._patience is Patience.PROGRAMS else None
-        while b"\n" not in self._arrived:
+        while (line := self._arrived.line(most)) is None:
             left = None if deadline is None else max(0.0, deadline - system_clock.monotonic())
             ready, _, _ = select.select([self._output], [], [], left)
             if not ready and question is not None:
@@ -191,18 +189,17 @@ class GuestLink(ProcessLink):
                 continue
             chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
             if not chunk:
-                rest, self._arrived = self._arrived, b""
-                return rest
-            self._arrived += chunk
-        line, end, self._arrived = self._arrived.partition(b"\n")
-        return line + end
+                return self._arrived.rest()
+            self._arrived.add(chunk)
+        return line
 
     def spoke(self, limit_s: float) -> bool:
         """Wait until the agent speaks: whatever is sent before the guest has opened its port is lost."""
         ready, _, _ = select.select([self._output], [], [], limit_s)
         # A machine that ended closes its output, which makes it readable too.
-        self._arrived = os.read(self._output.fileno(), CHUNK) if ready else b""
-        return bool(self._arrived)
+        chunk = os.read(self._output.fileno(), CHUNK) if ready else b""
+        self._arrived.add(chunk)
+        return bool(chunk)
 
     def close(self) -> None:
         """Switch the machine off and forget it: nothing in it outlasts it, so there is nothing to wait for."""

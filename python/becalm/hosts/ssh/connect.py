@@ -22,6 +22,7 @@ from becalm.hosts.protocol import Access, Left
 from becalm.hosts.ssh import install as installing
 from becalm.hosts.ssh.address import Address, parse
 from becalm.hosts.ssh.connection import Connection
+from becalm.hosts.understood import understanding
 from becalm.nouns.elsewhere import Place
 
 SILENCE_SECONDS = 60
@@ -88,9 +89,10 @@ class Connected:
         for line in self.kept.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
-            event = json.loads(line)
-            if event["event"] == "runs":
-                yield from event["rows"]
+            with understanding(self.connection.address.name):
+                event = json.loads(line)
+                if event["event"] == "runs":
+                    yield from event["rows"]
 
 
 @dataclass(frozen=True, slots=True)

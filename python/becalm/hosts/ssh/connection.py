@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from becalm.errors import LostError, MachineError
+from becalm.hosts.captured import captured
 from becalm.hosts.scratch import Scratch
 from becalm.hosts.ssh.address import Address
+from becalm.hosts.transport import LONGEST_LINE, TooMuchError
 
 ALIVE_SECONDS, ALIVE_COUNT = 5, 3
 """A connection on which nothing has come for 5 s is asked three times whether it lives, then given up."""
@@ -34,6 +36,9 @@ LONGEST_SOCKET = 80
 
 FAILED = 255
 """ssh's exit status when not the command there but ssh itself failed (ssh(1))."""
+
+MOST_ANSWER = LONGEST_LINE
+"""Bytes of an answer: the runs that a lost agent had finished are the longest."""
 
 MARK = b"becalm-begins-here\n"
 """Before it may stand what the start-up files of the login shell print."""
@@ -67,19 +72,20 @@ class Connection:
         self._said: BinaryIO | None = None
 
     def ask(self, script: str, data: bytes = b"") -> Answer:
-        """Run a script with `data` on its standard input. Raises LostError when the machine cannot be reached."""
+        """Run a script with `data` on its standard input. Raises LostError when the machine cannot be reached.
+
+        Raises MachineError when it answers without end.
+        """
         # In the foreground the first time, so that ssh can ask on the terminal. The shared connection then lives in a
         # session of its own: Ctrl-C does not reach it.
         group = 0 if self._connected or self._alone else None
         try:
-            done = subprocess.run(
-                self._command(script),
-                input=data,
-                capture_output=True,
-                env=_environment(),
-                process_group=group,
-                check=False,
-            )
+            done = captured(self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group)
+        except TooMuchError:
+            raise MachineError(
+                f"{self.address.name} answered with more than {MOST_ANSWER >> 20} MiB, which is all that is read. "
+                "The connection was ended."
+            ) from None
         except OSError as error:
             raise _no_ssh(error) from error
         err = done.stderr.decode(errors="replace")

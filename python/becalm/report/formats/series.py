@@ -7,17 +7,17 @@ since the sample before (docs/reference/protocol.md). Unknown is empty in CSV an
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from becalm.errors import MachineError, UsageError
+from becalm.files.cells import table_text
 from becalm.files.text import target
 from becalm.load.record import Series
 from becalm.report.document import Document
 from becalm.report.formats import columns
+from becalm.wording.printable import encodable
 
 HEAD = ("program", "first", "last", "time_ns", "interval_ns")
 
@@ -36,7 +36,7 @@ def check(path: Path) -> None:
         columns.needed()
 
 
-def write(document: Document, path: Path) -> int:
+def write(document: Document, path: Path, *, raw: bool = False) -> int:
     """Write the series of a study; returns the number of samples. Raises UsageError when it has none, MachineError."""
     check(path)
     found = table(document)
@@ -46,7 +46,7 @@ def write(document: Document, path: Path) -> int:
         raise UsageError(f"{which} has no load over time: `becalm watch -- COMMAND` records it.")
     try:
         if path.suffix == ".csv":
-            path.write_text(as_csv(found), encoding="utf-8")
+            path.write_text(as_csv(found, raw=raw), encoding="utf-8")
         else:
             columns.write(found, path, FLOATS)
     except OSError as error:
@@ -84,10 +84,6 @@ def _whole(name: str, value: Any) -> Any:
     return value
 
 
-def as_csv(found: Mapping[str, Sequence[Any]]) -> str:
+def as_csv(found: Mapping[str, Sequence[Any]], *, raw: bool = False) -> str:
     """A table as comma-separated values."""
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(found)
-    lines.writerows(zip(*found.values(), strict=True))
-    return out.getvalue()
+    return encodable(table_text([tuple(found), *zip(*found.values(), strict=True)], raw=raw))

@@ -10,11 +10,10 @@ A file of timed regions has one line a region: its name, the length in ns and in
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from becalm.analysis.region_lengths import gather
+from becalm.files.cells import Cell, table_text
 from becalm.load.record import LOAD_COLUMNS, Load
 from becalm.nouns.run import COLUMNS, Run
 from becalm.report.document import Document
@@ -25,19 +24,21 @@ STARTED = COLUMNS.index("started_ns")
 """The column that is 0 in runs of which nobody knows when they began."""
 
 
-def write(document: Document) -> str:
-    """All runs in order, warm-ups and failed ones too."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    if document.regions:
-        table.writerows(_regions(document))
-        return out.getvalue()
+def write(document: Document, *, raw: bool = False) -> str:
+    """All runs in order, warm-ups and failed ones too; `raw`: names that a spreadsheet takes for formulas, too."""
+    rows = _regions(document) if document.regions else _runs(document)
+    # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
+    return encodable(table_text(rows, raw=raw))
+
+
+def _runs(document: Document) -> Iterator[Sequence[Cell]]:
+    """A head, and a line for each run."""
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
     printed = tuple(dict.fromkeys(metric.name for each in programs for metric in each.metrics))
     places = [{metric.name: index for index, metric in enumerate(each.metrics)} for each in programs]
-    table.writerow(("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more))
+    yield ("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more)
     names = program_labels(programs)
 
     def numbers(run: Run) -> Iterator[float | None]:
@@ -47,19 +48,16 @@ def write(document: Document) -> str:
             yield None if run.metrics is None or place is None else run.metrics[place]
 
     nothing: Load | tuple[None, ...] = (None,) * len(more)
-    table.writerows(
-        (names[run.workload], *_known(run), *numbers(run), *loads.get(run.seq, nothing)) for run in document.runs
-    )
-    # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
-    return encodable(out.getvalue())
+    for run in document.runs:
+        yield (names[run.workload], *_known(run), *numbers(run), *loads.get(run.seq, nothing))
 
 
-def _known(run: Run) -> list[object]:
+def _known(run: Run) -> list[Cell]:
     """The columns of a run but for its metrics; empty where another tool did not tell when it began."""
     return [None if place == STARTED and not value else value for place, value in enumerate(run[:-1])]
 
 
-def _regions(document: Document) -> Iterator[tuple[object, ...]]:
+def _regions(document: Document) -> Iterator[Sequence[Cell]]:
     """A head, and a line for each region, name by name."""
     yield ("region", "length_ns", "unix_ns", "start", "ticks", "began_on", "ended_on", "flags")
     lengths = gather(document.regions)

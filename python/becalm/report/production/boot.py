@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace
-from becalm.report.production.lines import comment, head
+from becalm.report.production.lines import comment, file_of, fixed, head
 from becalm.wording.production import about
 
 
@@ -13,19 +15,25 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     """The file; none without places."""
     if not places:
         return ()
-    path = f"/etc/default/grub.d/90-{origin.name}.cfg"
-    words = " ".join(each.path for each in places)
-    install = ("update-grub   # and start the machine again",)
-    undo = (f"rm {path}", "update-grub   # and start the machine again")
+    path = Line(f"/etc/default/grub.d/90-{origin.name}.cfg")
+    words = _within_quotes(Line(" ".join(each.path for each in places)))
+    install = fixed("update-grub   # and start the machine again")
+    undo = fixed(f"rm {path}", "update-grub   # and start the machine again")
     lines = head(origin, install, undo)
     lines += [
-        "# Without grub.d (Fedora, RHEL), instead of this file:",
-        f'#   grubby --update-kernel=ALL --args="{words}"          and to undo it',
-        f'#   grubby --update-kernel=ALL --remove-args="{words}"',
-        "# A machine that might not come up with them is safer with becalm apply --boot, which falls back.",
-        "",
+        *fixed(
+            "# Without grub.d (Fedora, RHEL), instead of this file:",
+            f'#   grubby --update-kernel=ALL --args="{words}"          and to undo it',
+            f'#   grubby --update-kernel=ALL --remove-args="{words}"',
+            "# A machine that might not come up with them is safer with becalm apply --boot, which falls back.",
+            "",
+        ),
         *comment(about(each) for each in places),
-        f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {words}"',
+        Line(f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {words}"'),
     ]
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return (ProductionFile("boot", path, "\n".join(lines) + "\n", install, undo, knobs),)
+    return (file_of("boot", path, lines, install, undo, places),)
+
+
+def _within_quotes(text: Line) -> Line:
+    """Return a text for a shell's double quotes, which the file is read by: it expands nothing of it (POSIX, 2.2.3)."""
+    return Line(re.sub(r'([\\"$`])', r"\\\1", text))

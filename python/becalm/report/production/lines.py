@@ -1,4 +1,7 @@
-"""What the forms share: comments, many CPUs in one line, and shell."""
+"""What the forms share: comments, many CPUs in one line, and shell.
+
+A file is made of `Line`s and nothing else (`file_of`): no text of a profile, a study or a host ends a line of it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from becalm.nouns.production import Origin, SettingPlace
+from becalm.line import Line
+from becalm.nouns.production import Origin, ProductionFile, SettingPlace
 from becalm.wording import production as sentences
 
 WIDTH = 78
@@ -17,22 +21,51 @@ EACH_CPU = re.compile(r"(/sys/devices/system/cpu/cpu)\d+(/cpufreq/.*)")
 """Files of which each CPU has one; all of them are written alike or one by one."""
 
 
-def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[str]:
+PATTERN = "[0-9]*"
+"""The part of a path that stands for the number of any CPU."""
+
+
+def file_of(
+    form: str,
+    path: Line,
+    lines: Iterable[Line],
+    install: Sequence[Line],
+    undo: Sequence[Line],
+    places: Sequence[SettingPlace],
+) -> ProductionFile:
+    """Return a file of lines, with what to type as root to install it and to undo it."""
+    knobs = tuple(dict.fromkeys(each.knob for each in places))
+    return ProductionFile(form, path, "\n".join(lines) + "\n", tuple(install), tuple(undo), knobs)
+
+
+def fixed(*texts: str) -> tuple[Line, ...]:
+    """Return lines of texts. Raises ControlCharacterError for one that is not a line."""
+    return tuple(map(Line, texts))
+
+
+def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
     """Sentences as comments, broken into lines."""
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()))
-        yield from textwrap.wrap(
+        broken = textwrap.wrap(
             " ".join(line.split()), WIDTH, initial_indent=mark + indent, subsequent_indent=mark + indent,
             break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
+        # A backslash at its end would have the next line belong to the comment, or the comment to it.
+        yield from (Line(f"{each}." if each.endswith("\\") else each) for each in broken)
 
 
-def head(origin: Origin, install: Sequence[str], undo: Sequence[str]) -> list[str]:
+def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[Line]:
     """The comment that every file begins with. What is to be typed is never broken."""
-    lines = [*comment(sentences.head(origin, ())), "#", "# Put it on now:"]
-    lines += [f"#   {each}" for each in install]
-    lines.append("# Undo it:")
-    return [*lines, *(f"#   {each}" for each in undo), ""]
+    lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Put it on now:")]
+    lines += [Line(f"#   {each}") for each in install]
+    lines.append(Line("# Undo it:"))
+    return [*lines, *(Line(f"#   {each}") for each in undo), Line("")]
+
+
+def title(origin: Origin) -> Line:
+    """Return the title as a value of a directive: of letters, digits and signs that no reader gives a meaning."""
+    return Line("".join(each if each.isalnum() or each in " .,:;()+-/@=_" else "_" for each in origin.title))
 
 
 def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
@@ -51,28 +84,33 @@ def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
         key = (place.knob, found[2], place.after, place.before)
         if key not in seen:
             seen[key] = len(made)
-            made.append(replace(place, path=f"{found[1]}[0-9]*{found[2]}"))
-    mixed = [each.path for each in made if "*" in each.path]
+            made.append(replace(place, path=Line(f"{found[1]}{PATTERN}{found[2]}")))
+    mixed = [each.path for each in made if PATTERN in each.path]
     if len(mixed) == len(set(mixed)):
         return made
     # Not all CPUs held the same before: each is put back by itself.
     return list(places)
 
 
-def put(path: str, value: str) -> str:
+def put(path: Line, value: Line) -> Line:
     """Shell that writes a value to a file, or to all files of a pattern."""
     written = f"echo {shlex.quote(value)}"
-    if "*" in path:
-        return f'for f in {path}; do {written} > "$f"; done'
-    return f"{written} > {shlex.quote(path)}"
+    if PATTERN in path:
+        return Line(f'for f in {shell_path(path)}; do {written} > "$f"; done')
+    return Line(f"{written} > {shell_path(path)}")
 
 
-def undo(places: Sequence[SettingPlace]) -> list[str]:
+def shell_path(path: Line) -> Line:
+    """Return a path for the shell, which fills in the pattern and nothing else."""
+    return Line(PATTERN.join(shlex.quote(each) if each else "" for each in path.split(PATTERN)))
+
+
+def undo(places: Sequence[SettingPlace]) -> list[Line]:
     """Shell that puts back what was found, the last one first; one that has no value of its own is left."""
     return [put(each.path, each.before) for each in reversed(together(places)) if each.before is not None]
 
 
-def sysctl_key(path: str) -> str:
+def sysctl_key(path: Line) -> Line:
     """The name that sysctl(8) has for a file below /proc/sys: dots for slashes, unless a name has dots itself."""
     name = path.removeprefix("/proc/sys/")
-    return name if "." in name else name.replace("/", ".")
+    return Line(name if "." in name else name.replace("/", "."))

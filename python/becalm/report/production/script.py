@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace
-from becalm.report.production.lines import comment, head, together
+from becalm.report.production.lines import comment, file_of, fixed, head, shell_path, together
 from becalm.wording.production import about
 
 PUT = """\
@@ -23,22 +24,19 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     """The script; none without places."""
     if not places:
         return ()
-    path = f"/usr/local/sbin/{origin.name}"
-    install, undo = (f"sh {path} on",), (f"sh {path} off", f"rm {path}")
+    path = Line(f"/usr/local/sbin/{origin.name}")
+    install, undo = fixed(f"sh {path} on"), fixed(f"sh {path} off", f"rm {path}")
     every = together(places)
-    lines = ["#!/bin/sh", *head(origin, install, undo), PUT, "", 'case "${1:-}" in', "on)"]
+    lines = [Line("#!/bin/sh"), *head(origin, install, undo)]
+    lines += fixed(*PUT.splitlines(), "", 'case "${1:-}" in', "on)")
     for each in every:
-        lines += [f"    {line}" for line in comment([about(each)])]
-        lines.append(f"    put {shlex.quote(each.after)} {_path(each.path)}")
-    lines += ["    ;;", "off)"]
-    lines += [
-        f"    put {shlex.quote(each.before)} {_path(each.path)}" for each in reversed(every) if each.before is not None
-    ]
-    lines += ["    ;;", "*)", '    echo "usage: $0 on|off" >&2', "    exit 2", "    ;;", "esac", 'exit "$failed"']
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return (ProductionFile("script", path, "\n".join(lines) + "\n", install, undo, knobs),)
+        lines += [Line(f"    {line}") for line in comment([about(each)])]
+        lines.append(_put(each.after, each.path))
+    lines += fixed("    ;;", "off)")
+    lines += [_put(each.before, each.path) for each in reversed(every) if each.before is not None]
+    lines += fixed("    ;;", "*)", '    echo "usage: $0 on|off" >&2', "    exit 2", "    ;;", "esac", 'exit "$failed"')
+    return (file_of("script", path, lines, install, undo, places),)
 
 
-def _path(path: str) -> str:
-    """A pattern is for the shell to fill in."""
-    return path if "*" in path else shlex.quote(path)
+def _put(value: Line, path: Line) -> Line:
+    return Line(f"    put {shlex.quote(value)} {shell_path(path)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace
-from becalm.report.production.lines import comment, head, sysctl_key
+from becalm.report.production.lines import comment, file_of, fixed, head, sysctl_key
 from becalm.wording.production import about
 
 
@@ -13,12 +15,11 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     """The file; none without places."""
     if not places:
         return ()
-    path = f"/etc/sysctl.d/90-{origin.name}.conf"
-    install = (f"sysctl --load {path}",)
-    back = " ".join(f"{sysctl_key(each.path)}={each.before}" for each in reversed(places) if each.before is not None)
-    undo = (f"rm {path}", *([f"sysctl --write {back}"] if back else []))
+    path = Line(f"/etc/sysctl.d/90-{origin.name}.conf")
+    install = fixed(f"sysctl --load {path}")
+    back = [f"{sysctl_key(each.path)}={each.before}" for each in reversed(places) if each.before is not None]
+    undo = fixed(f"rm {path}", *([f"sysctl --write {shlex.join(back)}"] if back else []))
     lines = head(origin, install, undo)
     for each in places:
-        lines += [*comment([about(each)]), f"{sysctl_key(each.path)} = {each.after}"]
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return (ProductionFile("sysctl", path, "\n".join(lines) + "\n", install, undo, knobs),)
+        lines += [*comment([about(each)]), Line(f"{sysctl_key(each.path)} = {each.after}")]
+    return (file_of("sysctl", path, lines, install, undo, places),)

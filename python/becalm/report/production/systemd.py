@@ -7,10 +7,12 @@ the only one that undoes by itself: stopping it puts back what was found.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
-from becalm.report.production.lines import comment, head, put, together
+from becalm.report.production.lines import comment, file_of, fixed, head, put, title, together
 from becalm.wording.production import about, program_unit
 
 DEBUGFS = "/sys/kernel/debug"
@@ -28,26 +30,21 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
 def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
     if not places:
         return
-    name = f"{origin.name}.service"
+    name = Line(f"{origin.name}.service")
+    mounts = any(each.where in (Where.DEBUG, Where.FEATURE) for each in places)
     lines = [
         *_unit(origin, name),
         # What rewrites settings at a start goes first.
-        "After=systemd-sysctl.service systemd-tmpfiles-setup.service tuned.service",
-        *(
-            [f"RequiresMountsFor={DEBUGFS}"]
-            if any(each.where in (Where.DEBUG, Where.FEATURE) for each in places)
-            else []
-        ),
-        "",
-        "[Service]",
-        "Type=oneshot",
-        "RemainAfterExit=yes",
+        *fixed("After=systemd-sysctl.service systemd-tmpfiles-setup.service tuned.service"),
+        *fixed(*([f"RequiresMountsFor={DEBUGFS}"] if mounts else [])),
+        *fixed("", "[Service]", "Type=oneshot", "RemainAfterExit=yes"),
     ]
     every = together(places)
     for each in every:
-        lines += [*comment([about(each)]), f"ExecStart={_shell(put(each.path, each.after))}"]
-    back = [each for each in reversed(every) if each.before is not None]
-    lines += [f"ExecStop={_shell(put(each.path, each.before or ''))}" for each in back]
+        lines += [*comment([about(each)]), Line(f"ExecStart={_shell(put(each.path, each.after))}")]
+    for each in reversed(every):
+        if each.before is not None:
+            lines.append(Line(f"ExecStop={_shell(put(each.path, each.before))}"))
     yield _file(origin, name, [*lines, *INSTALLED], places)
 
 
@@ -55,51 +52,55 @@ def _open(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Production
     """The limit holds as long as somebody keeps the file open (Documentation/power/pm_qos_interface.rst)."""
     if not places:
         return
-    name = f"{origin.name}-latency.service"
+    name = Line(f"{origin.name}-latency.service")
     (place,) = places
-    keep = f"exec 3> {place.path}; echo {int(place.after):08x} >&3; exec sleep infinity"
-    lines = [*_unit(origin, name), "", "[Service]", *comment([about(place)]), f"ExecStart={_shell(keep)}"]
+    keep = Line(f"exec 3> {shlex.quote(place.path)}; echo {int(place.after):08x} >&3; exec sleep infinity")
+    lines = [*_unit(origin, name), *fixed("", "[Service]"), *comment([about(place)])]
+    lines.append(Line(f"ExecStart={_shell(keep)}"))
     yield _file(origin, name, [*lines, *INSTALLED], places)
 
 
-INSTALLED = ("", "[Install]", "WantedBy=multi-user.target")
+INSTALLED = fixed("", "[Install]", "WantedBy=multi-user.target")
 
 
-def _unit(origin: Origin, name: str) -> list[str]:
+def _unit(origin: Origin, name: Line) -> list[Line]:
     install, undo = _typed(name)
-    title = origin.title.replace("%", "%%")
-    return [*head(origin, install, undo), "[Unit]", f"Description=becalm: {title}"]
+    return [*head(origin, install, undo), *fixed("[Unit]", f"Description=becalm: {title(origin)}")]
 
 
-def _typed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _typed(name: Line) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     path = f"/etc/systemd/system/{name}"
-    install = ("systemctl daemon-reload", f"systemctl enable --now {name}")
-    return install, (f"systemctl disable --now {name}", f"rm {path}", "systemctl daemon-reload")
+    install = fixed("systemctl daemon-reload", f"systemctl enable --now {name}")
+    return install, fixed(f"systemctl disable --now {name}", f"rm {path}", "systemctl daemon-reload")
 
 
-def _file(origin: Origin, name: str, lines: Sequence[str], places: Sequence[SettingPlace]) -> ProductionFile:
+def _file(origin: Origin, name: Line, lines: Sequence[Line], places: Sequence[SettingPlace]) -> ProductionFile:
     install, undo = _typed(name)
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return ProductionFile("systemd", f"/etc/systemd/system/{name}", "\n".join(lines) + "\n", install, undo, knobs)
+    return file_of("systemd", Line(f"/etc/systemd/system/{name}"), lines, install, undo, places)
 
 
 def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
     if not places:
         return
-    path = f"/etc/systemd/system/PROGRAM.service.d/90-{origin.name}.conf"
-    install = ("systemctl daemon-reload", "systemctl restart PROGRAM.service")
-    undo = (f"rm {path}", *install)
+    path = Line(f"/etc/systemd/system/PROGRAM.service.d/90-{origin.name}.conf")
+    install = fixed("systemctl daemon-reload", "systemctl restart PROGRAM.service")
+    undo = (*fixed(f"rm {path}"), *install)
     knobs = tuple(dict.fromkeys(each.knob for each in places))
-    lines = [*comment([program_unit(knobs)]), *head(origin, install, undo), "[Service]"]
+    lines = [*comment([program_unit(knobs)]), *head(origin, install, undo), *fixed("[Service]")]
     told: set[str] = set()
     for each in places:
         lines += [] if each.knob in told else [*comment([about(each)])]
-        lines.append(f"{each.path}={each.after.replace('%', '%%')}")
+        lines.append(Line(f"{each.path}={_value(each.after)}"))
         told.add(each.knob)
-    yield ProductionFile("systemd", path, "\n".join(lines) + "\n", install, undo, knobs)
+    yield file_of("systemd", path, lines, install, undo, places)
 
 
-def _shell(command: str) -> str:
+def _value(text: Line) -> Line:
+    """A value of a directive: its specifiers doubled, and no backslash at its end, which would continue the line."""
+    return Line(text.replace("%", "%%").rstrip("\\ "))
+
+
+def _shell(command: Line) -> Line:
     """A line of shell as systemd takes it: quoted, its own specifiers and variables escaped (systemd.service(5))."""
     escaped = re.sub(r'(["\\])', r"\\\1", command).replace("%", "%%").replace("$", "$$")
-    return f'/bin/sh -c "{escaped}"'
+    return Line(f'/bin/sh -c "{escaped}"')

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace
-from becalm.report.production.lines import comment, head, together
+from becalm.report.production.lines import comment, file_of, fixed, head, together
 from becalm.report.production.lines import undo as back
 from becalm.wording.production import about
 
@@ -14,21 +16,20 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     """The file; none without places."""
     if not places:
         return ()
-    path = f"/etc/tmpfiles.d/{origin.name}.conf"
-    install = (f"systemd-tmpfiles --create {path}",)
-    undo = (f"rm {path}", *back(places))
+    path = Line(f"/etc/tmpfiles.d/{origin.name}.conf")
+    install = fixed(f"systemd-tmpfiles --create {path}")
+    undo = (*fixed(f"rm {path}"), *back(places))
     lines = head(origin, install, undo)
     for each in together(places):
-        lines += [*comment([about(each)]), f"w {_field(each.path)} - - - - {_argument(each.after)}"]
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return (ProductionFile("tmpfiles", path, "\n".join(lines) + "\n", install, undo, knobs),)
+        lines += [*comment([about(each)]), Line(f"w {_field(each.path)} - - - - {_argument(each.after)}")]
+    return (file_of("tmpfiles", path, lines, install, undo, places),)
 
 
-def _field(text: str) -> str:
-    """A path: quoted where it has spaces, specifiers doubled."""
-    doubled = text.replace("%", "%%")
-    return f'"{doubled}"' if any(each.isspace() for each in doubled) else doubled
+def _field(text: Line) -> Line:
+    """A path: quotes and backslashes escaped, quoted where it has spaces, specifiers doubled."""
+    escaped = re.sub(r"""([\\"'])""", r"\\\1", text).replace("%", "%%")
+    return Line(f'"{escaped}"' if any(each.isspace() for each in escaped) else escaped)
 
 
-def _argument(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "%%")
+def _argument(text: Line) -> Line:
+    return Line(text.replace("\\", "\\\\").replace("%", "%%"))

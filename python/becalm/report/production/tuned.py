@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile, SettingPlace, Where
-from becalm.report.production.lines import comment, head, sysctl_key, together
+from becalm.report.production.lines import comment, file_of, fixed, head, sysctl_key, title, together
 from becalm.wording.production import about
 
 
@@ -13,29 +14,37 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     """The profile; none without places."""
     if not places:
         return ()
-    path = f"/etc/tuned/{origin.name}/tuned.conf"
-    install = ("tuned-adm active   # remember it: this profile takes its place", f"tuned-adm profile {origin.name}")
-    undo = ("tuned-adm profile PREVIOUS", f"rm -r /etc/tuned/{origin.name}")
+    path = Line(f"/etc/tuned/{origin.name}/tuned.conf")
+    install = fixed(
+        "tuned-adm active   # remember it: this profile takes its place", f"tuned-adm profile {origin.name}"
+    )
+    undo = fixed("tuned-adm profile PREVIOUS", f"rm -r /etc/tuned/{origin.name}")
     lines = [
         *head(origin, install, undo),
-        "[main]",
-        f"summary=becalm: {origin.title}",
-        "# What the present profile does is not done by this one, unless it is named here:",
-        "# include=PREVIOUS",
+        *fixed(
+            "[main]",
+            f"summary=becalm: {title(origin)}",
+            "# What the present profile does is not done by this one, unless it is named here:",
+            "# include=PREVIOUS",
+        ),
     ]
     parts = {
         "sysctl": [(sysctl_key(each.path), each) for each in places if each.where is Where.SYSCTL],
         "sysfs": [(each.path, each) for each in together(places) if each.where in (Where.FILE, Where.DEBUG)],
-        "cpu": [("force_latency", each) for each in places if each.where is Where.LATENCY],
+        "cpu": [(Line("force_latency"), each) for each in places if each.where is Where.LATENCY],
     }
-    for title, pairs in parts.items():
+    for name, pairs in parts.items():
         if pairs:
-            lines += ["", f"[{title}]"]
+            lines += fixed("", f"[{name}]")
         for key, each in pairs:
-            lines += [*comment([about(each)]), f"{key}={each.after}"]
+            lines += [*comment([about(each)]), Line(f"{_literal(key)}={_literal(each.after)}")]
     boot = [each for each in places if each.where is Where.BOOT]
     if boot:
-        lines += ["", "[bootloader]", *comment(about(each) for each in boot)]
-        lines.append(f"cmdline={' '.join(each.path for each in boot)}")
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
-    return (ProductionFile("tuned", path, "\n".join(lines) + "\n", install, undo, knobs),)
+        lines += [*fixed("", "[bootloader]"), *comment(about(each) for each in boot)]
+        lines.append(Line(f"cmdline={' '.join(_literal(each.path) for each in boot)}"))
+    return (file_of("tuned", path, lines, install, undo, places),)
+
+
+def _literal(value: Line) -> Line:
+    """Return a value of which tuned expands no variable and calls no function (tuned/profiles/variables.py)."""
+    return Line(value.replace("${", r"\${"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionFile
 from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.production.forms import files
 from becalm.report.table import Table
 from becalm.units import listed
 from becalm.wording import tune as sentences
+from becalm.wording.printable import one_line
 
 
 def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
@@ -17,12 +19,12 @@ def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
     programs = listed(found.programs)
     number = "" if found.study is None else f"-{found.study}"
     origin = Origin(
-        name=f"becalm{number or '-tuned'}",
-        title=f"settings {f'of study {found.study} ' if number else ''}for {programs}",
-        measured=tuple(each.sentence for each in sentences.headline(found)),
-        host=found.production.host or found.host,
+        name=Line(f"becalm{number or '-tuned'}"),
+        title=one_line(f"settings {f'of study {found.study} ' if number else ''}for {programs}"),
+        measured=tuple(one_line(each.sentence) for each in sentences.headline(found)),
+        host=found.production.host or one_line(found.host),
         kernel=found.production.kernel,
-        found_on=found.host,
+        found_on=one_line(found.host),
     )
     return files(origin, found.production.places, None)
 

@@ -2,13 +2,15 @@
 
 import gzip
 import lzma
+import os
+import tarfile
 
 import pytest
 from tests.support.elves import module, package, vmlinuz
 from tests.support.kernel_package import files, made
 
 from becalm.errors import MachineError, UsageError
-from becalm.hosts.guest import kernel
+from becalm.hosts.guest import kernel, kernel_package
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +68,55 @@ def test_a_damaged_package_leaves_nothing(tmp_path, cache, data):
     with pytest.raises(MachineError, match="cannot be unpacked"):
         kernel.prepare(f"{tmp_path}/k.deb")
     assert list(cache.iterdir()) == []
+
+
+def archive(entries):
+    """Return a package whose tar has these headers and no contents."""
+    tar = b"".join(entry.tobuf(tarfile.GNU_FORMAT) for entry in entries)
+    packed = lzma.compress(tar)
+    return b"!<arch>\n" + b"data.tar.xz".ljust(48) + str(len(packed)).encode().ljust(10) + b"`\n" + packed
+
+
+def entry(name, size=0, kind=tarfile.REGTYPE):
+    made = tarfile.TarInfo(name)
+    made.size, made.type = size, kind
+    return made
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ([entry("./boot/vmlinuz-1", 3 << 30)], "more than 2 GiB"),
+        ([entry("./usr/share/doc/x", 3 << 30)], "more than 2 GiB"),
+        ([entry(f"./lib/modules/1/{number}") for number in range(11)], "more than 10 files"),
+        ([entry("x", 2 << 20, tarfile.XHDTYPE)], "a header of 2,097,152 bytes, of which 1 MiB are read at most"),
+        ([entry("x", 3 << 30, tarfile.GNUTYPE_LONGNAME)], "1 MiB are read at most"),
+    ],
+)
+def test_a_package_that_unpacks_to_more_than_a_kernel_has_is_refused(tmp_path, cache, monkeypatch, entries, says):
+    monkeypatch.setattr(kernel_package, "MOST_FILES", 10)
+    (tmp_path / "k.deb").write_bytes(archive(entries))
+    with pytest.raises(MachineError, match=f"cannot be unpacked: it .*{says}"):
+        kernel.prepare(f"{tmp_path}/k.deb")
+    assert list(cache.iterdir()) == []
+
+
+def test_what_is_no_file_is_no_package_and_no_kernel(tmp_path):
+    os.mkfifo(tmp_path / "k.deb")
+    with pytest.raises(MachineError, match="cannot be unpacked: it is a named pipe"):
+        kernel.prepare(f"{tmp_path}/k.deb")
+    with pytest.raises(MachineError, match="cannot be read: it is a device"):
+        kernel.find("/dev/zero")
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress), ("", bytes)])
+def test_a_module_without_end_is_refused(tmp_path, monkeypatch, suffix, pack):
+    monkeypatch.setattr(kernel, "MOST_OF_MODULE", 1 << 20)
+    place = tmp_path / "modules/kernel"
+    place.mkdir(parents=True)
+    (place / f"big.ko{suffix}").write_bytes(pack(bytes(2 << 20)))
+    with pytest.raises(MachineError, match="has more than 1 MiB, which is all that is read"):
+        kernel.modules(kernel.Kernel("1", tmp_path, tmp_path / "modules"), ["big"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""The agent's greeting, read and checked: it comes from another machine, behind whatever a login shell says.
+
+Everything before it is bounded, in bytes, lines and time, and each of its values is of its type before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from becalm import system_clock
+from becalm.errors import MachineError
+from becalm.hosts.transport import Link, TooMuchError
+from becalm.nouns.run import COLUMNS
+
+PROTOCOL = 2
+"""The version of the protocol (docs/reference/protocol.md)."""
+
+NOISE_LINES = 1000
+"""How many lines may come before the greeting: a login shell's start-up files say something, or a console does."""
+
+NOISE_BYTES = 1 << 20
+"""How many bytes, with those of the greeting."""
+
+SECONDS = 120.0
+"""How long they may take. An agent first puts back what one before it had left."""
+
+BEGINNING = b'{"becalm-agent"'
+"""How the greeting begins (docs/reference/protocol.md)."""
+
+VALUES: Mapping[str, tuple[type, str]] = {
+    "protocol": (int, "a whole number"), "uid": (int, "a whole number"), "user": (dict, "an object"),
+    "columns": (list, "a list of texts"), "load_columns": (list, "a list of texts"),
+    "scripted": (bool, "true or false"),
+}  # fmt: skip
+"""Values of the greeting that becalm uses, with their types."""
+
+OPTIONAL = ("load_columns", "scripted")
+
+
+class GreetingError(MachineError):
+    """What came is not the greeting of the agent of this becalm."""
+
+
+def read_greeting(link: Link, host: str) -> Mapping[str, Any]:
+    """Return the greeting of the agent behind a link. Raises GreetingError, and the error of a link that is lost."""
+    left, until = NOISE_BYTES, system_clock.monotonic() + SECONDS
+    for _ in range(NOISE_LINES):
+        try:
+            line = link.read(left, until - system_clock.monotonic())
+        except TooMuchError:
+            raise _none(host, f"{NOISE_BYTES >> 20} MiB") from None
+        except TimeoutError:
+            raise _none(host, f"{SECONDS:g} s") from None
+        if not line.endswith(b"\n"):
+            raise link.lost(host)
+        if line.startswith(BEGINNING):
+            return _checked(line, host)
+        left -= len(line)
+    raise _none(host, f"{NOISE_LINES:,} lines")
+
+
+def _none(host: str, limit: str) -> GreetingError:
+    return GreetingError(
+        f"{host} has not greeted as becalm's agent within {limit}, which is all that is read. Nothing was started. "
+        "Have the login shell's start-up files there print nothing where no terminal is."
+    )
+
+
+def _checked(line: bytes, host: str) -> Mapping[str, Any]:
+    try:
+        greeting = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _refused(host, "that is not JSON") from None
+    for name, (kind, words) in VALUES.items():
+        if name not in greeting and name in OPTIONAL:
+            continue
+        value = greeting.get(name)
+        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
+            raise _refused(host, f"in which {name} is not {words}")
+        if name == "protocol" and value != PROTOCOL:
+            raise GreetingError(
+                f"The agent speaks protocol {value}, this becalm speaks {PROTOCOL}. Install both from the same version."
+            )
+    if missing := [name for name in COLUMNS if name not in greeting["columns"]]:
+        raise _refused(host, f"that lacks the column {missing[0]}")
+    name = greeting["user"].get("name")
+    if not (name is None or isinstance(name, str)):
+        raise _refused(host, "in which the name of the user is not a text")
+    found: Mapping[str, Any] = greeting
+    return found
+
+
+def _refused(host: str, why: str) -> GreetingError:
+    return GreetingError(
+        f"The agent on {host} sent a greeting {why}. It is not the agent of this becalm. Nothing was started."
+    )
