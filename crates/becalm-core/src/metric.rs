@@ -58,7 +58,7 @@ pub enum MetricError {
     Groups(String, usize),
     #[error("The metric's pattern {0:?} matches nothing that it printed. {1}")]
     NoMatch(String, String),
-    #[error("The metric's pattern {0:?} found {1:?}, which is not a number above zero. {2}")]
+    #[error("The metric's pattern {0:?} found {1:?}, which is {why}. {2}", why = number::unfit(.1))]
     NoNumber(String, String, String),
     #[error(
         "The metric's pattern {0:?} found {1:?}, which can be read in two ways, for example 1,234 as 1234 or as 1.234. Have \
@@ -94,16 +94,16 @@ impl Metric {
         match (&wanted.pattern, &wanted.json, &wanted.quantity) {
             (Some(pattern), None, None) => {
                 let syntax =
-                    |error: regex_lite::Error| MetricError::Syntax(pattern.clone(), error.to_string());
+                    |error: regex_lite::Error| MetricError::Syntax(brief(pattern), error.to_string());
                 let regex = Regex::new(pattern).map_err(syntax)?;
                 match regex.captures_len() - 1 {
                     1 => Ok(Metric::Pattern(regex, wanted.take)),
-                    groups => Err(MetricError::Groups(pattern.clone(), groups)),
+                    groups => Err(MetricError::Groups(brief(pattern), groups)),
                 }
             }
             (None, Some(path), None) => Ok(Metric::Json(path.clone())),
             (None, None, Some(name)) => {
-                let found = quantity::find(name).ok_or_else(|| MetricError::NoQuantity(name.clone()))?;
+                let found = quantity::find(name).ok_or_else(|| MetricError::NoQuantity(brief(name)))?;
                 Ok(Metric::Quantity(found))
             }
             _ => Err(MetricError::Neither),
@@ -127,7 +127,7 @@ impl Metric {
                 Err(MetricError::NotMeasured(found.name, "it is not looked for in its output".to_owned()))
             }
             Metric::Pattern(regex, take) => {
-                let pattern = || regex.as_str().to_owned();
+                let pattern = || brief(regex.as_str());
                 for text in printed {
                     match matched(regex, *take, text.searched(*take)) {
                         Some(found) => return in_match(regex, found).map_err(|why| why.with(line())),
@@ -164,7 +164,7 @@ impl Metric {
 
 /// The number of a match. Errors lack the last line of the output.
 fn in_match(regex: &Regex, (text, group, whole): Found<'_>) -> Result<f64, MetricError> {
-    let pattern = || regex.as_str().to_owned();
+    let pattern = || brief(regex.as_str());
     let shown = |part: &str| part.chars().take(MOST_SHOWN).collect::<String>();
     if goes_on(text, group.range(), whole.range()) {
         let from = text[..group.start()].rfind(char::is_whitespace).map_or(0, |at| at + 1);
@@ -214,6 +214,14 @@ fn hint(take: Take) -> &'static str {
 }
 
 const MOST_SHOWN: usize = 200;
+
+/// A text as a sentence quotes it: of a long one the beginning.
+fn brief(text: &str) -> String {
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
 
 /// The text printed through one stream: its beginning, and its end where what lies between was not kept.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -306,7 +314,8 @@ fn number_at(value: &Value, path: &[Key]) -> Result<f64, String> {
     number.ok_or_else(|| {
         let mut found = at.to_string();
         found.truncate(found.char_indices().nth(MOST_SHOWN).map_or(found.len(), |(end, _)| end));
-        format!("there is {found}, which is not a number above zero")
+        let why = number::unfit(at.as_str().unwrap_or(&found));
+        format!("there is {found}, which is {why}")
     })
 }
 
@@ -422,6 +431,18 @@ mod tests {
         let error =
             json("[\"a\"]").find(&Printed { last: "  1\n]\n".into(), ..cut }, &none).unwrap_err().to_string();
         assert!(error.contains("the last 6 of 109 bytes") && error.contains("was not kept"), "{error}");
+    }
+
+    #[test]
+    fn a_long_pattern_is_quoted_by_its_beginning() {
+        let wanted = Wanted {
+            pattern: Some(format!("({}", "a".repeat(6000))),
+            json: None,
+            quantity: None,
+            take: Take::Last,
+        };
+        let error = Metric::new(&wanted).unwrap_err().to_string();
+        assert!(error.len() < 400 && error.contains("aaa…"), "{error}");
     }
 
     #[test]

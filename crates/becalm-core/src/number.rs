@@ -13,6 +13,14 @@ pub fn sensible(number: f64) -> bool {
     (1e-60..=1e60).contains(&number)
 }
 
+/// What a text is that is no such number, in words.
+pub fn unfit(text: &str) -> &'static str {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number > 0.0 => "not from 1e-60 to 1e60, as numbers are that have ratios and a spread",
+        _ => "not a number above zero",
+    }
+}
+
 /// Why a text is not used as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unusable {
@@ -97,6 +105,15 @@ fn begins_within(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_beyond_those_that_are_compared_is_named_with_the_limits() {
+        assert!(unfit(" 1e308").starts_with("not from 1e-60 to 1e60"));
+        assert!(unfit("1e-61").starts_with("not from 1e-60 to 1e60"));
+        for text in ["-1e308", "0", "x", "NaN"] {
+            assert_eq!(unfit(text), "not a number above zero", "{text}");
+        }
+    }
 
     #[test]
     fn numbers_that_can_be_read_in_one_way() {

@@ -33,10 +33,29 @@ pub enum LockError {
     System(#[from] io::Error),
 }
 
+/// Write who has the lock.
+fn announce(tree: &Tree, mut holder: File, who: &Begin) -> io::Result<()> {
+    holder.set_len(0)?;
+    writeln!(holder, "process {} of {}", who.pid, who.user)?;
+    title::save(tree, HOLDER, &who.title)
+}
+
+/// An error of a file with its place, and what to do.
+fn at(tree: &Tree, path: &str, error: &io::Error) -> io::Error {
+    let place = tree.path(path);
+    io::Error::new(
+        error.kind(),
+        format!(
+            "{} cannot be written, so nothing was changed: {error}. Free some space or rights there.",
+            place.display()
+        ),
+    )
+}
+
 impl Lock {
     /// Take the lock, or say who has it.
     pub fn take(tree: &Tree, who: &Begin) -> Result<Self, LockError> {
-        tree.ensure_directory(RUN)?;
+        tree.ensure_directory(RUN).map_err(|error| at(tree, RUN, &error))?;
         let file = tree.lasting(LOCK, 0o600)?;
         let mut tries = 0;
         // SAFETY: a live descriptor.
@@ -52,10 +71,8 @@ impl Lock {
             sleep(Duration::from_millis(50));
         }
         tree.sweep();
-        let mut holder = tree.lasting(HOLDER, 0o644)?;
-        holder.set_len(0)?;
-        writeln!(holder, "process {} of {}", who.pid, who.user)?;
-        title::save(tree, HOLDER, &who.title)?;
+        let holder = tree.lasting(HOLDER, 0o644)?;
+        announce(tree, holder, who).map_err(|error| at(tree, HOLDER, &error))?;
         Ok(Self { file })
     }
 
@@ -107,6 +124,19 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let root = std::env::temp_dir().join(format!("becalm-lock-place-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join("run"), "").unwrap();
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let said = Lock::take(&Tree::new(&root), &begin).err().map(|error| error.to_string());
+        fs::remove_dir_all(&root).unwrap();
+        let place = format!("{}/run/becalm cannot be written, so nothing was changed: ", root.display());
+        assert!(said.as_ref().is_some_and(|said| said.starts_with(&place)), "{said:?}");
+    }
 
     #[test]
     fn whoever_takes_it_removes_what_killed_ones_left_half_written() {
