@@ -32,19 +32,20 @@ def tables(found: BisectResult) -> Iterator[Table]:
             size(each.size, (each.high - each.low) / 2) if math.isfinite(each.high) else f"{percent(each.size)} %",
             str(each.pairs),
             f"{percent(each.behind, 0.01)} %",
-            each.subject[:60],
+            each.subject,
         )
         for each in found.probes
     )
     if rows and (found.first or found.suspects):
         note = "behind: probability that the commit has the change already."
-        yield Table(
-            "Measured", ("commit", "against good", "pairs", "behind", "subject"), rows, (1, 2, 3), note, spare=(4, 2)
-        )
+        head = ("commit", "against good", "pairs", "behind", "subject")
+        yield Table("Measured", head, rows, (1, 2, 3), note, spare=(4, 2), names=(4,))
     elif rows:
         # No commit is behind a change that was not seen.
         without = tuple((*row[:3], row[4]) for row in rows)
-        yield Table("Measured", ("commit", "against good", "pairs", "subject"), without, (1, 2), spare=(3, 2))
+        yield Table(
+            "Measured", ("commit", "against good", "pairs", "subject"), without, (1, 2), spare=(3, 2), names=(3,)
+        )
     if found.unusable:
         skipped = tuple((short(commit), reason) for commit, reason in found.unusable.items())
         yield Table("Skipped", ("commit", "why"), skipped)

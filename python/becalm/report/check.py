@@ -27,8 +27,11 @@ MARK = "<!-- becalm check -->"
 MOST_ROWS = 200
 """Benchmarks that a comment lists; GitHub takes 65,536 characters, and nobody reads more."""
 
+MOST_CHARACTERS = 60_000
+"""Characters of a comment; in a longer one names and sentences are cut, since it would be refused."""
+
 LONGEST = 120
-"""Characters of a name in a comment."""
+"""Characters of a name in a comment that would be too long."""
 
 LONGEST_LINE = 600
 """Characters of a sentence there."""
@@ -68,27 +71,28 @@ def _row(each: Checked) -> tuple[str, ...]:
 
 def as_markdown(found: CheckResult) -> str:
     """The comment."""
-    return written(_comment(found))
+    text = written(_comment(found, whole=True))
+    return text if len(text) <= MOST_CHARACTERS else written(_comment(found, whole=False))
 
 
-def _comment(found: CheckResult) -> Iterator[str]:
+def _comment(found: CheckResult, *, whole: bool) -> Iterator[str]:
     first, *rest = found.sentence.splitlines()
-    yield from (MARK, f"### {SIGNS[found.gate]} {_safe(first)}", "")
-    yield from (line for each in rest for line in (_safe(each), ""))
+    yield from (MARK, f"### {SIGNS[found.gate]} {_safe(first, whole)}", "")
+    yield from (line for each in rest for line in (_safe(each, whole), ""))
     rows = ordered(found)
     for table in tables(found):
-        cut = Table("", table.head, tuple(_cells(row) for row in table.rows[:MOST_ROWS]), table.numbers)
-        yield from ("<details open><summary>Benchmarks</summary>", "", *lines_of(cut), "", "</details>", "")
+        fit = Table("", table.head, tuple(_cells(row, whole) for row in table.rows[:MOST_ROWS]), table.numbers)
+        yield from ("<details open><summary>Benchmarks</summary>", "", *lines_of(fit), "", "</details>", "")
     if len(rows) > MOST_ROWS:
         yield from (f"{len(rows) - MOST_ROWS} more are in the JSON.", "")
     limit, level = 100 * found.fail_above, 100 * found.confidence
     yield f"<sub>becalm check, limit {limit:g} %, all intervals together at {level:g} %</sub>"
 
 
-def _cells(row: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(cut(cell, LONGEST).replace("@", SILENT) for cell in row)
+def _cells(row: tuple[str, ...], whole: bool) -> tuple[str, ...]:
+    return tuple((cell if whole else cut(cell, LONGEST)).replace("@", SILENT) for cell in row)
 
 
-def _safe(text: str) -> str:
+def _safe(text: str, whole: bool) -> str:
     """Text of which nothing is markup, nor mentions anybody: @name and #1 would call people and link to others."""
-    return escaped(cut(text, LONGEST_LINE)).replace("@", SILENT)
+    return escaped(text if whole else cut(text, LONGEST_LINE)).replace("@", SILENT)

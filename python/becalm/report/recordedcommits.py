@@ -24,10 +24,10 @@ def on_terminal(recorded: RecordedCommits, *, plain: bool = False, columns: int 
 def tables(recorded: RecordedCommits) -> Iterator[Table]:
     """The commits in their order."""
     rows = tuple(
-        (short(commit.commit), "" if commit.study is None else str(commit.study), _state(commit), commit.subject[:60])
+        (short(commit.commit), "" if commit.study is None else str(commit.study), _state(commit), commit.subject)
         for commit in recorded.commits
     )
-    yield Table("", ("commit", "sitting", "", "subject"), rows, (1,), spare=(3,))
+    yield Table("", ("commit", "sitting", "", "subject"), rows, (1,), spare=(3,), names=(3,))
 
 
 def _state(commit: RecordedCommit) -> str:

@@ -316,7 +316,7 @@ def findings(found: Sequence[Finding], plain: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
-    for finding in found:
+    for finding in measurement.brief_findings(found):
         table.add_row("*" if plain else "•", finding.sentence)
     return table
 

@@ -40,7 +40,7 @@ from becalm.study.tune import measure_tune
 from becalm.tuning.candidates import SearchLimits
 from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
-from becalm.wording.measurement import duration, short
+from becalm.wording.measurement import duration
 
 
 class _Own(TypedDict, total=False):
@@ -208,7 +208,7 @@ def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCos
     tried = _tried(options.tried, session)
     with open_session(replace(session, store=False), _title(made)) as opened:
         options, _, pilots, _ = _prepared(opened, options, made, tried, alone=True)
-        return _cost(options, short([each.name for each in made]), pilots, session.seed or 0)
+        return _cost(options, [each.name for each in made], pilots, session.seed or 0)
 
 
 def _cost(options: TuneOptions, names: Sequence[str], pilots: Sequence[Run], seed: int) -> TuneCost:

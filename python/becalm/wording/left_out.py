@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from becalm.wording.printable import cut, one_line
+from becalm.wording.printable import one_line
 
 NAMED = 6
 """The number of entries named in a sentence; JSON has all."""
-
-LONGEST = 60
-"""Characters of an entry's name in the sentence."""
 
 
 def left_out(program: str, n: Mapping[str, Any]) -> str:
@@ -41,9 +38,6 @@ def processors(program: str, n: Mapping[str, Any]) -> str:
 
 def entries(pairs: Sequence[Sequence[Any]]) -> str:
     """Names of entries, with the number of values where it is more than one."""
-    shown = [
-        cut(one_line(str(name)), LONGEST) + (f" ({count:,} values)" if count > 1 else "")
-        for name, count in pairs[:NAMED]
-    ]
+    shown = [one_line(str(name)) + (f" ({count:,} values)" if count > 1 else "") for name, count in pairs[:NAMED]]
     more = len(pairs) - NAMED
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

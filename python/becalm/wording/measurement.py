@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from becalm.nouns.metric import Metric
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.verdict import Answer, Difference, Gate, Interval, Ranking, Stopped, Summary, Verdict
+from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Ranking, Stopped, Summary, Verdict
 from becalm.units import listed
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM, TOO_NOISY, factors
@@ -290,14 +290,22 @@ def _indent(text: str, lines: int = 10) -> str:
     return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
 
 
+def whole(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names for a sentence, each on one line and as long as it is; equal ones are numbered."""
+    return _numbered([one_line(name) for name in names])
+
+
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Names fit for a sentence: distinct, about `width` characters at most, cut in the middle; equal ones numbered."""
-    shown = distinct([one_line(name) for name in names], width)
+    """Names fit for a terminal: distinct, about `width` characters at most, cut in the middle; equal ones numbered."""
+    return _numbered(distinct([one_line(name) for name in names], width))
+
+
+def _numbered(names: Sequence[str]) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     result = []
-    for name in shown:
+    for name in names:
         seen[name] = seen.get(name, 0) + 1
-        result.append(name if shown.count(name) == 1 else f"{name} [{seen[name]}]")
+        result.append(name if names.count(name) == 1 else f"{name} [{seen[name]}]")
     return tuple(result)
 
 
@@ -310,7 +318,8 @@ def shortened(found: Verdict) -> Verdict:
 
 def brief(value: T, names: Sequence[str]) -> T:
     """Return a value with these names as `short` cuts them, wherever they stand in its texts."""
-    cut = {name: shown for name, shown in zip(names, short(names), strict=True) if name != shown}
+    pairs = zip(names, short(names), strict=True)
+    cut = {form: shown for name, shown in pairs for form in (name, one_line(name)) if form != shown}
     # A long one may hold a short one.
     ordered = sorted(cut, key=len, reverse=True)
 
@@ -320,6 +329,24 @@ def brief(value: T, names: Sequence[str]) -> T:
         return text
 
     return cast(T, _reworded(value, said)) if cut else value
+
+
+NAMED_BY = ("name", "names", "entries", "benchmarks")
+"""The numbers of findings that hold names."""
+
+
+def brief_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings with the names in their sentences fit for a terminal; other forms have them whole."""
+    return tuple(replace(each, sentence=brief(each.sentence, _names_of(each))) for each in found)
+
+
+def _names_of(found: Finding) -> tuple[str, ...]:
+    """Return the program of a finding, and the names among its numbers: one, several, or pairs that begin with one."""
+    names = [found.program]
+    for key in NAMED_BY:
+        value = found.numbers.get(key, ())
+        names += [value] if isinstance(value, str) else [each if isinstance(each, str) else each[0] for each in value]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _reworded(value: Any, said: Callable[[str], str]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import listed
-from becalm.wording.measurement import counted, percent, short
+from becalm.wording.measurement import counted, percent, whole
 from becalm.wording.regions import NAMED, caused, fine
 
 Numbers = Mapping[str, Any]
@@ -25,14 +25,14 @@ def short_regions(_: str, n: Numbers) -> str:
     """Regions below the clock's cost."""
     verb = "takes" if len(n["names"]) == 1 else "take"
     return (
-        f"{listed(short(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
+        f"{listed(whole(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
         "can be said of such a length. Time several of them as one region."
     )
 
 
 def below(_: str, n: Numbers) -> str:
     """Regions below the timer's t_min."""
-    names = short(n["names"])
+    names = whole(n["names"])
     them = [f"{calls:,} calls of {name}" for name, calls in zip(names[:NAMED], n["calls"], strict=False)]
     more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
     verb = "takes" if len(names) == 1 else "take"
@@ -125,14 +125,14 @@ def stepped(_: str, n: Numbers) -> str:
 def cause(program: str, n: Numbers) -> str:
     """What the machine did while outliers happened."""
     return (
-        f"{short([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
+        f"{whole([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
         f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} for all that was asked)."
     )
 
 
 def no_cause(program: str, n: Numbers) -> str:
     """The load record explains nothing."""
-    who = short([program])[0] if program else "outliers"
+    who = whole([program])[0] if program else "outliers"
     match n["why"]:
         case "apart":
             return f"Study {n['study']} has no record of load of the time in which the regions were timed."
@@ -148,7 +148,7 @@ def no_cause(program: str, n: Numbers) -> str:
 def other_machine(_: str, n: Numbers) -> str:
     """Files of different machines."""
     return (
-        f"The files are of different machines ({listed(short(n['machines']))}): times of each are right, their "
+        f"The files are of different machines ({listed(whole(n['machines']))}): times of each are right, their "
         "differences are of the machines and of the code together."
     )
 
@@ -163,12 +163,12 @@ def other_timer(_: str, n: Numbers) -> str:
 
 def one_side(_: str, n: Numbers) -> str:
     """Names that only one side has."""
-    return f"Only the {n['side']} files have {listed(short(n['names']))}."
+    return f"Only the {n['side']} files have {listed(whole(n['names']))}."
 
 
 def some_files(_: str, n: Numbers) -> str:
     """Names that not all files have."""
-    return f"Not all {n['files']} files have {listed(short(n['names'])[:NAMED])}{_more(n['names'])}."
+    return f"Not all {n['files']} files have {listed(whole(n['names'])[:NAMED])}{_more(n['names'])}."
 
 
 def cut_files(_: str, n: Numbers) -> str:
@@ -194,7 +194,7 @@ def one_file(_: str, n: Numbers) -> str:
 def between(_: str, n: Numbers) -> str:
     """How large a difference the timer shows of a name."""
     share = percent(n["share"])
-    name = short([n["name"]])[0]
+    name = whole([n["name"]])[0]
     return (
         f"The timer cannot show a change of {name} below {share} %, which is more than the limit, in however many "
         f"regions and files. Time {n['calls']:,} calls as one region."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from becalm.nouns.region_overview import RegionOverview, RegionSpread
-from becalm.wording.measurement import counted, short
+from becalm.wording.measurement import counted, whole
 from becalm.wording.regions import fine
 
 NAMED = 3
@@ -24,7 +24,7 @@ LEGEND = (
 
 def with_sentence(found: RegionOverview) -> RegionOverview:
     """Return the overview with its sentence."""
-    names = dict(zip((each.name for each in found.regions), short([r.name for r in found.regions]), strict=True))
+    names = dict(zip((each.name for each in found.regions), whole([r.name for r in found.regions]), strict=True))
     many = sum(each.regions for each in found.regions)
     machines = f" of {counted(found.machines, 'machine')}" if found.machines > 1 else ""
     lines = [

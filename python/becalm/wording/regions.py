@@ -15,7 +15,7 @@ from becalm.nouns.regions import (
 )
 from becalm.nouns.verdict import Gate
 from becalm.units import listed
-from becalm.wording.measurement import counted, percent, short
+from becalm.wording.measurement import counted, percent, whole
 from becalm.wording.numbers import duration
 
 NAMED = 3
@@ -36,8 +36,8 @@ def _sentences(found: RegionReport) -> Iterator[str]:
     many = len(found.regions) + len(found.untimed)
     what = f"{counted(found.recorded, 'region')} of {counted(many, 'name')}"
     limit = "" if found.timer is None else f"; the timer shows changes of {fine(found.timer.t_diff_ns)} and more"
-    yield f"{what} in {short([found.title])[0]}{limit}."
-    names = dict(zip((each.name for each in found.regions), short([r.name for r in found.regions]), strict=True))
+    yield f"{what} in {whole([found.title])[0]}{limit}."
+    names = dict(zip((each.name for each in found.regions), whole([r.name for r in found.regions]), strict=True))
     largest = sorted(found.regions, key=lambda each: each.spread_ns, reverse=True)
     for each in [each for each in largest if each.varies is not False][:NAMED]:
         yield _varying(each, names[each.name])
@@ -49,7 +49,7 @@ def _sentences(found: RegionReport) -> Iterator[str]:
         verb = "varies" if len(still) == 1 else "vary"
         yield f"{listed(still)} {verb} by no more than the timer can show."
     if found.untimed:
-        lost = listed(short(found.untimed))
+        lost = listed(whole(found.untimed))
         yield f"Nothing can be said of {lost}: no region of it began and ended on one processor."
 
 
@@ -99,7 +99,7 @@ def with_comparison(found: RegionComparison) -> RegionComparison:
 
 
 def _compared(found: RegionComparison) -> Iterator[str]:
-    names = dict(zip((d.name for d in found.differences), short([d.name for d in found.differences]), strict=True))
+    names = dict(zip((d.name for d in found.differences), whole([d.name for d in found.differences]), strict=True))
     shown = [d for d in found.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
     for d in sorted(shown, key=lambda each: -abs(each.estimate))[:NAMED]:
         yield _changed(d, names[d.name], found)

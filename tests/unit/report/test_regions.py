@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import json
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.nouns import region_files as made
 
 from becalm.analysis.region_comparison import compare
 from becalm.analysis.region_lengths import gather
+from becalm.analysis.region_overview import overview
 from becalm.analysis.region_variation import report
 from becalm.nouns.regions import TimerLimit
 from becalm.report.drawn import as_html, as_json, as_markdown, on_terminal
@@ -83,6 +85,35 @@ def test_the_pictures_begin_and_end_where_the_data_does(monkeypatch):
     assert line[-1].tolist() == [45_000.0, pytest.approx(1 / 301)]
     # "pre": from 500 on to 550 the share is that of those who took at least 550.
     assert kept[0].axes[1].lines[0].get_drawstyle() == "steps-pre"
+
+
+NAMES = tuple(f"{'a' * 60}{number}{'b' * 60}" for number in range(2))
+
+
+def everything_said_of_long_names():
+    """A report, an overview and a comparison whose sentences and findings name them."""
+    lengths = [np.concatenate([np.full(500, 300), np.full(3, 9_000)]), np.full(500, 20)]
+    one, other = gathered(NAMES, lengths), gathered(NAMES[:1], [2 * lengths[0]])
+    alone = report(one, study=3, title="x.regions", timer=TimerLimit(5.0, "given", 1_000.0))
+    return (
+        alone,
+        overview([one, other], ["x", "y"]),
+        compare([one], [other], titles=(["a"], ["b"]), timer=TimerLimit(5.0, "given")),
+    )
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_names_are_whole_but_on_a_terminal(place):
+    found = everything_said_of_long_names()[place]
+    said = [found.sentence, *(each.sentence for each in found.findings)]
+    assert any(NAMES[0] in text for text in said)
+    assert not any("…" in text for text in said)
+    assert json.loads(as_json(found))["sentence"] == found.sentence
+    assert NAMES[0] in as_markdown(found)
+    assert "…" not in as_markdown(found)
+    shown = drawn(found)
+    assert NAMES[0] not in shown.replace("\n", "")
+    assert "…" in shown
 
 
 HOSTILE = ("<script>alert(1)</script>", "a|b`c`", "\x1b[31mred", "naïve ✗ 日本語", "", "x" * 3000, "parse", "parse")

@@ -153,6 +153,11 @@ def test_long_names_are_cut_and_many_are_counted():
     assert len(text) < 65_536
 
 
+def test_long_names_are_whole_in_a_comment_that_has_room():
+    name = "a" * 300 + "/1"
+    assert name in drawn.as_markdown(result([name]))
+
+
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:12]))
 def test_a_name_begins_no_command_of_its_own(name):
     lines = annotations.github(result([name]), "src/a,b.c").splitlines()

@@ -54,6 +54,11 @@ def test_a_dry_run_keeps_nothing(trouble, store):
         assert not opened.studies()
 
 
+def test_a_dry_run_reports_whole_names(trouble):
+    names = [f"./{'a' * 50}{number}{'b' * 50}" for number in range(2)]
+    assert tune_cost(names, **TIMED).programs == tuple(names)
+
+
 def test_more_noise_more_runs_less_to_be_seen(trouble):
     usual = tune_cost(["p"], **TIMED)
     assert tune_cost(["p"], **TIMED, confirm_loops=3, confirm_runs=2).smallest > usual.smallest

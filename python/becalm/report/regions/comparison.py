@@ -15,11 +15,12 @@ from becalm.report.regions.report import ROWS
 from becalm.report.regions.tables import comparison
 from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
+from becalm.wording.measurement import brief
 
 
 def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = brief(found.sentence, [each.name for each in found.differences]).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     for table in comparison(found):
         parts.append(grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST))

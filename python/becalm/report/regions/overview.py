@@ -15,13 +15,13 @@ from becalm.report.regions.report import ROWS
 from becalm.report.table import Table, explained
 from becalm.report.terminal import apart, findings
 from becalm.wording import region_overview as words
-from becalm.wording.measurement import percent
+from becalm.wording.measurement import brief, percent
 from becalm.wording.regions import fine
 
 
 def on_terminal(found: RegionOverview, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Everything a person sees."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = brief(found.sentence, [each.name for each in found.regions]).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     for table in tables(found):
         parts.append(grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST))

@@ -19,7 +19,7 @@ from becalm.report.regions.tables import regions
 from becalm.report.table import Table
 from becalm.report.terminal import apart, bar, findings
 from becalm.wording import regions as words
-from becalm.wording.measurement import short
+from becalm.wording.measurement import brief, short, whole
 from becalm.wording.regions import fine
 
 ROWS = 40
@@ -47,7 +47,7 @@ def as_html(found: RegionReport) -> str:
     first, *rest = found.sentence.splitlines()
     table = next(regions(found), None)
     drawn = largest(found)[:PICTURES]
-    names = short([each.name for each in drawn])
+    names = whole([each.name for each in drawn])
     parts = []
     for name, each in zip(names, drawn, strict=True):
         if each.timed > 1:
@@ -75,7 +75,8 @@ def largest(found: RegionReport) -> list[RegionSummary]:
 
 
 def _parts(found: RegionReport, plain: bool) -> Iterator[RenderableType]:
-    first, *rest = found.sentence.splitlines()
+    names = (found.title, *(each.name for each in found.regions), *found.untimed)
+    first, *rest = brief(found.sentence, names).splitlines()
     yield Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     for table in regions(found):
         yield grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST)

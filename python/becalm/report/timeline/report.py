@@ -11,6 +11,7 @@ from becalm.report.terminal import apart
 from becalm.report.timeline.page import page
 from becalm.report.timeline.tables import tables as tables
 from becalm.wording import history as words
+from becalm.wording.measurement import brief_findings
 
 
 def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:
@@ -20,7 +21,7 @@ def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> R
     parts += [grid(each, plain) for each in tables(found)]
     if found.changes and any(each.unmeasured for each in found.changes):
         parts.append(Group(*(Text(words.change(found, each)) for each in found.changes[-5:] if each.unmeasured)))
-    parts.append(Group(*(Text(each.sentence) for each in found.findings)))
+    parts.append(Group(*(Text(each.sentence) for each in brief_findings(found.findings))))
     return apart([each for each in parts if not isinstance(each, Group) or each.renderables])
 
 

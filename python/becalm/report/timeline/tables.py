@@ -21,7 +21,7 @@ def tables(found: Timeline) -> Iterator[Table]:
             "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: how many "
             "commits without a change show one as clear."
         )
-        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), links=_links(found))
+        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(found))
     if found.benchmarks:
         parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
         lines = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
@@ -69,7 +69,7 @@ def _change(found: Timeline, place: int) -> tuple[str, ...]:
         name,
         words.size(each.size, (each.high - each.low) / 2),
         words.rarely(each.one_in),
-        at.subject[:60],
+        at.subject,
         words.short(found.sittings[each.found].commit),
     )
 

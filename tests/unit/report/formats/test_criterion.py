@@ -7,7 +7,6 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.report.formats import criterion
-from becalm.wording.printable import cut
 
 
 def benchmark(root, name, baseline="new"):
@@ -60,7 +59,7 @@ def test_what_is_gone_meanwhile_is_passed_over_and_what_may_not_be_read_is_told(
                 assert not noticed
             else:
                 assert noticed == [
-                    f"Left out of the file: {cut(str(tmp_path / 'PermissionError'), 60)}: the directory cannot be "
+                    f"Left out of the file: {tmp_path / 'PermissionError'}: the directory cannot be "
                     "read: cannot be looked into."
                 ]
 
