@@ -85,6 +85,7 @@ def summarise_stored(document: Document) -> Verdict:
     looks.see(document.runs, document.loads)
     looks.look_at_load()
     summaries, recorded = [], _recorded(study, kept)
+    imported = None if document.environment == "known" else ImportOptions.from_json(study.options)
     for index, name in enumerate(looks.names):
         # Such a study need not have rounds in which every program ran once.
         workload = study.workloads[index]
@@ -92,7 +93,7 @@ def summarise_stored(document: Document) -> Verdict:
         alone.extend(run._replace(workload=0, round=place) for place, run in enumerate(kept.runs(index)))
         summaries.append(
             summarise(
-                name, alone, 0, kept.averages(index), looks.options.confidence,
+                name, alone, 0, _with_means(kept.averages(index), imported, index), looks.options.confidence,
                 workload=workload, printed=kept.metrics(index)[1] if workload.metrics else None,
                 memory=_memory(recorded, alone.seqs(0)),
             )
@@ -103,12 +104,19 @@ def summarise_stored(document: Document) -> Verdict:
     found = _placed(found, document)
     if document.environment == "known":
         return found
-    source = ImportOptions.from_json(study.options).source
-    findings = (*found.findings, finding("imported", {"source": source}))
+    findings = (*found.findings, finding("imported", {"source": "" if imported is None else imported.source}))
     # Nobody knows when these runs were made: what they took together is all the time there is.
     taken = [run.wall_ns for run in document.runs if run.wall_ns is not None]
     elapsed_ns = sum(taken) if len(taken) == len(document.runs) else None
     return _worded(replace(found, elapsed_ns=elapsed_ns, findings=findings))
+
+
+def _with_means(averages: Averages, imported: ImportOptions | None, program: int) -> Averages:
+    """Return averages of runs, with the mean CPU times that the tool told of them as a whole."""
+    if imported is None or averages.user_ns is not None:
+        return averages
+    user, system = (dict(enumerate(each)).get(program) for each in (imported.user_ns, imported.system_ns))
+    return replace(averages, user_ns=user, system_ns=system)
 
 
 def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:

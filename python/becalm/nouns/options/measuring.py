@@ -169,8 +169,14 @@ class ComparedPrograms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions(StudyOptions):
-    """Of runs that another tool has measured. `order` of its runs and what its `values` are, as far as it tells."""
+    """Options of runs that another tool has measured.
+
+    `order` of its runs and what its `values` are, as far as it tells. `user_ns`, `system_ns`: mean CPU times of each
+    program's runs, where the tool tells no more than means; empty where it tells none.
+    """
 
     source: str = ""
     order: str = "unknown"
     values: str = ""
+    user_ns: tuple[float | None, ...] = ()
+    system_ns: tuple[float | None, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,25 @@ from becalm.wording.printable import encodable
 UNITS = (SECOND,)
 """The content of an exported file: times only."""
 
+LONGEST_S = 1e9
+"""Seconds from which on a number is no time of a run."""
+
 
 def write(document: Document) -> str:
     """The fields that hyperfine 1.20 writes, in its order. Raises UsageError for a study without times."""
     results = []
+    imported = document.study.kind == "import"
+    told = ImportOptions.from_json(document.study.options) if imported else ImportOptions()
     for program in programs_for(document, "hyperfine", UNITS):
         times, runs = np.array(program.values), program.runs
+        place = next(place for place, each in enumerate(document.study.workloads) if each is program.workload)
         result: dict[str, Any] = {
             "command": program.name,
             "mean": float(times.mean()),
             "stddev": float(times.std(ddof=1)) if len(times) > 1 else None,
             "median": float(np.median(times)),
-            "user": _mean([run.user_ns for run in runs]),
-            "system": _mean([run.system_ns for run in runs]),
+            "user": _mean([run.user_ns for run in runs], told.user_ns, place),
+            "system": _mean([run.system_ns for run in runs], told.system_ns, place),
             "min": float(times.min()),
             "max": float(times.max()),
             "times": times.tolist(),
@@ -47,10 +54,11 @@ def write(document: Document) -> str:
     return json.dumps({"results": results}, indent=2) + "\n"
 
 
-def _mean(values: list[int | None]) -> float | None:
-    """The mean of times in seconds; None where it is not known."""
+def _mean(values: list[int | None], means_ns: Sequence[float | None], place: int) -> float | None:
+    """Return the mean of times in seconds, else what another tool told of them all; None where it is not known."""
     known = [value for value in values if value is not None]
-    return float(np.mean(known)) / 1e9 if known else None
+    mean_ns = float(np.mean(known)) if known else dict(enumerate(means_ns)).get(place)
+    return None if mean_ns is None else mean_ns / 1e9
 
 
 def recognises(value: Any) -> bool:
@@ -66,6 +74,7 @@ def read(value: dict[str, Any]) -> list[Document]:
     left_out = LeftOut()
     workloads: list[Workload] = []
     runs: list[Run] = []
+    user, system = [], []
     results = list(Part(value)["results"])
     for result in results:
         with left_out.entry(named(result, "command")):
@@ -76,9 +85,11 @@ def read(value: dict[str, Any]) -> list[Document]:
             taken = _runs(result, command, left_out)
             runs += [run._replace(seq=len(runs) + place, workload=len(workloads)) for place, run in enumerate(taken)]
             workloads.append(program)
+            user.append(_cpu_ns(result, "user", command, left_out))
+            system.append(_cpu_ns(result, "system", command, left_out))
     if results and not workloads:
         raise left_out.refusal("it holds no result with times")
-    options = ImportOptions(source="hyperfine").to_json()
+    options = ImportOptions(source="hyperfine", user_ns=tuple(user), system_ns=tuple(system)).to_json()
     study = Study("import", tuple(workloads), options=options, host="unknown", title="imported from hyperfine")
     return [Document(study, runs, environment="unknown", noticed=left_out.findings())]
 
@@ -104,6 +115,21 @@ def _runs(result: Part, name: str, left_out: LeftOut) -> list[Run]:
     return runs
 
 
+def _cpu_ns(result: Part, which: str, name: str, left_out: LeftOut) -> float | None:
+    """Return the mean CPU time of a result's runs in ns; None where it is missing, null or, reported, no time."""
+    mean = result.get(which)
+    if mean is None or mean.value is None:
+        return None
+    try:
+        seconds = mean.number()
+        if not 0 <= seconds < LONGEST_S:
+            raise ValueError(f"{which}: {seconds!r} seconds is no CPU time of a run")
+    except ValueError as error:
+        left_out.add(name, str(error))
+        return None
+    return seconds * 1e9
+
+
 def _beside(result: Part, name: str, times: int) -> list[int | None]:
     """A whole number of each run, None where it is not known. Raises Unlike."""
     beside = result.get(name)
@@ -124,7 +150,7 @@ def imported(
     started_ns: int = 0,
 ) -> Run:
     """A run of another tool: what it does not tell is None, never zero."""
-    if seconds is not None and not 0 <= seconds < 1e9:
+    if seconds is not None and not 0 <= seconds < LONGEST_S:
         raise ValueError(f"{seconds!r} seconds is no time of a run")
     wall_ns = None if seconds is None else round(seconds * 1e9)
     return Run(

@@ -119,6 +119,27 @@ def test_hyperfine_is_imported_with_what_it_tells():
     assert document.runs[3].status is None
 
 
+def test_mean_cpu_times_of_hyperfine_are_means_of_the_program(store):
+    (number,) = import_(DATA / "hyperfine-1.20.json", store)
+    told = json.loads((DATA / "hyperfine-1.20.json").read_text())["results"]
+    for summary, result in zip(becalm.show(number, store).verdict.summaries, told, strict=True):
+        assert summary.user_ns == pytest.approx(1e9 * result["user"])
+        assert summary.system_ns == pytest.approx(1e9 * result["system"])
+
+
+@pytest.mark.parametrize("wrong", ["x", -1, 1e300, True])
+def test_a_cpu_time_that_is_none_is_reported_and_the_times_are_read(tmp_path, wrong):
+    path = tmp_path / "h.json"
+    result = {"command": "a", "times": [0.5, 0.6], "user": wrong, "system": 0.25}
+    path.write_text(json.dumps({"results": [result, {"command": "b", "times": [0.5]}]}))
+    (document,) = read(path)
+    assert len(document.runs) == 3
+    assert document.study.options["user_ns"] == [None, None]
+    assert document.study.options["system_ns"] == [0.25e9, None]
+    (noticed,) = document.noticed
+    assert noticed.numbers["entries"] == [["a", 1]]
+
+
 def test_pyperf_is_imported_with_what_it_tells(tmp_path):
     packed = tmp_path / "p.json.gz"
     packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes(), mtime=0))
