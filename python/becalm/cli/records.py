@@ -86,6 +86,8 @@ def _listing(found: Any) -> dict[str, Any]:
 def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_json: bool) -> None:
     """Delete studies with all their runs. What is deleted cannot be brought back; `becalm export` saves it before.
 
+    The file of the store shrinks once a tenth of it is free and nothing is being measured.
+
     \b
     becalm delete 12
     becalm delete 3..7 9 --yes
@@ -226,10 +228,8 @@ def command_import(
             raise UsageError(
                 "--study is for records of sysstat, --t-diff and --beside for timed regions. Leave one out."
             )
-        regions = {
-            file: becalm.Imported((becalm.import_regions(file, store, t_diff=t_diff, beside=beside),)) for file in files
-        }
-        _told(regions, as_json, store)
+        timed = {file: becalm.import_file(file, store, t_diff=t_diff, beside=beside) for file in files}
+        _told(timed, as_json, store)
         return
     if study is not None:
         _import_load(files, study, machine, store, as_json)
@@ -268,7 +268,7 @@ def _of_file(file: str, made: becalm.Imported, runs: Mapping[int, str]) -> Itera
         yield f"{len(made.known)} of the {len(made.studies)} studies in {file} were stored before; they did not change."
     else:
         for number in made.known:
-            yield f"{file} holds the same runs as study {number}, which did not change: becalm show {number}"
+            yield f"{file} holds the same as study {number}, which did not change: becalm show {number}"
     yield from (sentence(each.kind, {**each.numbers, "of": file}) for each in made.left_out)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from becalm.nouns.study import StoredStudy, Study
@@ -34,6 +36,18 @@ class KnownContent:
             same_time = document.created_ns in (None, stored.created_ns)
             if same_time and stored.rows == len(document.runs) and self._holds(stored.number, document):
                 return stored.number
+        return None
+
+    def regions(self, study: Study, created_ns: int, pieces: Callable[[], Iterable[bytes]]) -> int | None:
+        """Return the study that holds the same file of timed regions with the same options; None where there is none.
+
+        `pieces`: yields the file's pieces, read anew for each study that may be the same.
+        """
+        for stored in self._known.get(_key(study), ()):
+            if stored.created_ns == created_ns:
+                pairs = itertools.zip_longest(self._opened.regions(stored.number), pieces())
+                if all(one == other for one, other in pairs):
+                    return stored.number
         return None
 
     def add(self, number: int, document: Document) -> None:

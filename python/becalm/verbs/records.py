@@ -204,12 +204,24 @@ def import_(path: str | Path, store: str | None = None, *, project: str | None =
     return import_file(path, store, project=project).studies
 
 
-def import_file(path: str | Path, store: str | None = None, *, project: str | None = None) -> Imported:
-    """Import a file as `import_` does, and return what was left out of it and what is not new."""
+def import_file(
+    path: str | Path,
+    store: str | None = None,
+    *,
+    project: str | None = None,
+    t_diff: str | float | None = None,
+    beside: str | int | None = None,
+) -> Imported:
+    """Import a file as `import_` does, and return what was left out of it and what is not new.
+
+    `t_diff`, `beside`: as of `import_regions`, for a file of timed regions.
+    """
     from becalm.verbs import regions  # The list of studies is read without them.
 
-    if not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path)):
-        return Imported((regions.import_regions(path, store),))
+    timed = (t_diff, beside) != (None, None)
+    if timed or (not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path))):
+        study, before = regions.import_known(path, store, t_diff=t_diff, beside=beside)
+        return Imported((study,), (study,) if before else ())
     documents = [_of_project(each, project, path) for each in read(Path(path))]
     numbers: list[int] = []
     known: list[int] = []

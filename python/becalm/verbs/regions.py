@@ -24,6 +24,7 @@ from becalm.nouns.verdict import Finding
 from becalm.report.document import Document
 from becalm.store import Store, kept_clocks, timer_limits
 from becalm.store.timer_limits import KeptLimit
+from becalm.study.known_content import KnownContent
 from becalm.study.stored import stored
 from becalm.units import duration_ns, fraction
 from becalm.wording.findings import finding, reworded
@@ -49,7 +50,7 @@ def is_regions(path: Path) -> bool:
 def import_regions(
     path: str | Path, store: str | None = None, *, t_diff: str | float | None = None, beside: str | int | None = None
 ) -> int:
-    """Put a file of timed regions into the store; returns its number.
+    """Put a file of timed regions into the store; returns its number. A file that it holds already keeps its number.
 
     Arguments:
         t_diff: the smallest change that the timer can show: a length, or a file of `becalm clock --json`; None: what
@@ -58,6 +59,13 @@ def import_regions(
 
     Raises UsageError for a file of which nothing can be read, StoreError.
     """
+    return import_known(path, store, t_diff=t_diff, beside=beside)[0]
+
+
+def import_known(
+    path: str | Path, store: str | None, *, t_diff: str | float | None, beside: str | int | None
+) -> tuple[int, bool]:
+    """Import as `import_regions`, and return whether the file was in the store before, too."""
     path = Path(path)
     header, damage = _scanned(path)
     timer = _timer(header, t_diff)
@@ -71,13 +79,16 @@ def import_regions(
         options["causes"] = [asdict(each) for each in _causes(path, load, timer)]
     with Store.open(store) as opened, opened.together():
         study = Study(KIND, (), options=options, host="file", title=path.name)
+        known = KnownContent(opened).regions(study, header.unix_ns, lambda: _pieces(path))
+        if known is not None:
+            return known, True
         facts = {"host": {"machine_id_hash": header.machine, "boot_id": header.boot}, "cpu": {"model": header.model}}
         number = opened.begin(study, facts, environment="unknown", created_ns=header.unix_ns)
         # Read once more, so that no more of it is held than a piece.
         read = _Opened(path)
         with read.file:
             opened.append_regions(number, ((part.records, part.data) for part in read.parts))
-    return number
+    return number, False
 
 
 def conclude(document: Document) -> RegionReport:

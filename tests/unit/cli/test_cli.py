@@ -173,7 +173,7 @@ def test_list_show_export_import(home, becalm):
     exported = becalm("export", "last", "--format", "json").stdout
     path = home / "x.json"
     path.write_text(exported)
-    assert "holds the same runs as study 1, which did not change" in becalm("import", str(path)).stdout
+    assert "holds the same as study 1, which did not change" in becalm("import", str(path)).stdout
     other = ("--store", str(home / "other.db"))
     assert "is study 1 now" in becalm("import", *other, str(path)).stdout
     assert json.loads(becalm("show", "1", *other, "--json").stdout)["differences"][0]["pairs"] == 20

@@ -58,6 +58,19 @@ def test_a_file_is_imported_listed_and_shown(file, store):
     assert json.loads(cli("show", number, "--json").output)["kind"] == "regions"
 
 
+def test_a_file_that_is_stored_already_stays_one_study(file, store, tmp_path):
+    becalm.import_regions(file)
+    assert "holds the same as study 1, which did not change" in cli("import", file).output
+    assert json.loads(cli("import", file, "--json").output)["known"] == {str(file): [1]}
+    # Other regions under the same name, and the same ones judged by another timer, are other studies.
+    other = tmp_path / "more" / "x.regions"
+    other.parent.mkdir()
+    other.write_bytes(made.file(np.concatenate([normal(3), normal(2, name=1)]), dropped=7))
+    assert [becalm.import_regions(other), becalm.import_regions(file, t_diff="5ns")] == [2, 3]
+    assert becalm.import_regions(other) == 2
+    assert len(becalm.list_studies().studies) == 3
+
+
 def test_the_pieces_are_stored_as_they_were(file, store):
     number = becalm.import_regions(file)
     with Store.open() as opened:

@@ -194,7 +194,7 @@ def test_content_that_is_stored_is_recognised(tmp_path):
     copy = file(tmp_path, google(iteration("a")), "copy.json")
     again = import_file(copy)
     assert (again.studies, again.known) == ((1,), (1,))
-    assert "holds the same runs as study 1" in CliRunner().invoke(group, ["import", str(copy)]).output
+    assert "holds the same as study 1" in CliRunner().invoke(group, ["import", str(copy)]).output
     other = import_file(file(tmp_path, google(iteration("a", real_time=6)), "other.json"))
     assert (other.studies, other.known) == ((2,), ())
     assert len(becalm.list_studies().studies) == 2
