@@ -24,6 +24,9 @@ from becalm.values import dataclass
 Row = tuple[Any, ...]
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z_]+)")
+FREE_SHARE = 0.1
+"""The share of a file that has to be free before it is written anew without it."""
+
 _KEPT = 4
 """Connections that are kept for the next transaction: one, unless several are read or written at once."""
 
@@ -187,6 +190,23 @@ class Database:
                 self._give_back(raw)
             raise
         self._give_back(raw)
+
+    def compact(self) -> None:
+        """Return the room of deleted rows to the file system, where it is a tenth of the file; a server does so itself.
+
+        Raises the driver's error where somebody else uses the file, or where there is no room for its copy.
+        """
+        if self.dialect.server:
+            return
+        raw = self._take()
+        try:
+            free, pages = (raw.execute(f"PRAGMA {what}").fetchone()[0] for what in ("freelist_count", "page_count"))
+            if free >= FREE_SHARE * pages:
+                raw.execute("VACUUM")
+                # The copy went through the log, which keeps its size otherwise (SQLite, Write-Ahead Logging, 5.2).
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._give_back(raw)
 
     def close(self) -> None:
         """Let go of the database; one more transaction would open it again."""

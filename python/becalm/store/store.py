@@ -136,6 +136,11 @@ class Store:
                 self._created.pop(number, None)
                 self._damaged.pop(number, None)
 
+    def compact(self) -> None:
+        """Shrink the file after studies were deleted. It stays as it is while somebody else uses it."""
+        with contextlib.suppress(self.location.database.errors):
+            self.location.database.compact()
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is written inside is one transaction: all of it is kept, or, after an error, nothing."""

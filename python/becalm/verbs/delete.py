@@ -37,6 +37,8 @@ def delete(
         chosen = [study for study in opened.studies(facts=False) if study.number in numbers]
         if not dry_run:
             opened.delete(numbers)
+            if not in_use(opened):
+                opened.compact()
     return sorted(chosen, key=lambda study: study.number)
 
 

@@ -1,7 +1,9 @@
 """Studies that are listed with what they came to, and deleted."""
 
+import contextlib
 import io
 import sqlite3
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -39,6 +41,31 @@ def rows(place):
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
     return {name: count for name, count in found.items() if count and not name.startswith(("sqlite", "meta"))}
+
+
+def test_the_file_shrinks_and_the_others_stay_whole(store):
+    filled(store, 1)
+    with Store.open(store) as opened:
+        large = opened.begin(STUDY, FACTS)
+        opened.append(large, [run(seq) for seq in range(20_000)])
+        kept = list(opened.runs(1))
+    before = Path(store).stat().st_size
+    becalm.delete(large, store)
+    assert Path(store).stat().st_size < before / 2
+    with Store.open(store) as opened:
+        assert list(opened.runs(1)) == kept
+        assert opened.begin(STUDY, FACTS) == large + 1, "no number is given again"
+
+
+def test_the_file_stays_as_it_is_while_somebody_reads_it(store):
+    filled(store, 1)
+    with Store.open(store) as opened:
+        opened.append(opened.begin(STUDY, FACTS), [run(seq) for seq in range(20_000)])
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM study").fetchone()
+        assert [study.number for study in becalm.delete(2, store)] == [2]
+    assert [study.number for study in list_studies(store).studies] == [1]
 
 
 def test_a_deleted_study_leaves_nothing_and_the_others_stay_whole(store):
