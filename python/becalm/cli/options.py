@@ -169,7 +169,12 @@ def once(pairs: Sequence[tuple[str, str]], flag: str = "--set") -> dict[str, str
 
 
 def refuse_repeats(command: click.Command) -> click.Command:
-    """Have a command refuse an option that is typed twice with different values, of which one would be ignored."""
+    """Have a command and those beneath it refuse an option that is typed twice with different values.
+
+    One of the two would be ignored.
+    """
+    for beneath in getattr(command, "commands", {}).values():
+        refuse_repeats(beneath)
     make = command.make_parser
 
     def make_parser(ctx: click.Context) -> Any:

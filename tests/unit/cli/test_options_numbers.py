@@ -1,8 +1,11 @@
 """Numbers and repeated settings on the command line: read in one way, or refused."""
 
+import click
 import pytest
 
 import becalm as api
+from becalm.cli.main import VERBS
+from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 
 SIM = ("run", "--host", "sim:laptop-a", "--no-store", "spin 10ms", "--runs")
@@ -43,3 +46,26 @@ def test_an_option_with_two_values_is_refused(home, becalm):
     assert becalm("list", "--limit", "1", "--limit", "2").returncode == 2
     ended = becalm(*SIM, "3", "--metric", "a: (.)", "--metric", "b: (.)", "--help")
     assert ended.returncode == 0, "metrics are several"
+
+
+def commands():
+    """Every command and those beneath it, by the words that are typed for it."""
+    todo = [(verb, group.get_command(click.Context(group), verb)) for verb in VERBS]
+    while todo:
+        words, command = todo.pop()
+        todo += [(f"{words} {name}", each) for name, each in getattr(command, "commands", {}).items()]
+        yield words, command
+
+
+SINGLE = [
+    (words, command, option.opts[0], option.nargs)
+    for words, command in commands()
+    for option in command.params
+    if isinstance(option, click.Option) and not (option.is_flag or option.multiple or option.count)
+]
+
+
+@pytest.mark.parametrize(("words", "command", "option", "values"), SINGLE, ids=[f"{row[0]} {row[2]}" for row in SINGLE])
+def test_no_command_takes_the_last_of_two_values(words, command, option, values):
+    with pytest.raises(click.UsageError, match="contradict each other"):
+        command.make_context(words, [option, *["1"] * values, option, *["2"] * values])
