@@ -65,6 +65,8 @@ class StudySession:
     """What the person was told before the study began."""
 
     _said: set[str] = field(default_factory=set)
+    """Kinds of remarks that are kept with the study."""
+
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
     """What runs wrote that are not stored yet."""
 
@@ -88,6 +90,7 @@ class StudySession:
     def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
         """Record that the study begins, with runs that there are already: both or, when it is ended here, neither."""
         self.study, self.facts = study, self.host.facts()
+        self.remarks, self._said = [], set()
         with self.store.together():
             self.number = self.store.begin(study, self.facts)
             if pilots:
@@ -106,6 +109,7 @@ class StudySession:
         for known in self.store.noticed(stored.number, reworded):
             if known.kind == "remark":
                 self.remarks.append(known)
+                self._said.add(_kind(known.program, str(known.numbers["said"])))
             else:
                 self._notice(known, new=False)
         if isinstance(self.host, Resumable):
@@ -171,24 +175,26 @@ class StudySession:
         """Tell the person what a block showed of its settings."""
         for remark in found.remarks:
             # The same remark comes with other counts each time its settings are put on.
-            kind = re.sub(r"\d+", "", remark)
-            if kind not in self._said:
-                self._said.add(kind)
-                self.measuring.listener.warned(remark)
-                if not any(each["place"] in remark for each in found.clamped):
-                    self._remark("", remark)
+            known = any(each["place"] in remark for each in found.clamped)
+            self._tell_once("", remark, kept=not known)
         for whose, sentence in self._neighbours(found):
-            kind = f"{whose} {re.sub(r'[0-9]+', '', sentence)}"
-            if kind not in self._said:
-                self._said.add(kind)
-                self.measuring.listener.warned(sentence)
-                self._remark(whose, sentence)
+            self._tell_once(whose, sentence, kept=True)
         for each in found.drift:
             if self._notice(drift := finding("setting_changed", dict(each))):
                 self.measuring.listener.warned(drift.sentence)
         for each in found.clamped:
             # The remark on it was told above.
             self._notice(finding("setting_clamped", dict(each)))
+
+    def _tell_once(self, program: str, said: str, *, kept: bool) -> None:
+        """Tell a sentence unless one that differs by its counts was told, and keep it once with each study."""
+        kind = _kind(program, said)
+        if kind not in self.measuring.told:
+            self.measuring.told.add(kind)
+            self.measuring.listener.warned(said)
+        if kept and kind not in self._said:
+            self._said.add(kind)
+            self._remark(program, said)
 
     def _remark(self, program: str, said: str) -> None:
         """Keep with the study what the person was told of it while it was measured."""
@@ -259,6 +265,11 @@ class StudySession:
         """The same, and end the host."""
         self.put_back()
         self.host.close()
+
+
+def _kind(program: str, said: str) -> str:
+    """Return a sentence on a program without its counts, which differ from block to block."""
+    return f"{program} {re.sub(r'[0-9]+', '', said)}"
 
 
 @contextmanager

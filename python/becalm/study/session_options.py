@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
@@ -79,6 +79,8 @@ class SessionOptions:
     )
     listener: ProgressListener = option(None, "Told how it goes.", ProgressListener | None, flag="", kept=PassOn())
     profile: Profile | None = None
+    told: set[str] = field(default_factory=set, compare=False)
+    """Kinds of remarks that the listener was told already, by all sessions with copies of these options."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -107,7 +109,7 @@ class SessionOptions:
 
     def on(self, host: str | Host, listener: ProgressListener) -> Self:
         """The same on one host of several."""
-        return replace(self, host=host, listener=listener)
+        return replace(self, host=host, listener=listener, told=set())
 
     def study(
         self, kind: str, workloads: Sequence[Workload], options: StudyOptions, settings: Sequence[Settings] = ()

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +28,10 @@ def session(store):
         made.study, made.number = STUDY, opened.begin(STUDY, FACTS)
         spool.assign(made.number)
         yield made
+
+
+def listening(told):
+    return SimpleNamespace(listener=SimpleNamespace(warned=told.append), told=set())
 
 
 def failing(monkeypatch):
@@ -97,7 +102,7 @@ def test_a_host_is_told_at_the_start_whether_runs_will_be_observed(store, monkey
 def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measured(session, monkeypatch):
     """Shares that differ from block to block do not make another remark of it; another program does."""
     told = []
-    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    session.measuring = listening(told)
     said = [("a1 beside b", f"a1 was away for {share} % of the time beside b") for share in (13, 24, 35)]
     for each in (*said, ("a2 beside b", "a2 was away for 9 % of the time beside b")):
         monkeypatch.setattr(StudySession, "_neighbours", lambda self, found, each=each: [each])
@@ -108,7 +113,7 @@ def test_what_goes_wrong_beside_a_program_is_told_once_however_often_it_is_measu
 
 def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed(session, store):
     told = []
-    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    session.measuring = listening(told)
     remark = "isolation: 39 kernel threads are bound to their CPUs and could not be moved."
     session.take(Noticed(remarks=(remark,)))
     session.take(Noticed(remarks=(remark.replace("39", "38"),)))
@@ -122,13 +127,31 @@ def test_remarks_on_settings_are_kept_with_the_study_and_stay_when_it_is_resumed
         again = StudySession(opened, None, session.measuring, session._spool)
         again.resume(opened.study(session.number), document.runs)
         assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
+        again.take(Noticed(remarks=(remark,)))
+        assert [each.sentence for each in again.noticed if each.kind == "remark"] == [remark]
+
+
+def test_a_remark_is_told_once_by_a_verb_and_kept_with_each_of_its_studies(store):
+    told = []
+    options = replace(SessionOptions(), listener=SimpleNamespace(warned=told.append))
+    host = SimpleNamespace(facts=lambda: FACTS)
+    remark = "isolation: 39 kernel threads are bound to their CPUs and could not be moved."
+    with Store.open(store) as opened, Spool.create(opened) as spool:
+        for title, count in (("first", 39), ("second", 38)):
+            session = StudySession(opened, host, replace(options, title=title), spool)
+            for _ in range(2):
+                number = session.begin(STUDY)
+                session.take(Noticed(remarks=(remark.replace("39", str(count)),)))
+                kept = [each.sentence for each in document_of(opened, number).noticed]
+                assert kept == [remark.replace("39", str(count))]
+    assert told == [remark]
 
 
 def test_what_was_said_before_a_study_began_is_kept_with_it(store):
     told = []
     host = SimpleNamespace(facts=lambda: FACTS)
     with Store.open(store) as opened, Spool.create(opened) as spool:
-        made = StudySession(opened, host, SimpleNamespace(listener=SimpleNamespace(warned=told.append)), spool)
+        made = StudySession(opened, host, listening(told), spool)
         made._foretold("Left out of mine: turbo: there is no frequency scaling here.")
         number = made.begin(STUDY)
         assert [each.sentence for each in made.noticed] == told
@@ -141,7 +164,7 @@ CHANGED = {"knob": "swappiness", "place": "/proc/sys/vm/swappiness", "found": "6
 
 def test_what_the_kernel_made_of_settings_is_still_said_after_the_study_is_resumed(session, store, tmp_path):
     told = []
-    session.measuring = SimpleNamespace(listener=SimpleNamespace(warned=told.append))
+    session.measuring = listening(told)
     for _ in range(2):
         session.take(Noticed(drift=(CHANGED,), clamped=(CLAMPED,)))
     assert len(told) == 1, "of the clamped one the agent's remark tells"
