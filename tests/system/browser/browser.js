@@ -69,6 +69,7 @@
       clientX: box.left + box.width * 0.8, clientY: box.top + 40, pointerType: pointer, bubbles: true}));
     const found = {graphs: page.querySelectorAll(".graph").length, dots: dots(), marks: svg.querySelectorAll(".mark").length};
     point("pointermove", "mouse");
+    found.hues = new Set([...svg.querySelectorAll(".line")].map(each => view.getComputedStyle(each).stroke)).size;
     found.told = (page.querySelector(".tip") || {}).textContent;
     point("pointerdown", "touch");
     point("pointerup", "touch");

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.system.browser.browser import DESK, PHONE, look
 from tests.unit.analysis.test_timeline import TWO, recorded, slower
+from tests.unit.load.test_run_report import make
 
 import becalm
 from becalm.analysis.timeline import timeline
@@ -16,6 +17,13 @@ HOSTILE = "<img src=x onerror=boom()></script><script>boom()</script>\"'&" + "w"
 """Whatever of it becomes markup calls a function that there is not, or makes the page too wide."""
 
 SITTINGS = 80
+
+
+MACHINES = ("one", "two")
+"""The legend of the history has a picture of each machine's colour."""
+
+WATCHED = sum(bool(bar.ns) for bar in make().waterfall.bars) + len(make().courses)
+"""Bars of the waterfall, and measures over time."""
 
 
 def history():
@@ -40,7 +48,8 @@ def pages(tmp_path_factory):
         compared = becalm.compare(["spin 20ms", "spin 21ms", "spin 20ms"], names=[HOSTILE, "b", "c"], runs=30, **sim)
         stored = becalm.compare_stored(str(run.study), str(again.study), store=sim["store"])
     found = {"run.html": run, "compare.html": compared, "stored.html": stored, "history.html": history()}
-    return {name: drawn.as_html(each) for name, each in found.items()}
+    watched = replace(make(), program=HOSTILE, sentence=make().sentence.replace("gzip x", HOSTILE))
+    return {name: drawn.as_html(each) for name, each in {**found, "watch.html": watched}.items()}
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -72,7 +81,7 @@ def test_every_text_can_be_read_on_paper_of_the_colour_that_was_asked_for(seen):
 def test_pictures_are_there(seen):
     looks, _, _ = seen
     assert {each.name: each.pictures for each in looks} == {
-        "run.html": 4, "compare.html": 9, "stored.html": 1, "history.html": 2,
+        "run.html": 4, "compare.html": 9, "stored.html": 1, "history.html": 2 + len(MACHINES), "watch.html": WATCHED,
     }  # fmt: skip
 
 
@@ -81,6 +90,7 @@ def test_a_history_tells_zooms_and_finds(seen):
     for used in (each.used for each in looks if each.name == "history.html"):
         assert (used["graphs"], used["dots"], used["back"], used["left"]) == (2, SITTINGS, SITTINGS, 0)
         assert 0 < used["zoomed"] < SITTINGS
+        assert used["hues"] == len(MACHINES), "lines of different machines have different colours"
         assert used["marks"] >= 1, "the step is marked"
         assert HOSTILE in used["told"]
         assert used["link"].startswith("https://example.org/commit/")

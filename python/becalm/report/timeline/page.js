@@ -23,6 +23,9 @@
     return made;
   }
 
+  // Hues a golden angle apart: however many machines there are, those next to each other differ.
+  const owned = (machine, name) => ({class: `${name} own`, style: `--hue: ${Math.round(226 + machine * 137.508) % 360}`});
+
   function ticks(low, high) {
     const span = high - low || Math.abs(high) || 1;
     const step = 10 ** Math.floor(Math.log10(span / 3));
@@ -77,21 +80,22 @@
       run.push(each);
     }
     for (const each of runs) {
+      const machine = data.sittings[each[0][0]].machine;
       let band = [];
       for (const p of [...each, null]) {
         if (p && known(p)) { band.push(p); continue; }
         const upper = band.map(q => `${x(q[0])},${y(q[3])}`), lower = band.map(q => `${x(q[0])},${y(q[2])}`).reverse();
-        if (band.length > 1) shape(graph.svg, "polygon", {class: "band", points: [...upper, ...lower].join(" ")});
+        if (band.length > 1) shape(graph.svg, "polygon", {...owned(machine, "band"), points: [...upper, ...lower].join(" ")});
         // Alone between two that are not known it is a bar.
-        else if (band.length) shape(graph.svg, "line", {class: "bar95", x1: x(band[0][0]), x2: x(band[0][0]), y1: y(band[0][2]), y2: y(band[0][3])});
+        else if (band.length) shape(graph.svg, "line", {...owned(machine, "bar95"), x1: x(band[0][0]), x2: x(band[0][0]), y1: y(band[0][2]), y2: y(band[0][3])});
         band = [];
       }
-      shape(graph.svg, "polyline", {class: "line", points: each.map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
+      shape(graph.svg, "polyline", {...owned(machine, "line"), points: each.map(p => `${x(p[0])},${y(p[1])}`).join(" ")});
     }
     const radius = points.length > wide / 6 ? 1.5 : 2.6;
     for (const each of points)
       shape(graph.svg, "circle", {
-        class: `dot m${data.sittings[each[0]].machine % 3}`, cx: x(each[0]), cy: y(each[1]), r: radius, ...(known(each) ? {} : {"fill-opacity": 0.35}),
+        ...owned(data.sittings[each[0]].machine, "dot"), cx: x(each[0]), cy: y(each[1]), r: radius, ...(known(each) ? {} : {"fill-opacity": 0.35}),
       });
     let taken = -Infinity;
     for (const change of [...own.changes, ...data.together.map(each => ({...each, size: "all"}))]) {
@@ -227,6 +231,16 @@
       if (graph.near) draw(graph);
     }
   }, {rootMargin: "400px"});
+
+  if (data.machines.length > 1) {
+    const list = document.getElementById("machines");
+    list.hidden = false;
+    data.machines.forEach((name, machine) => {
+      const one = element(list, "span");
+      shape(shape(one, "svg", {viewBox: "0 0 10 10", "aria-hidden": "true"}), "circle", {...owned(machine, "dot"), fill: "currentColor", cx: 5, cy: 5, r: 5});
+      one.append(` ${name}`);
+    });
+  }
 
   const room = document.getElementById("graphs");
   for (const benchmark of data.benchmarks) {

@@ -24,6 +24,9 @@ table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem .
   white-space: nowrap }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem } p.note { opacity: .75; font-size: .9rem }
 svg { display: block; width: 100%; min-width: 16rem } td:first-child, td:last-child { white-space: nowrap }
+.scroll { overflow-x: auto } h1, p, td { overflow-wrap: anywhere }
+@media (max-width: 34rem) { table { font-size: .85rem } svg { min-width: 4rem }
+  td:first-child, td:last-child { white-space: normal } td, th { padding-right: .4rem } }
 """
 
 WIDTH, HEIGHT = 720, 28
@@ -60,14 +63,14 @@ def _parts(found: Watched) -> Iterator[str]:
 
 def _table(table: Table, raw: int | None = None) -> Iterator[str]:
     """`raw`: the column whose cells are markup of ours already."""
-    yield f"<h2>{escape(table.title)}</h2><table>"
+    yield f'<h2>{escape(table.title)}</h2><div class="scroll"><table>'
     if any(table.head):
         heads = (f"<th{_kind(table, i)}>{escape(cell)}</th>" for i, cell in enumerate(table.head))
         yield f"<tr>{''.join(heads)}</tr>"
     for row in table.rows:
         cells = (f"<td{_kind(table, i)}>{cell if i == raw else escape(cell)}</td>" for i, cell in enumerate(row))
         yield f"<tr>{''.join(cells)}</tr>"
-    yield "</table>"
+    yield "</table></div>"
     for line in table.note.splitlines():
         yield f'<p class="note">{escape(line)}</p>'
 
