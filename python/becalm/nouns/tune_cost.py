@@ -10,8 +10,11 @@ from becalm.nouns.design import document
 
 @dataclass(frozen=True, slots=True)
 class BudgetWorth:
-    """What a budget buys: the smallest effect as in TuneCost, NaN where it is too short for any; and whether there is
-    time to say what each setting does."""
+    """The worth of a budget.
+
+    `smallest`: the smallest effect as in TuneCost, NaN where it is too short for any; `single`: whether there is time
+    to say what each setting does.
+    """
 
     budget_ns: int
     smallest: float
@@ -46,7 +49,7 @@ class TuneCost:
     longest_ns: int | None = None
     sentence: str = ""
     buys: tuple[BudgetWorth, ...] = ()
-    """What usual budgets would show, of runs of 1 s where their length is not known; empty where nothing is searched.
+    """The effects that usual budgets would show, of runs of 1 s where their length is not known; none without search.
     """
 
     def to_json(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""What a search for settings will take, before it starts: its runs, how long they are, the smallest effect it can show.
+"""The cost of a search for settings, before it starts: its runs, how long they are, the smallest effect it can show.
 
 A method for run time is asked what it would measure by answering it from thin air: all settings alike, with the noise
 of the pilot runs. So a new method has its cost without a line of its own. That takes as much of the processor as its
@@ -90,11 +90,10 @@ def cost(
         whole = max(whole, least * run_ns)
         if NEARLY * options.budget_ns < whole < options.budget_ns:
             whole = float(options.budget_ns)
-    smallest = _ratio(options, confirm_runs)
-    if options.budget_ns is not None and run_ns > 0 and not timed and not allowed.tried:
-        bought = _bought_spread(options, options.budget_ns, run_ns, confirm_runs).smallest
-        smallest = smallest if math.isnan(bought) else bought
-    if timed:
+    if not timed:
+        # However short the budget, what a search chooses is confirmed by so many loops.
+        smallest = _ratio(options, confirm_runs, max(FEWEST_LOOPS, _spread_loops(options, run_ns, confirm_runs)))
+    else:
         # Of what is confirmed the baseline and the choice count, whatever else is beside them.
         pairs = min(options.confirm_loops * confirm_runs, confirm // 2)
         smallest = _gain(noise, options, pairs, LOOKED * rule.loops * rule.runs, searched, controls)
@@ -139,13 +138,27 @@ def _buys(options: TuneOptions, noise: float, run_ns: float, each_ns: float) -> 
 
 def _bought_spread(options: TuneOptions, budget_ns: int, run_ns: float, confirm_runs: int) -> BudgetWorth:
     """Return what a budget shows of spreads."""
-    left_ns = budget_ns - _look(options, run_ns) * run_ns
-    left_ns -= search_share(options, confirm_runs, left_ns, run_ns)
-    loops = min(MOST_LOOPS, int(left_ns / (2 * confirm_runs * run_ns)))
+    loops = _spread_loops(options, run_ns, confirm_runs)
     smallest = _ratio(options, confirm_runs, loops) if loops >= FEWEST_LOOPS else math.nan
     arms = 2 + min(options.allowed.space.count, MOST_CHOSEN)
-    single = int(left_ns / (arms * confirm_runs * run_ns)) >= 2 * FEWEST_LOOPS
+    single = int(_confirmed_ns(options, run_ns, confirm_runs) / (arms * confirm_runs * run_ns)) >= 2 * FEWEST_LOOPS
     return BudgetWorth(budget_ns, smallest, single and options.single_out)
+
+
+def _spread_loops(options: TuneOptions, run_ns: float, confirm_runs: int) -> int:
+    """Return the loops that confirm what makes a spread small: those asked for, or as many as the budget leaves."""
+    if options.budget_ns is None or not run_ns > 0:
+        return options.confirm_loops
+    arms = 1 + max(1, len(options.allowed.tried))
+    loops = int(_confirmed_ns(options, run_ns, confirm_runs) / (arms * confirm_runs * run_ns))
+    return min(MOST_LOOPS, max(0, loops))
+
+
+def _confirmed_ns(options: TuneOptions, run_ns: float, confirm_runs: int) -> float:
+    """Return the time that a budget leaves to confirm what makes a spread small."""
+    assert options.budget_ns is not None
+    left_ns = options.budget_ns - _look(options, run_ns) * run_ns
+    return left_ns if options.allowed.tried else left_ns - search_share(options, confirm_runs, left_ns, run_ns)
 
 
 def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: float, left_ns: float) -> BudgetWorth:
@@ -165,7 +178,10 @@ def _bought_time(options: TuneOptions, noise: float, run_ns: float, each_ns: flo
 
 
 def _least(options: TuneOptions, confirm_runs: int) -> int:
-    """Runs that are made however small the budget: a loop of the look, and with a least of the search all after it."""
+    """Return the runs that are made however small the budget.
+
+    They are a loop of the look, and with a least of the search all after it.
+    """
     loops, runs = first_look(options)
     if options.minimize == "time":
         search = 0 if options.allowed.tried else least_search(options)
@@ -176,7 +192,7 @@ def _least(options: TuneOptions, confirm_runs: int) -> int:
 
 
 def _look(options: TuneOptions, run_ns: float) -> int:
-    """Runs of the first look: its first loop, and as many more as its share of the budget allows."""
+    """Return the runs of the first look: its first loop, and as many more as its share of the budget allows."""
     loops, runs = first_look(options)
     whole = loops * runs + 1
     assert options.budget_ns is not None
@@ -184,7 +200,7 @@ def _look(options: TuneOptions, run_ns: float) -> int:
 
 
 def _noise(pilots: Sequence[Floats]) -> float:
-    """Of single runs, a share of their mean; the first run of a program, which fills caches, is left out."""
+    """Return the noise of single runs, a share of their mean, without the first of a program, which fills caches."""
     kept = [each[1:] / each[1:].mean() for each in pilots if len(each) > 3]
     if not kept:
         return math.nan
@@ -193,7 +209,7 @@ def _noise(pilots: Sequence[Floats]) -> float:
 
 
 def _searched(options: TuneOptions, rule: TrialDesign, noise: float, seed: int) -> tuple[int, int]:
-    """Runs that a method asks for where all settings are alike, and how many of them are of the machine as it is."""
+    """Return the runs that a method asks for where all settings are alike, and those of them that set nothing."""
     row = method_row(options.method)
     if (found := row.counted(options, options.allowed.space, rule)) is not None:
         return found.runs, found.controls
@@ -230,7 +246,7 @@ def _reach(freedom: int, confidence: float) -> float:
     return float(stdtrit(max(1, freedom), (1 + confidence) / 2) + stdtrit(max(1, freedom), 0.8))
 
 
-def _ratio(options: TuneOptions, confirm_runs: int, loops: int | None = None) -> float:
+def _ratio(options: TuneOptions, confirm_runs: int, loops: int) -> float:
     """Return how many times smaller a spread must be to be seen: F of the runs of the confirmation."""
-    freedom = float((loops or options.confirm_loops) * (confirm_runs - 1))
+    freedom = float(loops * (confirm_runs - 1))
     return f_detectable((freedom, freedom), 1 - options.confidence)
