@@ -66,7 +66,7 @@ def compare(
     fail_above: float | None = None,
     undecided: str = "fail",
 ) -> RegionComparison:
-    """What changed. Raises ValueError for a side without a file."""
+    """Return what changed. Raises ValueError for a side without a file."""
     if not old or not new:
         raise ValueError("Both sides need a file.")
     before, after = _side(old), _side(new)
@@ -193,7 +193,7 @@ def _most_frequent(values: Floats, step: float) -> float:
 def _calls(
     typical: Sequence[float], answer: RegionAnswer, visible: float | None, fail_above: float | None
 ) -> int | None:
-    """How many calls, timed as one region, make a difference visible, or one of the size of the limit."""
+    """Return how many calls, timed as one region, make a difference visible, or one of the size of the limit."""
     if visible is None:
         return None
     if answer is RegionAnswer.NOT_VISIBLE:
@@ -213,7 +213,7 @@ def _quantile(variances: Sequence[float], many: tuple[int, int], alpha: float) -
 
 
 def _wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: float | None) -> FilesWanted | None:
-    """How many files a side would do, by the scatter of those that there are; None for enough of them."""
+    """Return how many files a side would do, by the scatter of those that there are; None for enough of them."""
     halves = {
         name: _half([float(each.var(ddof=1)) for each in pair], len(pair[0]), len(pair[1]), alpha)
         for name, pair in values.items()
@@ -247,7 +247,7 @@ def _rising() -> Iterator[int]:
 
 
 def _gate(differences: Sequence[RegionDifference], limit: float) -> Gate:
-    """What becomes of the limit: what is not visible lies within it where the timer would show that much."""
+    """Return what becomes of the limit: what is not visible lies within it where the timer would show that much."""
     if any(d.low > limit and d.answer is RegionAnswer.SLOWER for d in differences):
         return Gate.ABOVE
     faster = RegionAnswer.FASTER

@@ -38,7 +38,7 @@ class Shown(Result):
 
     @property
     def sentence(self) -> str:
-        """What it says, in words."""
+        """Return its sentence."""
         return self.verdict.sentence
 
     def _repr_html_(self) -> str:
@@ -47,7 +47,7 @@ class Shown(Result):
         return fragment(self.verdict)
 
     def to_json(self) -> dict[str, Any]:
-        """What it says in the documented form, with its runs and the loads beside them."""
+        """Return the documented form, with its runs and the loads beside them."""
         # `runs` of a rating is a number of rounds, and `becalm export` has the runs.
         return {**_runs(self.document), **self.verdict.to_json()}
 
@@ -80,7 +80,7 @@ def show_together(
 
 
 def conclude(document: Document) -> Conclusion:
-    """What a study says. Raises UsageError for a search for settings that was not finished, and what its kind does."""
+    """Return the result of a study. Raises UsageError for a search that was not finished, and what its kind does."""
     kind = kind_of(document.study.kind)
     # What an older becalm stored may lack something, and what is damaged may have any type.
     with contextlib.suppress(KeyError, TypeError, ValueError):
@@ -183,7 +183,7 @@ DRAWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a file. `studies`: their numbers, in its order; `known`: those of them that were stored before.
+    """The result of an import. `studies`: their numbers, in its order; `known`: those of them that were stored before.
 
     `left_out`: entries of the file that are no values, by the reason.
     """

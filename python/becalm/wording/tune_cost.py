@@ -10,7 +10,7 @@ from becalm.wording.measurement import counted, duration, percent, spent
 
 
 def cost(found: TuneCost) -> str:
-    """How many runs, how long, and the smallest effect that it could show."""
+    """Return how many runs there will be, how long they take, and the smallest effect that they can show."""
     what = counted(found.count, "factor" if found.objective == "time" else "setting")
     if found.method == "try":
         head = f"{counted(found.confirm_runs, 'run')} of what is to be tried"

@@ -150,7 +150,7 @@ Opener = Callable[[str, Asked], tuple[Workload, ...]]
 """Makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
 
 Text = str | Iterable[str] | Workload | Callable[[], object]
-"""What names programs: a text, an argument list, a workload that is made already, or a function without arguments."""
+"""A name of programs: a text, an argument list, a workload that is made already, or a function without arguments."""
 
 
 @takes(CommandLine, Workload)

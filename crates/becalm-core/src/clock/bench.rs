@@ -8,7 +8,7 @@ use super::random::Random;
 use super::timer::measure::Measure;
 use crate::time::{AnyClock, Clock};
 
-/// What lasts longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
+/// Anything longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
 const SLOW_NS: f64 = 1_500.0;
 /// Empty regions from which the cost is taken.
 const EMPTY: usize = 2_000;
@@ -20,20 +20,20 @@ const FEWEST: usize = 20;
 /// A timer with a flush, and how it is measured.
 pub struct Bench<'a> {
     timer: &'a dyn Measure,
-    /// What one of its units is in ns (cycles of the core: 1, the result is in cycles).
+    /// The length of one of its units in ns (cycles of the core: 1, the result is in cycles).
     factor: f64,
     buffer: &'a mut Buffer,
     random: Random,
-    /// What its time is measured by.
+    /// The timer that measures its time.
     pub time: AnyClock,
     until_ns: i64,
     slow: i64,
     quantum: Option<Quantum>,
-    /// What an addition takes, in ns or cycles.
+    /// The time of an addition, in ns or cycles.
     addition: f64,
     /// Costs of empty regions, in ns or cycles, sorted.
     costs: Vec<f64>,
-    /// What one measurement of a short length takes in all, flush included.
+    /// The time of one measurement of a short length in all, flush included.
     pub each: Duration,
 }
 
@@ -114,8 +114,8 @@ impl Meter for Bench<'_> {
     }
 }
 
-/// What a measurement of a usual length takes in all: flush, rehearsal, and whatever else the machine does meanwhile, as
-/// others may use the processor, too. Takes a fiftieth of the time.
+/// Return the time of a measurement of a usual length in all: flush, rehearsal, and whatever else the machine does
+/// meanwhile, as others may use the processor, too. Takes a fiftieth of the time.
 fn pace(timer: &dyn Measure, buffer: &mut Buffer, (clock, time): (&AnyClock, Duration)) -> Duration {
     let begun_ns = clock.now_ns();
     let mut many = 0;

@@ -1,5 +1,5 @@
-//! How much is written before each measurement, so that code and timer come from further away: four times each cache of the
-//! processor that measures, as the kernel tells it.
+//! The bytes written before each measurement, so that code and timer come from further away: four times each cache of
+//! the processor that measures, as the kernel tells it.
 
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct Flush {
 pub const EVICTED: &str = "evicted";
 
 impl Flush {
-    /// What does it.
+    /// Return the buffer that does it.
     pub fn buffer(&self) -> Buffer {
         match self.name {
             EVICTED => Buffer { memory: Vec::new(), code: Code::own() },
@@ -75,7 +75,7 @@ pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
     ]
 }
 
-/// What /proc/meminfo says is available, in bytes; 0 where it does not.
+/// Return the memory that /proc/meminfo says is available, in bytes; 0 where it does not.
 pub fn available(machine: &Machine) -> u64 {
     memory::available(&machine.text("proc/meminfo")).unwrap_or(0)
 }
@@ -86,7 +86,7 @@ fn evicted() -> Flush {
     Flush { name: EVICTED, bytes: Code::own().map_or(0, |code| code.bytes()), reason }
 }
 
-/// What is done before a measurement: memory is written, or code evicted.
+/// The memory that is written before a measurement, or the code that is evicted.
 #[derive(Debug)]
 pub struct Buffer {
     memory: Vec<u8>,
@@ -97,7 +97,7 @@ pub struct Buffer {
 const LINE: usize = 64;
 
 impl Buffer {
-    /// So many bytes, touched once so that the kernel has given all of them.
+    /// Return so many bytes, touched once so that the kernel has given all of them.
     pub fn new(bytes: u64) -> Buffer {
         Buffer { memory: vec![1; bytes as usize], code: None }
     }

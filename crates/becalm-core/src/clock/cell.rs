@@ -55,7 +55,8 @@ impl Length {
         }
     }
 
-    /// Of several searches: the least, since what else runs on a machine only adds scatter; their median and their range.
+    /// Put several searches together: the least, since what else runs on a machine only adds scatter; their median and
+    /// their range.
     fn least(mut found: Vec<Length>) -> Option<Length> {
         found.sort_by(|one, other| one.ns.total_cmp(&other.ns));
         let low = found.iter().map(|each| each.range_ns.0).fold(f64::INFINITY, f64::min);
@@ -65,12 +66,12 @@ impl Length {
     }
 }
 
-/// What is told of a cell. Costs, quantum and medians are in ns, or in cycles for a timer of cycles.
+/// The report of a cell. Costs, quantum and medians are in ns, or in cycles for a timer of cycles.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     /// The timer's name.
     pub timer: &'static str,
-    /// What the timer is.
+    /// The timer.
     pub meaning: &'static str,
     /// "nanoseconds" or "cycles": of costs, quantum and medians.
     pub unit: Unit,
@@ -108,8 +109,8 @@ pub struct Cell {
     pub area: Option<f64>,
     /// Error of the best threshold between them.
     pub error: Option<f64>,
-    /// Of a last set, at t_min: the coefficient of variation as measured and cleaned, the share that was taken out, and the
-    /// shift of the median between its halves over the median.
+    /// Figures of a last set, at t_min: the coefficient of variation as measured and cleaned, the share that was taken
+    /// out, and the shift of the median between its halves over the median.
     pub raw_variation: f64,
     /// See `raw_variation`.
     pub cleaned_variation: f64,
@@ -119,7 +120,7 @@ pub struct Cell {
     pub shift: f64,
     /// Sets that were measured again, since too much of them would have had to be taken out.
     pub again: usize,
-    /// What it measured: additions, and how often each value was read, in ns or cycles times 1000.
+    /// The measured values: additions, and how often each value was read, in ns or cycles times 1000.
     pub reference_additions: u64,
     /// See `reference_additions`.
     pub reference: Histogram,
@@ -129,11 +130,11 @@ pub struct Cell {
     pub steal_ns: Option<u64>,
     /// Nanoseconds of an addition, and a multiplication over an addition, before the cell.
     pub check: Check,
-    /// How long the cell took, all its searches together.
+    /// The time that the cell took, all its searches together.
     pub elapsed_ns: u64,
-    /// How often it was searched.
+    /// The number of searches.
     pub tries: u32,
-    /// What each search found.
+    /// The result of each search.
     #[serde(skip)]
     pub found: Vec<Answers>,
 }
@@ -144,8 +145,8 @@ impl Cell {
         self.t_min.is_some() && self.t_diff.is_some()
     }
 
-    /// What is known of a cell after one more search: figures are the least of all that were found, the rest is that of the
-    /// search with more answers; of as many, the later.
+    /// Return the report of a cell after one more search: figures are the least of all that were found, the rest is that
+    /// of the search with more answers; of as many, the later.
     pub fn with(self, later: Cell) -> Cell {
         let rank = |cell: &Cell| (cell.t_min.is_some(), cell.t_diff.is_some());
         let found = [self.found.as_slice(), later.found.as_slice()].concat();
@@ -210,20 +211,20 @@ impl Cell {
     }
 }
 
-/// What a search found: t_min and t_diff.
+/// The result of a search: t_min and t_diff.
 pub type Answers = (Option<Length>, Option<Length>);
 
-/// What a cell is to be.
+/// The request for a cell.
 pub struct Asked<'a> {
     /// The timer.
     pub description: Description,
     /// The flush.
     pub flush: &'a Flush,
-    /// How the operating system's share is told.
+    /// The way to tell the operating system's share.
     pub filter: Filter,
     /// The published search, with its numbers; otherwise the grid, with numbers that fit the time.
     pub published: bool,
-    /// How far the grid goes where there is time.
+    /// The end of the grid where there is time.
     pub depth: Depth,
     /// A length at which another cell of the timer passed; 0: none is known.
     pub near: u64,
@@ -337,7 +338,7 @@ fn described(
     cell
 }
 
-/// What was found and confirmed, or why there is nothing: t_min, and t_diff with how well such lengths can be told apart.
+/// The confirmed answer, or why there is nothing: t_min, and t_diff with how well such lengths can be told apart.
 type Confirmed = (Found, Evidence);
 /// See `Confirmed`.
 type Told = (Option<Separation>, Confirmed);

@@ -12,7 +12,7 @@ use std::arch::asm;
 /// Additions to a turn.
 pub const TURN: u64 = 256;
 
-/// So many additions, one after the other.
+/// Do so many additions, one after the other.
 #[inline(never)]
 pub fn additions(count: u64) {
     run(count % TURN, count / TURN + 1);
@@ -80,7 +80,7 @@ fn run(rest: u64, turns: u64) {
     std::hint::black_box((0..count).fold(0_u64, |sum, _| std::hint::black_box(sum.wrapping_add(1))));
 }
 
-/// So many turns of 256 multiplications, one after the other.
+/// Do so many turns of 256 multiplications, one after the other.
 #[inline(never)]
 pub fn multiplications(turns: u64) {
     #[cfg(target_arch = "x86_64")]
@@ -108,7 +108,7 @@ pub fn multiplications(turns: u64) {
     );
 }
 
-/// What a multiplication takes beside an addition on x86-64, and how far it may be off.
+/// The time of a multiplication beside an addition on x86-64, and how far it may be off.
 pub const RATIO: f64 = 3.0;
 /// Largest distance from it.
 pub const TOLERANCE: f64 = 0.03;
@@ -167,7 +167,7 @@ pub fn check(clock_ns: impl Fn() -> u64, rounds: usize) -> Check {
     usual
 }
 
-/// Of short and long additions, and of short and long multiplications, in ns.
+/// Compare the times of short and long additions, and of short and long multiplications, in ns.
 fn slopes([short, long, short_product, long_product]: [f64; 4]) -> Check {
     let step = (LONG - SHORT) as f64 * TURN as f64;
     let addition_ns = (long - short) / step;

@@ -1,4 +1,4 @@
-//! How much is measured in a cell: what fits the time, down to a frugal search.
+//! The amount that is measured in a cell: what fits the time, down to a frugal search.
 //!
 //! Sets are short, so that they lie between two bursts of other load: the other thread of the core, the hypervisor's other
 //! guests. Slower changes of the timer are seen by searches that lie apart (`rounds`).
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::search::{Criteria, LARGE};
 
-/// How a cell is searched.
+/// The plan of a cell's search.
 struct Effort {
     /// Sets of measurements that it takes, counted on quiet machines with a margin for those that are taken again.
     sets: u32,
@@ -32,7 +32,7 @@ const LOOK_SETS: f64 = 6.0;
 /// Fewer measurements to a set say nothing of a share of 5 %.
 const FEWEST: usize = 20;
 
-/// How far a search goes where there is time.
+/// The end of a search where there is time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// The fewest measurements that say something: over before the next burst of other load, mostly.
@@ -56,12 +56,13 @@ const EFFORTS: [Effort; 2] = [
     },
 ];
 
-/// What a measurement takes beside the flush: reads, and additions of a usual length, twice.
+/// The time of a measurement beside the flush: reads, and additions of a usual length, twice.
 const USUAL: Duration = Duration::from_nanos(1_200);
-/// What a cell without a flush gets in an evaluation of a usual length: the measure of weights.
+/// The time of a cell without a flush in an evaluation of a usual length: the measure of weights.
 const PLAIN: Duration = Duration::from_secs(3);
 
-/// How much time cells of a flush get beside others: where writing takes long, what a frugal search needs comes on top.
+/// Return the share of time that cells of a flush get beside others: where writing takes long, what a frugal search
+/// needs comes on top.
 pub fn weight(flush: Duration) -> f64 {
     1.0 + (flush * EFFORTS[1].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
 }
@@ -71,7 +72,8 @@ pub fn least(flush: Duration) -> Duration {
     (flush + USUAL) * EFFORTS[1].sets * FEWEST as u32
 }
 
-/// What fits the time of a cell of which each measurement takes so long. `base` says what is not a matter of time.
+/// Return what fits the time of a cell of which each measurement takes so long. `base` says what is not a matter of
+/// time.
 pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) -> Criteria {
     let efforts = match depth {
         Depth::Usual => &EFFORTS[..],

@@ -80,7 +80,7 @@ impl Code {
         self.ranges(&[Code::of as *const () as usize]).map(|(from, to)| (to - from) as u64).sum()
     }
 
-    /// What is evicted: the chain, the vDSO, and these functions, as far as they are mapped.
+    /// Return the code to evict: the chain, the vDSO, and these functions, as far as they are mapped.
     fn ranges<'a>(&'a self, functions: &'a [usize]) -> impl Iterator<Item = (usize, usize)> + 'a {
         let chain = (chain::additions as *const () as usize, CHAIN);
         let named = functions.iter().map(|function| (*function, LOOP)).chain([chain]);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::chain;
 use super::statistics::median;
 
-/// What was seen.
+/// The effect of fences on reads of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fences {
     /// Time of two independent chains with fences between them over that without: 2 where a fence holds back what

@@ -1,11 +1,11 @@
-//! What is evaluated: a timer around work of a given length.
+//! The subject of an evaluation: a timer around work of a given length.
 
 /// Repeated measurements of one length, in the timer's own unit (ns or cycles), as read: nothing subtracted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Set {
-    /// What the timer said.
+    /// The values of the timer.
     pub values: Vec<f64>,
-    /// What the core's cycle counter said around each, where it was read, too.
+    /// The values of the core's cycle counter around each, where it was read, too.
     pub cycles: Option<Vec<f64>>,
     /// Measurements with a known cause of disturbance: a context switch, another processor. In rising order.
     pub disturbed: Vec<usize>,
@@ -23,7 +23,7 @@ pub trait Meter {
     /// known.
     fn quantum(&self) -> Option<Quantum>;
 
-    /// What one unit of work takes, in its own unit.
+    /// Return the time of one unit of work, in its own unit.
     fn per_length(&self) -> f64 {
         1.0
     }

@@ -1,4 +1,4 @@
-//! How short a time, and how small a change of it, a timer can show: the evaluation of timers.
+//! The evaluation of timers: the shortest time, and the smallest change of it, that each can show.
 //!
 //! Liao, Zuo, Wang and Lin, Timing Method and Evaluation Metrics for CPU Performance Variation Detections, Chinese
 //! Journal of Computers 2024. A measured time is the true one, the timer's cost, and what the operating system adds;

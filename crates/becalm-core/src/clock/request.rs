@@ -1,4 +1,4 @@
-//! What is asked of an evaluation, what it tells, and why there is none.
+//! The request for an evaluation, what it reports, and why there is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::filter::Filter;
 use super::trust::Trust;
 
-/// What is asked for.
+/// The request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -19,7 +19,7 @@ pub struct Request {
     pub filter: String,
     /// "grid" or "published".
     pub search: String,
-    /// Of the order of measurements and the forest.
+    /// The seed of the order of measurements and the forest.
     pub seed: u64,
     /// Names of timers; none: all.
     #[serde(default)]
@@ -35,15 +35,15 @@ pub struct Request {
     pub no_papi: Option<String>,
 }
 
-/// What is told.
+/// A report of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// First, once.
     Trust {
-        /// What can be believed.
+        /// The properties that can be believed.
         trust: Box<Trust>,
-        /// What speaks against it.
+        /// The reasons against it.
         doubts: Vec<&'static str>,
     },
     /// A timer that cannot be used, a flush that is left out, or one cell of both, which may be tried again.
@@ -57,19 +57,19 @@ pub enum Event {
     },
     /// Cells that are to come.
     Planned {
-        /// How many.
+        /// The number of them.
         cells: usize,
     },
     /// One timer at one flush; a second time for one that was tried again.
     Cell(Box<Cell>),
     /// Cells without an answer are tried again with the time that is left.
     Again {
-        /// How many.
+        /// The number of them.
         cells: usize,
     },
     /// At the end.
     Done {
-        /// How long it took.
+        /// The time it took.
         elapsed_ns: u64,
     },
 }
@@ -83,13 +83,13 @@ pub enum Refused {
          at the moment. Another load on the machine can cause that; try again."
     )]
     Chain {
-        /// What it took.
+        /// The time of a multiplication, in additions.
         ratio: f64,
     },
     /// The machine slept.
     #[error("The machine was suspended for {seconds:.0} s meanwhile: what was measured says nothing.")]
     Suspended {
-        /// How long.
+        /// The length.
         seconds: f64,
     },
     /// No clock runs.
@@ -108,9 +108,9 @@ pub enum Refused {
     Unknown {
         /// The word.
         what: String,
-        /// What it should name.
+        /// The name it should have.
         kind: &'static str,
-        /// What there is.
+        /// The names there are.
         known: String,
     },
     /// The listener is gone.
@@ -119,7 +119,7 @@ pub enum Refused {
 }
 
 impl Request {
-    /// How the operating system's share is told.
+    /// Return the way to tell the operating system's share.
     pub(super) fn filter(&self) -> Result<Filter, Refused> {
         match self.filter.as_str() {
             "robust" => Ok(Filter::Robust),

@@ -25,9 +25,9 @@ use crate::time::{AnyClock, Clock as _};
 const CHECKS: usize = 101;
 const TRIES: usize = 20;
 const REST: Duration = Duration::from_millis(50);
-/// What is done one after the other, and the share of the budget at which it ends: searching cells without an answer, and
-/// repeating the search of those with one, and confirming the least that was found. A cell that is disturbed for all of its time gets others; what is left of a turn is
-/// the next one's.
+/// The phases, one after the other, and the share of the budget at which each ends: searching cells without an answer,
+/// repeating the search of those with one, and confirming the least that was found. A cell that is disturbed for all of
+/// its time gets others; what is left of a turn is the next one's.
 const TURNS: [(Turn, f64); 5] = [
     (Turn::Search, 0.5),
     (Turn::Search, 0.6),
@@ -48,7 +48,7 @@ enum Turn {
 /// A timer that can be used.
 pub type Ready = (Description, Box<dyn Measure>);
 
-/// What all cells have in common.
+/// The part that all cells have in common.
 pub struct Rounds<'a> {
     /// The timers, and the flushes with what one of them takes.
     pub timers: &'a [Ready],
@@ -56,11 +56,11 @@ pub struct Rounds<'a> {
     pub flushes: &'a [(Flush, Duration)],
     /// The clock by which ticks become ns.
     pub clock: &'a Clock,
-    /// How the operating system's share is told.
+    /// The way to tell the operating system's share.
     pub filter: Filter,
     /// The published search.
     pub published: bool,
-    /// Of the order of measurements.
+    /// The seed of the order of measurements.
     pub seed: u64,
     /// The processor.
     pub cpu: u32,
@@ -79,7 +79,7 @@ struct Place {
     flush: usize,
     timer: usize,
     known: Option<Cell>,
-    /// What its last search took.
+    /// The time of its last search.
     takes: Duration,
 }
 
@@ -317,7 +317,7 @@ impl Rounds<'_> {
         weight(at) / among.iter().map(|at| weight(*at)).sum::<f64>()
     }
 
-    /// What a flush takes.
+    /// The time of a flush.
     fn flush(&self, flush: usize) -> Duration {
         self.flushes[flush].1
     }
@@ -378,7 +378,7 @@ pub fn checked() -> Result<Check, Refused> {
     Err(Refused::Chain { ratio })
 }
 
-/// What one unit of a timer is in ns, or 1 for cycles.
+/// Return the length of one unit of a timer in ns, or 1 for cycles.
 fn factor(description: Description, clock: &Clock) -> f64 {
     match description.unit {
         Unit::Ticks => 1e9 / clock.info().calibration.hz,

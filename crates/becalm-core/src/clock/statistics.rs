@@ -80,8 +80,8 @@ pub fn overlap(shorter: &[f64], longer: &[f64]) -> f64 {
     longer.iter().filter(|value| **value <= largest).count() as f64 / longer.len() as f64
 }
 
-/// How well two sets can be told apart: the probability that one of the longer is above one of the shorter, ties half
-/// (area under the ROC curve), and the smallest share of wrong decisions of any threshold (both sets weigh the same).
+/// The distance of two sets: the probability that one of the longer is above one of the shorter, ties half (area under
+/// the ROC curve), and the smallest share of wrong decisions of any threshold (both sets weigh the same).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Separation {
     /// Area under the ROC curve: 0.5 is chance.
@@ -90,7 +90,7 @@ pub struct Separation {
     pub error: f64,
 }
 
-/// How well two sets can be told apart.
+/// Return how well two sets can be told apart.
 pub fn separation(shorter: &[f64], longer: &[f64]) -> Separation {
     let (short, long) = (sorted(shorter), sorted(longer));
     let (mut below, mut at, mut area) = (0, 0, 0.0);

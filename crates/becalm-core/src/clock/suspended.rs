@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// How long the machine was suspended since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+/// Return the time for which the machine was suspended since its start: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC
+/// does not.
 pub fn suspended() -> Duration {
     let read = |clock| {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -20,7 +20,7 @@ pub struct Synthetic {
     pub step: f64,
     /// Measurements in a row that begin at one phase of the counter; 0: each at its own.
     pub locked: u64,
-    /// How often the operating system adds something, and how much at most.
+    /// The share of measurements to which the operating system adds something, and how much at most.
     pub interruptions: (f64, f64),
     /// The share of sets that are measured while others use the machine, and how many times as wide the noise then is.
     pub bursts: (f64, f64),

@@ -1,4 +1,4 @@
-//! What can be believed of this machine's clock, before anything is timed. What a machine cannot tell is not told.
+//! The properties of this machine's clock that can be believed, before anything is timed. Unknown ones are left out.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub struct Trust {
     pub invariant: Option<bool>,
     /// Under a hypervisor.
     pub hypervisor: Option<bool>,
-    /// What the kernel keeps time by: it leaves a counter that it has found to be wrong.
+    /// The kernel's own clock source: it leaves a counter that it has found to be wrong.
     pub clocksource: Option<String>,
     /// Additions and multiplications, by which the core's clock is known.
     pub check: Check,
@@ -47,9 +47,9 @@ pub struct Trust {
     pub core_ghz: f64,
     /// See `core_ghz`.
     pub core_over_counter: f64,
-    /// What fences do.
+    /// The effect of fences.
     pub fences: Fences,
-    /// How far the counter of another processor was behind that of this one, in ticks; None: not tried, or the machine
+    /// The ticks by which the counter of another processor was behind that of this one; None: not tried, or the machine
     /// was too busy to tell.
     pub behind_ticks: Option<u64>,
     /// The machine's cores are of several kinds.
@@ -101,7 +101,7 @@ impl Trust {
         }
     }
 
-    /// What speaks against believing the results; each entry a kind that is put into words elsewhere.
+    /// The reasons against believing the results; each entry a kind that is put into words elsewhere.
     pub fn doubts(&self) -> Vec<&'static str> {
         let native = self.fallback.is_none();
         let tsc = cfg!(target_arch = "x86_64") && native;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::checked;
 
-/// Which part of the output is kept.
+/// The part of the output that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// The first bytes, at most so many.
@@ -112,13 +112,13 @@ impl Stream {
         }
     }
 
-    /// What was kept, as text; nothing is kept afterwards.
+    /// Return what was kept, as text; nothing is kept afterwards.
     pub fn take(&mut self) -> String {
         self.take_ends().0
     }
 
-    /// What was kept and how many bytes came, of which those in between may be lost: the beginning, and the end where
-    /// something is lost. Nothing is kept afterwards.
+    /// Return what was kept and how many bytes came, of which those in between may be lost: the beginning, and the end
+    /// where something is lost. Nothing is kept afterwards.
     pub fn take_ends(&mut self) -> (String, String, u64) {
         self.cut();
         let came = std::mem::take(&mut self.came);
@@ -133,7 +133,7 @@ impl Stream {
         (text(&mut self.kept), text(&mut self.end), came)
     }
 
-    /// What was kept, as text, but for a character of which only the first bytes have come; they stay.
+    /// Return what was kept, as text, but for a character of which only the first bytes have come; they stay.
     pub fn take_whole(&mut self) -> String {
         let rest = self.kept.split_off(whole_characters(&self.kept));
         let text = self.take();

@@ -1,7 +1,7 @@
 //! The published filter: an isolation forest (Liu, Ting, Zhou 2008) and a threshold that is searched for.
 //!
-//! What the paper leaves open is the usual: 100 trees of 256 measurements each, as deep as log₂ of that, the mean
-//! depth of an unsuccessful search added at a leaf that holds several, and a seed that is printed.
+//! The paper leaves some things open; they are the usual: 100 trees of 256 measurements each, as deep as log₂ of that,
+//! the mean depth of an unsuccessful search added at a leaf that holds several, and a seed that is printed.
 
 use std::cmp::Ordering;
 
@@ -29,7 +29,7 @@ type Row = [f64; 2];
 
 enum Node {
     Leaf(f64),
-    /// Which clock, where to cut, and the second branch; the first is the next node.
+    /// The clock, the place to cut, and the second branch; the first is the next node.
     Cut(usize, f64, usize),
 }
 
@@ -136,7 +136,7 @@ pub fn threshold(values: &[f64], scores: &[f64]) -> Option<f64> {
     growth.iter().position(|growth| *growth > mean).map(|k| candidates[k])
 }
 
-/// Which measurements stay.
+/// Return the measurements that stay.
 pub fn kept(set: &Set, seed: u64) -> Vec<bool> {
     let second = set.cycles.as_ref().unwrap_or(&set.values);
     let rows: Vec<Row> = set.values.iter().zip(second).map(|(wall, cycles)| [*cycles, *wall]).collect();
@@ -184,7 +184,7 @@ mod tests {
             .collect()
     }
 
-    /// What crates/becalm-core/tests/forest_oracle.py printed with scikit-learn 1.9.1.
+    /// The output of crates/becalm-core/tests/forest_oracle.py with scikit-learn 1.9.1.
     const ORACLE: [(&str, f64); 6] = [
         ("mean of odd", -0.8428),    // -0.8511 to -0.8239
         ("highest of odd", -0.8035), // -0.8113 to -0.7899

@@ -1,16 +1,16 @@
-//! What the operating system added is taken out of a set of measurements, and how much that was is said.
+//! The filter that takes the operating system's share out of a set of measurements, and says how much that was.
 
 pub mod forest;
 pub mod robust;
 
 use super::meter::Set;
 
-/// How to tell what the operating system added.
+/// The way to tell what the operating system added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// Nothing is taken out.
     None,
-    /// What has a known cause, then what lies far above the median.
+    /// Leave out what has a known cause, then what lies far above the median.
     Robust,
     /// The published one: an isolation forest, with this seed.
     Forest {
@@ -26,11 +26,11 @@ pub const MOST_REMOVED: f64 = 0.01;
 /// A set without what the operating system added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cleaned {
-    /// What is left, in the order of measurement.
+    /// The measurements that are left, in their order.
     pub values: Vec<f64>,
     /// The share of measurements that were taken out.
     pub removed: f64,
-    /// How many that are.
+    /// The number of these.
     pub taken: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::clock::statistics::{median, median_distance};
 /// fixed share of 2 % took 103.
 const DISTANCES: f64 = 8.0;
 
-/// Which measurements stay. The median distance is often 0 where a counter has steps; then the step counts.
+/// Return the measurements that stay. The median distance is often 0 where a counter has steps; then the step counts.
 pub fn kept(set: &Set, quantum: f64) -> Vec<bool> {
     let mut kept = vec![true; set.values.len()];
     for index in &set.disturbed {

@@ -15,7 +15,7 @@ const FIRST_LOOK: usize = 2;
 pub struct Difference {
     /// Its length.
     pub found: Found,
-    /// How well sets that differ by it can be told apart by other measures.
+    /// The measures by which sets that differ by it can be told apart.
     pub separation: Option<Separation>,
 }
 

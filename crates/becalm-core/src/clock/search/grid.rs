@@ -22,7 +22,7 @@ pub fn lengths(first: u64, last: u64, parts: u32) -> Vec<u64> {
     lengths
 }
 
-/// What a length is asked.
+/// The question to a length.
 pub(crate) enum Ask {
     /// One look.
     Once,

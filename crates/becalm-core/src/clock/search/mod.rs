@@ -20,7 +20,7 @@ use super::meter::{Meter, Set};
 /// Measurements of the set that confirms an answer, where time allows (the paper's N).
 pub const LARGE: usize = 10_000;
 
-/// What passes, and how often it is tried.
+/// The limits to pass, and how often it is tried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
     /// Measurements of a set (published: 10,000).
@@ -52,7 +52,7 @@ pub struct Criteria {
     pub near: u64,
     /// Lengths above this are given up.
     pub longest: u64,
-    /// What the operating system added is told by this.
+    /// The way to tell what the operating system added.
     pub filter: Filter,
 }
 
@@ -119,7 +119,7 @@ pub enum Unmeasurable {
     },
 }
 
-/// What a look at a length says.
+/// The answer of a look at a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Passed,
@@ -154,7 +154,7 @@ impl Found {
         Some(Found { again, length: lengths[(lengths.len() - 1) / 2], range: (first, last) })
     }
 
-    /// Of searches that each ended with a bracket.
+    /// Put searches together that each ended with a bracket.
     fn of_brackets(found: &[Bracket], again: usize) -> Option<Found> {
         let one = Found::of(found.iter().map(|bracket| bracket.length).collect(), again)?;
         let below = found.iter().map(|bracket| bracket.below).min()?;
@@ -175,7 +175,7 @@ pub(crate) struct Trial<'a> {
     pub steadiest: f64,
 }
 
-/// How often in a row a set is measured again: other load comes in bursts that are longer than a set.
+/// The number of times in a row that a set is measured again: other load comes in bursts that are longer than a set.
 pub(super) const AGAIN: usize = 12;
 
 impl<'a> Trial<'a> {

@@ -88,7 +88,7 @@ impl Trial<'_> {
         Ok(Answer::Passed)
     }
 
-    /// So many places within one step of the counter, from a length on.
+    /// Return so many places within one step of the counter, from a length on.
     pub(super) fn offsets(&self, length: u64, places: u64) -> Vec<u64> {
         let step = self.meter.quantum().map_or(0.0, |quantum| quantum.length);
         // Four times as far up as where the step alone is short enough, it adds a thirtieth to the deviation at most.

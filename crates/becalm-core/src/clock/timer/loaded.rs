@@ -1,6 +1,6 @@
 //! PAPI's timers, for comparison: loaded at run time by who can (a statically linked program cannot), where it is installed.
 //!
-//! What they are: PAPI_get_real_nsec is a system call for CLOCK_REALTIME past the vDSO, PAPI_get_real_cyc a bare rdtsc,
+//! These are: PAPI_get_real_nsec is a system call for CLOCK_REALTIME past the vDSO, PAPI_get_real_cyc a bare rdtsc,
 //! PAPI_read a counter of events.
 
 use becalm_clock::Stamp;
@@ -24,7 +24,7 @@ pub struct Own {
     pub hz: u64,
 }
 
-/// What could be loaded, each with its reason if not.
+/// The timers that could be loaded, each with its reason if not.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// PAPI_get_real_nsec.

@@ -4,7 +4,7 @@ use super::Timer;
 use crate::clock::caches::Buffer;
 use crate::clock::chain;
 
-/// What a timer said of work of several lengths, in its own unit.
+/// The times of work of several lengths by a timer, in its own unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
     /// For each length, in the order of measurement.

@@ -15,7 +15,7 @@ pub trait Timer {
     fn end(&self) -> Stamp;
 }
 
-/// What a timer's reads are of.
+/// The unit of a timer's reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -37,8 +37,8 @@ pub enum Unit {
 pub struct Description {
     /// As in the tables.
     pub name: &'static str,
-    /// What its reads are of.
+    /// The unit of its reads.
     pub unit: Unit,
-    /// What it is.
+    /// The timer's description.
     pub meaning: &'static str,
 }

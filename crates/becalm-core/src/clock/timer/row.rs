@@ -5,7 +5,7 @@ use super::{Description, Timer, Unit};
 
 /// The timer, or why it cannot be used here.
 pub struct Row {
-    /// What it is.
+    /// The timer's description.
     pub description: Description,
     /// The timer, ready.
     pub timer: Result<Box<dyn Measure>, String>,
