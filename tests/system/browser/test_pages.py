@@ -78,7 +78,8 @@ def test_every_text_can_be_read_on_paper_of_the_colour_that_was_asked_for(seen):
 def test_pictures_are_there(seen, pages):
     looks, _, _ = seen
     assert {each.name: each.pictures for each in looks} == {
-        "run.html": 4, "compare.html": 9, "stored.html": 1, "history.html": 2 + len(MACHINES), "watch.html": pages["watch.html"].count("<svg"),
+        "run.html": 4, "compare.html": 9, "stored.html": 1, "history.html": 2 + len(MACHINES),
+        "watch.html": pages["watch.html"].count("<svg"),
     }  # fmt: skip
 
 
