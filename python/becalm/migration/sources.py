@@ -43,7 +43,30 @@ def _records(text: str, path: str) -> Stream:
     names = value.get("names")
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
     ratio = value.get("miss_ratio") is not False
-    return Stream("records", {"records": records}, str(events)[:400], "ns", ratio, known, _kinds(value, ratio))
+    looked_at = _looked_at(value, path)
+    return Stream(
+        "records", {"records": records}, str(events)[:400], "ns", ratio, known, _kinds(value, ratio), looked_at
+    )
+
+
+def _looked_at(value: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return what of the records was looked at: processes, caches as lists of CPUs, CPUs. Raises UsageError."""
+    given = value.get("looked_at", {})
+    if not isinstance(given, dict) or not all(key in LOOKED_AT and LOOKED_AT[key](each) for key, each in given.items()):
+        raise UsageError(f"{path}: looked_at has lists of numbers, by the names {', '.join(LOOKED_AT)}.")
+    return given
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+
+
+LOOKED_AT: dict[str, Callable[[Any], bool]] = {
+    "tasks": _numbers,
+    "recorded": _numbers,
+    "llc": lambda value: isinstance(value, list) and all(map(_numbers, value)),
+}
+"""Parts of a question that records may have, and whether a value fits."""
 
 
 def _kinds(value: dict[str, Any], ratio: bool) -> tuple[int, ...]:

@@ -24,3 +24,5 @@ class Stream:
     miss_ratio: bool = True
     names: Mapping[str, str] = field(default_factory=dict)
     kinds: tuple[int, ...] = ALL
+    looked_at: Mapping[str, Any] = field(default_factory=dict)
+    """What of it was looked at when it was recorded, as parts of a question: `tasks`, `llc`, `recorded`."""

@@ -41,7 +41,8 @@ def sweetspots(
         file: the thesis's log, dumps of callgrind, perf.data or JSON of records (docs/reference/sweetspots.md).
         rules: rise (ours), published, adaptive or cusum.
         window: T, seconds or text ("5ms"), for records; others have windows of their own.
-        pid: only this process and what it forks; needed for large files of perf.
+        pid: only this process and what it forks; needed for large files of perf. None: the one that was recorded, where
+            the file says so, else all.
         llc: the CPUs of each last-level cache ("0-15,16-31"); None: as the header of a perf.data says, else one of all.
         s1, s2: the shares of own and of others' references from which on misses are many; 0.1 as published.
 
@@ -55,7 +56,7 @@ def sweetspots(
             f"{file} has {size >> 20} MiB: windows of all its programs would not fit into memory. Name a process: "
             f"--pid N (perf report --sort pid -i {file} lists them)."
         )
-    question = {**asked(rules, window, s1, s2), **({} if pid is None else {"tasks": [pid]})}
+    question = {**asked(rules, window, s1, s2), **stream.looked_at, **({} if pid is None else {"tasks": [pid]})}
     if caches := cache_map.typed(llc) if llc else cache_map.of_perf_data(file) if "perf_data" in stream.origin else []:
         question["llc"] = caches
     found = of_process(known_process(file, pid, ask("spots", {"from": stream.origin, "question": question})))

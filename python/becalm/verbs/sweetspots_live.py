@@ -140,7 +140,7 @@ def record_sweetspots(
         counted = taker.counted()
         if save is not None:
             head = {"events": counted, "miss_ratio": events == "llc", "kinds": list(KINDS[events])}
-            _save(Path(save), Path(path), {**head, "names": taker.names()})
+            _save(Path(save), Path(path), {**head, "names": taker.names(), "looked_at": taker.asked()})
     spotted = said(Spotted("live", counted, "ns", rules, found, miss_ratio=events == "llc", kinds=KINDS[events]))
     return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
 

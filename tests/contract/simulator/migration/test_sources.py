@@ -1,5 +1,7 @@
 """What is particular to each source of sweet spots, by the real detector."""
 
+import json
+
 import pytest
 from tests.support.count_files import DUMP, LOG, written
 
@@ -40,3 +42,21 @@ def test_what_is_none_of_them_is_said(tmp_path, text, words):
     with pytest.raises(UsageError) as raised:
         becalm.sweetspots(written(tmp_path, text))
     assert words in str(raised.value)
+
+
+def test_a_record_of_one_program_is_read_as_one_of_it(tmp_path):
+    path = tmp_path / "records.json"
+    becalm.simulate_sweetspots(["phases:512K,200,3@0", "phases:512K,200,3@1"], save=path, llc="1536K", window="1ms")
+    both = becalm.sweetspots(path, window="1ms").found["programs"]
+    assert len(both) == 2
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps({**saved, "looked_at": {"tasks": [both[1]["task"]], "llc": [[0, 1]]}}))
+    found = becalm.sweetspots(path, window="1ms").found
+    assert [each["task"] for each in found["programs"]] == [both[1]["task"]]
+    assert found["question"]["llc"] == [[0, 1]]
+    named = becalm.sweetspots(path, window="1ms", pid=both[0]["task"]).found["programs"]
+    assert [each["task"] for each in named] == [both[0]["task"]], "who names a process gets that one"
+    for wrong in ({"tasks": 7}, {"llc": [0]}, {"window_ns": []}, []):
+        path.write_text(json.dumps({**saved, "looked_at": wrong}))
+        with pytest.raises(UsageError, match="looked_at has lists of numbers"):
+            becalm.sweetspots(path, window="1ms")
