@@ -22,8 +22,6 @@ LONGEST_FILE = 500
 """The number of lines above which a file should be two files."""
 LONGEST_FUNCTION = 90
 """The number of lines, docstring excluded, above which a function is rejected; usual are up to 60."""
-DATA_TABLES = ("crates/becalm-core/src/load/table.rs",)
-"""The files that are tables of data, which may be longer."""
 VAGUE_NAMES = {"common", "util", "utils", "helper", "helpers", "manager"}
 """The names of files and folders that do not tell what is in them."""
 LIBRARIES = {"sqlite3": ("store",), "psycopg": ("store",), "rich": ("report", "cli"), "click": ("report", "cli")}
@@ -45,7 +43,7 @@ Problem = tuple[int, str]
 def check_size(name: str, text: str) -> Iterator[Problem]:
     """Yield a problem if a file is too long or has a vague name."""
     lines = text.count("\n")
-    if lines > LONGEST_FILE and name not in DATA_TABLES:
+    if lines > LONGEST_FILE:
         yield lines, f"file has {lines} lines; the limit is {LONGEST_FILE}"
     for part in VAGUE_NAMES & set(PurePosixPath(name).with_suffix("").parts):
         yield 1, f"'{part}' does not tell what is in the file; name it after its subject"

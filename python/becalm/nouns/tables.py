@@ -33,7 +33,7 @@ class RunColumn:
 
 @dataclass(frozen=True, slots=True)
 class LoadColumn:
-    """One column of a record of load (crates/becalm-core/src/load/table.rs).
+    """One column of a record of load (crates/becalm-core/src/load/table).
 
     `subject`: what it is about; `kind`: whether it tells how far counters moved or how things stood; `source`: where
     it is read ("taskstats", "group" and "agent" are no sources of the machine); `reads`: the values of that source that

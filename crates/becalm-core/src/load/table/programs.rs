@@ -1,0 +1,105 @@
+//! The programs of the runs, as the kernel tells of them.
+
+use crate::load::column::{Column, Form, Kind, Pooling};
+use crate::load::table::kinds::{ALWAYS, GROUP, RECORD, TASKS};
+
+pub const COLUMNS: &[Column] = &[
+    Column {
+        name: "level",
+        pooling: Pooling::Min,
+        meaning: "what the kernel lets be known of the programs: 0 CPU time alone (wait4), 1 /proc/PID/schedstat, 2 taskstats, 3 taskstats with delay accounting",
+        ..ALWAYS
+    },
+    Column {
+        name: "scope",
+        form: Form::Word,
+        meaning: "of how much of the programs the next columns are true: \"leader\" (the first thread), \"group\" (all threads of the first process), \"tree\" (it and all descendants that had ended when it did)",
+        ..ALWAYS
+    },
+    Column {
+        name: "exec_ns",
+        meaning: "CPU time of the programs by the scheduler's clock, from where wall_ns of their runs begins",
+        ..TASKS
+    },
+    Column {
+        name: "wait_ns",
+        meaning: "time on a run queue, ready but not running, from there on: what a new process waits before its program begins is none of it",
+        ..TASKS
+    },
+    Column {
+        name: "block_ns",
+        meaning: "time spent waiting for block devices; needs delay accounting (kernel.task_delayacct; `becalm watch` and `explain --designed` switch it on as root, for their runs), as the next ones do; they are nested in one another, so not to be added up",
+        ..TASKS
+    },
+    Column {
+        name: "swapin_ns",
+        meaning: "time spent waiting for pages to be swapped in",
+        ..TASKS
+    },
+    Column {
+        name: "reclaim_ns",
+        meaning: "time spent freeing memory before getting some",
+        ..TASKS
+    },
+    Column {
+        name: "thrashing_ns",
+        meaning: "time spent waiting for pages that had been dropped too early",
+        ..TASKS
+    },
+    Column {
+        name: "compact_ns",
+        meaning: "time spent compacting memory",
+        ..TASKS
+    },
+    Column {
+        name: "copy_ns",
+        meaning: "time spent waiting for copies of write-protected pages",
+        ..TASKS
+    },
+    Column {
+        name: "irq_delay_ns",
+        meaning: "time spent waiting for interrupts that ran on its CPU",
+        ..TASKS
+    },
+    Column {
+        name: "quota_ns",
+        meaning: "time in which quotas of the control groups around the programs kept them from running",
+        ..GROUP
+    },
+    Column {
+        name: "own_cpu_pressure_ns",
+        meaning: "time in which a task of the programs' own control group waited for a CPU (PSI some); unknown, as the next two, for programs that settings put into another group",
+        ..GROUP
+    },
+    Column {
+        name: "own_io_pressure_ns",
+        meaning: "time in which a task of the programs' own control group waited for a device (PSI some)",
+        ..GROUP
+    },
+    Column {
+        name: "own_memory_pressure_ns",
+        meaning: "time in which a task of the programs' own control group waited for memory (PSI some)",
+        ..GROUP
+    },
+    Column {
+        name: "tasks",
+        unit: "tasks",
+        meaning: "threads and processes that the sums are of",
+        ..TASKS
+    },
+    Column {
+        name: "lost",
+        unit: "tasks",
+        meaning: "ends of tasks that the kernel could not tell: the sums are too small where this is not 0",
+        ..TASKS
+    },
+    Column {
+        name: "cost_ns",
+        unit: "ns",
+        kind: Kind::Difference,
+        pooling: Pooling::Sum,
+        always: false,
+        meaning: "CPU time that observing took, the sampler's thread included",
+        ..RECORD
+    },
+];
