@@ -24,7 +24,7 @@ BENCHES = {
         ("observe", "interference", "holding", "late", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
     ),
     "explain": "how-to/explain.md",
-    "tuning_guest": "how-to/speed.md",
+    **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
     **dict.fromkeys(("kills", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",
     "tuning": "explanation/methods.md",

@@ -1,6 +1,6 @@
 """Whether `becalm tune` finds or equals published settings of the scheduler in five minutes, in a guest with CFS (6.1).
 
-    python bench/published.py                  # five studies of five minutes, each tried again: 40 minutes
+    python bench/published.py                  # five studies of five minutes, each tried as long: 50 minutes
     python bench/published.py --studies 3
     python bench/published.py --report         # what is kept
     python bench/published.py --quick          # one study of a minute: shows that it works; kept apart
@@ -25,13 +25,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from becalm.nouns.tuned_arm import BASELINE
-from becalm.units import duration_ns
-from campaign import OUT, Log, Record, describe, read_log, table, work_off
+from campaign import OUT, Log, Record, describe, read_log, save, table, work_off
 from tuning_guest import FACTORS
 
 PUBLISHED = {
@@ -46,12 +46,9 @@ PROGRAM = "hackbench -p -g 2 -l 20"
 
 HOST = "guest:6.1?cpus=2&limit=300s"
 
-STUDIES, WANTED = 5, 4
-"""Studies, and how many of them are to find or equal the published settings."""
+STUDIES = 5
 
 KEPT = OUT / "published.jsonl"
-
-Trial = Callable[[], Record]
 
 
 def tune(options: Sequence[str], program: str, state: Path) -> dict[str, Any]:
@@ -67,31 +64,34 @@ def tune(options: Sequence[str], program: str, state: Path) -> dict[str, Any]:
     return found
 
 
-def study(seed: int, budget: str, program: str) -> Record:
-    """Search once, and try what is recommended next to the published settings."""
+def search(seed: int, budget: str, program: str) -> Record:
+    """Search once, as a person would."""
     with tempfile.TemporaryDirectory() as folder:
-        state = Path(folder)
         factors = [part for factor in FACTORS["6.1"] for part in ("--factor", factor)]
-        search = ["--budget", budget, "--seed", str(seed), "--no-single-out", "--no-profiles", *factors]
-        found = tune(search, program, state)
-        profiles = {"published": PUBLISHED} | ({"found": found["settings"]} if found["settings"] else {})
-        tried = []
-        for name, settings in profiles.items():
-            (state / f"{name}.toml").write_text(profile(name, settings), encoding="utf-8")
-            tried += ["--try", str(state / f"{name}.toml")]
-        half = f"{duration_ns(budget) / 2e9:.0f}s"
-        again = tune(["--budget", half, "--seed", str(seed + 1), "--no-profiles", *tried], program, state)
+        options = ["--budget", budget, "--seed", str(seed), "--no-single-out", "--no-profiles", *factors]
+        found = tune(options, program, Path(folder))
     return {
+        "kind": "search",
         "seed": seed,
         "sentence": found["sentence"],
         "settings": found["settings"],
         "search_runs": found["search_runs"],
         "confirm_runs": found["confirm_runs"],
         "seconds": round(found["elapsed_ns"] / 1e9),
-        "noise": noise(again),
-        "published": gain(again, PUBLISHED),
-        "found": gain(again, found["settings"]),
     }
+
+
+def side_by_side(seed: int, settings: Mapping[str, Any], budget: str, program: str) -> Record:
+    """Try what a study recommends next to the published settings."""
+    profiles = ({"found": settings} if settings else {}) | {"published": PUBLISHED}
+    with tempfile.TemporaryDirectory() as folder:
+        tried = []
+        for name, values in profiles.items():
+            (Path(folder) / f"{name}.toml").write_text(profile(name, values), encoding="utf-8")
+            tried += ["--try", str(Path(folder) / f"{name}.toml")]
+        again = tune(["--budget", budget, "--seed", str(seed + 1), "--no-profiles", *tried], program, Path(folder))
+    gains = {"published": gain(again, PUBLISHED), "found": gain(again, settings)}
+    return {"kind": "try", "seed": seed, "noise": noise(again), **gains}
 
 
 def profile(name: str, settings: Mapping[str, Any]) -> str:
@@ -131,8 +131,9 @@ def _logarithm(gain: Sequence[float]) -> tuple[float, float]:
     return value, (high - low) / (2 * 1.96)
 
 
-def report(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+def report(result: Mapping[str, Any]) -> str:
     """Return the studies as a table, and how many of them found what is published."""
+    rows = result["rows"]
     head = ["Seed", "runs", "fresh runs", "time", "noise", "published", "found", "equalled"]
     cells = [
         [
@@ -144,12 +145,24 @@ def report(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     ]  # fmt: skip
     many = sum(map(equalled, rows))
     return (
-        f"{table(head, cells)}\n\nEqualled in {many} of {len(rows)} studies of {header['config']['budget']} of "
-        f"`{header['config']['program']}`. Runs and "
+        f"{table(head, cells)}\n\nEqualled in {many} of {len(rows)} studies of {result['config']['budget']} of "
+        f"`{result['config']['program']}`. Runs and "
         "fresh runs: of the study. Noise: standard deviation of the defaults' runs, a share of their mean. Published, "
         "found: the saved share of the defaults' time, both settings tried next to each other on another boot, with "
-        f"its 95 % interval. {describe(header['machine'])}."
+        f"its 95 % interval. {describe(result['machine'])}."
     )
+
+
+def of_kind(records: Sequence[Record], kind: str, seed: int) -> Record | None:
+    """Return the record of a kind that a seed has; None where it is still to be made."""
+    return next((row for row in records if (row["kind"], row["seed"]) == (kind, seed)), None)
+
+
+def finished(header: Mapping[str, Any], records: Sequence[Record]) -> Record:
+    """Return the studies that were searched and tried, as a result."""
+    searched = [row for row in records if row["kind"] == "search"]
+    pairs = [(row, of_kind(records, "try", row["seed"])) for row in searched]
+    return {**header, "rows": [{**row, **tried} for row, tried in pairs if tried is not None]}
 
 
 def _percent(gain: Sequence[float] | None) -> str:
@@ -163,35 +176,38 @@ def main() -> int:
     """Search, keep and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=STUDIES)
-    parser.add_argument("--budget", default="5min", help="of each study; half of that to try its settings")
+    parser.add_argument("--budget", default="5min", help="of each study, and to try its settings")
     parser.add_argument("--program", default=PROGRAM, help="hackbench with its options")
     parser.add_argument("--out", type=Path, default=KEPT, help="the log of finished studies")
     parser.add_argument("--report", action="store_true", help="print what is kept")
     parser.add_argument("--quick", action="store_true", help="show that it works")
     chosen = parser.parse_args()
     if chosen.report:
-        print(report(*read_log(chosen.out)))
+        print(report(finished(*read_log(chosen.out))))
         return 0
     if shutil.which("hackbench") is None:
         print("hackbench is missing: apt-get install rt-tests", file=sys.stderr)
         return 1
     if chosen.quick:
         chosen.studies, chosen.budget, chosen.out = 1, "60s", OUT / "published_quick.jsonl"
-    config = {
-        "program": chosen.program,
-        "host": HOST,
-        "budget": chosen.budget,
-        "published": PUBLISHED,
-    }
+    config = {"program": chosen.program, "host": HOST, "budget": chosen.budget, "published": PUBLISHED}
     log = Log(chosen.out, config)
-    known = {row["seed"] for row in log.records}
-    seeds = [seed for seed in range(1, 2 * chosen.studies, 2) if seed not in known]
+    seeds = range(1, 2 * chosen.studies, 2)
 
-    def trial(seed: int) -> Trial:
-        return lambda: study(seed, chosen.budget, chosen.program)
+    def todo() -> Iterator[Callable[[], Record]]:
+        for seed in seeds:
+            if (known := of_kind(log.records, "search", seed)) is None:
+                yield partial(search, seed, chosen.budget, chosen.program)
+                known = of_kind(log.records, "search", seed)
+            if known is not None and of_kind(log.records, "try", seed) is None:
+                settings = known["settings"]
+                yield partial(side_by_side, seed, settings, chosen.budget, chosen.program)
 
-    work_off(map(trial, seeds), log, len(seeds))
-    print(report(log.header, log.records))
+    work_off(todo(), log, 2 * len(seeds) - len(log.records))
+    result = finished(log.header, log.records)
+    if not chosen.quick:
+        save(chosen.out.with_suffix(".json"), result)
+    print(report(result))
     return 0
 
 

@@ -155,7 +155,7 @@ def test_the_document_has_a_block_for_every_bench() -> None:
 def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() -> None:
     folder = Path(fill.__file__).parent
     rows = {each.name: each for each in all_benches.TABLE}
-    helpers = {"all", "campaign", "disturbance", "fill", "kill_effects", "kill_victims", "loop", "tools"}
+    helpers = {"all", "campaign", "disturbance", "fill", "kill_effects", "kill_victims", "loop", "model_tree", "tools"}
     assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers
     assert sum(each.minutes for each in all_benches.chosen_benches([])) <= all_benches.LIMIT_MINUTES
     for name, row in rows.items():

@@ -52,11 +52,11 @@ def test_on_data_of_a_known_function_the_right_predictor_wins(function, winner, 
 
 
 def test_of_a_line_a_model_tree_is_one_model_without_the_idle_input():
-    rows = made(line)
+    rows = made(line, 0.05)
     tree = ModelTree().fit(rows.inputs, rows.targets)
     assert 0 in tree.leaves
     assert tree.models[0].columns == (0, 1)
-    assert tree.models[0].weights == pytest.approx([0, 3, -2])
+    assert tree.models[0].weights == pytest.approx([0, 3, -2], abs=0.03)
 
 
 def test_of_noise_both_trees_are_pruned_to_little():
