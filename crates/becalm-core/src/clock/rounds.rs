@@ -5,14 +5,19 @@
 //! a while, is one search's and not the cell's: its figures are the least of all its searches, as many for each timer. An answer
 //! stays, so a longer budget never leaves a cell without one that a shorter found.
 
+mod check;
+mod place;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use becalm_clock::{portable, Clock};
+use becalm_clock::Clock;
 
 use super::bench::{self, Bench};
 use super::caches::{Buffer, Flush};
 use super::cell::{self, Cell};
-use super::chain::{self, Check};
+use super::chain::Check;
 use super::effort::{self, Depth};
 use super::filter::Filter;
 use super::request::{Event, Refused};
@@ -20,11 +25,9 @@ use super::suspended::{suspended, WAKING};
 use super::timer::{measure::Measure, Description, Unit};
 use crate::time::{AnyClock, Clock as _};
 
-/// Rounds of the self-check, how often it is tried, and the rest before it is tried again: other load on the machine, most of
-/// all on the other thread of the same core, may spoil several in a row.
-const CHECKS: usize = 101;
-const TRIES: usize = 20;
-const REST: Duration = Duration::from_millis(50);
+pub use check::checked;
+use place::{near, Place, Written};
+
 /// The phases, one after the other, and the share of the budget at which each ends: searching cells without an answer,
 /// repeating the search of those with one, and confirming the least that was found. A cell that is disturbed for all of
 /// its time gets others; what is left of a turn is the next one's.
@@ -72,50 +75,6 @@ pub struct Rounds<'a> {
     pub budget: Duration,
     /// Checks that a chain of additions is one, before each search.
     pub check: fn() -> Result<Check, Refused>,
-}
-
-/// A cell that is to be measured: places in the lists of flushes and of timers, and what is known of it.
-struct Place {
-    flush: usize,
-    timer: usize,
-    known: Option<Cell>,
-    /// The time of its last search.
-    takes: Duration,
-}
-
-impl Place {
-    fn answered(&self) -> bool {
-        self.known.as_ref().is_some_and(Cell::answered)
-    }
-}
-
-/// The buffer that is written, of one flush at a time: it may be as large as the memory allows.
-struct Written {
-    flush: usize,
-    buffer: Buffer,
-}
-
-impl Default for Written {
-    fn default() -> Written {
-        Written { flush: usize::MAX, buffer: Buffer::new(0) }
-    }
-}
-
-impl Written {
-    fn of(&mut self, flush: usize, flushes: &[(Flush, Duration)]) -> &mut Buffer {
-        if self.flush != flush {
-            *self = Written { flush, buffer: flushes[flush].0.buffer() };
-        }
-        &mut self.buffer
-    }
-}
-
-/// Where the search for a cell's t_min begins: where it or else its timer's ended at another flush; 0: nothing is known.
-fn near(places: &[Place], at: usize) -> u64 {
-    let found =
-        |place: &Place| place.known.as_ref().and_then(|known| known.t_min).map(|found| found.additions);
-    let others = places[..at].iter().rev().filter(|place| place.timer == places[at].timer);
-    std::iter::once(&places[at]).chain(others).find_map(found).unwrap_or(0)
 }
 
 impl Rounds<'_> {
@@ -362,139 +321,11 @@ impl Rounds<'_> {
     }
 }
 
-/// The chain of additions, if it is one.
-pub fn checked() -> Result<Check, Refused> {
-    let mut ratio = 0.0;
-    for attempt in 0..TRIES {
-        if attempt > 0 {
-            std::thread::sleep(REST);
-        }
-        let check = chain::check(portable::now_ns, CHECKS);
-        if check.passed() {
-            return Ok(check);
-        }
-        ratio = check.ratio;
-    }
-    Err(Refused::Chain { ratio })
-}
-
 /// Return the length of one unit of a timer in ns, or 1 for cycles.
 fn factor(description: Description, clock: &Clock) -> f64 {
     match description.unit {
         Unit::Ticks => 1e9 / clock.info().calibration.hz,
         Unit::Own { hz } => 1e9 / hz as f64,
         Unit::Nanoseconds | Unit::Cycles => 1.0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell as Counter;
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::clock::caches::available;
-    use crate::clock::timer::measure::Measured;
-    use crate::facts::read::Machine;
-    use crate::time::ScriptedClock;
-
-    /// A timer of one tick an addition whose first search is disturbed: each search takes the cost of an empty region once.
-    #[derive(Default)]
-    struct Disturbed {
-        searches: Counter<u32>,
-        measured: Counter<i64>,
-    }
-
-    impl Measure for Disturbed {
-        fn empty(&self, many: usize, _: &mut Buffer) -> Vec<i64> {
-            self.searches.set(self.searches.get() + 1);
-            vec![0; many]
-        }
-
-        fn work(&self, lengths: &[u64], order: &[usize], _: &mut Buffer, _: i64) -> Measured {
-            let mut values = vec![Vec::new(); lengths.len()];
-            for index in order {
-                self.measured.set(self.measured.get() + 1);
-                let length = lengths[*index] as i64;
-                let noise = self.measured.get() * 7_919 % 101 * length / 50;
-                values[*index].push(length + if self.searches.get() < 2 { noise } else { 0 });
-            }
-            Measured { values, disturbed: vec![Vec::new(); lengths.len()] }
-        }
-    }
-
-    /// A clock that moves by a tenth of a millisecond at each look.
-    fn played_time() -> AnyClock {
-        AnyClock::Scripted(Arc::new(ScriptedClock::new(0, 100_000, 0)))
-    }
-
-    #[test]
-    fn a_search_that_was_disturbed_is_made_again_within_its_time() {
-        let Ok(clock) = Clock::open() else { return };
-        let machine = Machine::new(std::path::Path::new("/"));
-        let flush = crate::clock::caches::rows(&machine, 0, available(&machine)).swap_remove(0);
-        let meaning = "disturbed at first";
-        let timer: Ready =
-            (Description { name: "disturbed", unit: Unit::Ticks, meaning }, Box::<Disturbed>::default());
-        let rounds = Rounds {
-            timers: &[timer],
-            flushes: &[(flush, Duration::ZERO)],
-            clock: &clock,
-            filter: Filter::Robust,
-            published: false,
-            seed: 1,
-            cpu: 0,
-            time: played_time(),
-            begun_ns: 0,
-            budget: Duration::from_secs(10),
-            check: || Ok(Check { addition_ns: 0.3, ratio: 3.0 }),
-        };
-        let mut told = Vec::new();
-        rounds
-            .measure(vec![(0, 0)], &mut |event| {
-                told.push(event.clone());
-                Ok(())
-            })
-            .unwrap();
-        let (Some(Event::Cell(first)), Some(Event::Cell(last))) = (told.first(), told.last()) else {
-            panic!("{told:?}")
-        };
-        assert!(first.answered() && first.tries > 1, "{first:?}");
-        // And then as often as all are: the least counts, and the disturbed one is in the range alone.
-        let t_min = last.t_min.unwrap();
-        assert!(last.tries >= first.tries + SEARCHES - 1 && last.repetitions > 1, "{last:?}");
-        assert!(t_min.ns <= t_min.typical_ns && t_min.typical_ns <= t_min.range_ns.1, "{last:?}");
-        assert!(last.elapsed_ns > first.elapsed_ns, "{last:?}");
-    }
-
-    #[test]
-    fn a_chain_that_is_none_leaves_a_cell_out_with_the_reason() {
-        let Ok(clock) = Clock::open() else { return };
-        let machine = Machine::new(std::path::Path::new("/"));
-        let flush = crate::clock::caches::rows(&machine, 0, available(&machine)).swap_remove(0);
-        let timer: Ready =
-            (Description { name: "disturbed", unit: Unit::Ticks, meaning: "" }, Box::<Disturbed>::default());
-        let rounds = Rounds {
-            timers: &[timer],
-            flushes: &[(flush, Duration::ZERO)],
-            clock: &clock,
-            filter: Filter::Robust,
-            published: true,
-            seed: 1,
-            cpu: 0,
-            time: played_time(),
-            begun_ns: 0,
-            budget: Duration::from_secs(10),
-            check: || Err(Refused::Chain { ratio: 11.0 }),
-        };
-        let mut told = Vec::new();
-        rounds
-            .measure(vec![(0, 0)], &mut |event| {
-                told.push(event.clone());
-                Ok(())
-            })
-            .unwrap();
-        let [Event::Absent { timer: Some("disturbed"), reason, .. }] = &told[..] else { panic!("{told:?}") };
-        assert!(reason.contains("additions"), "{reason}");
     }
 }
