@@ -149,7 +149,8 @@ def report(result: Mapping[str, Any]) -> str:
         f"`{result['config']['program']}`. Runs and "
         "fresh runs: of the study. Noise: standard deviation of the defaults' runs, a share of their mean. Published, "
         "found: the saved share of the defaults' time, both settings tried next to each other on another boot, with "
-        f"its 95 % interval. {describe(result['machine'])}."
+        "its 95 % interval. Equalled: a gain that is less than the published one by their standard error at most. "
+        f"{describe(result['machine'])}."
     )
 
 
