@@ -34,7 +34,7 @@ IN_TURNS = "tcg,thread=single"
 meanwhile; an emulated CPU whose thread waits for a processor just then finds it too late, and the kernel panics ("Oops:
 int3"). In one thread they take turns, and none is ever that late."""
 UNCHECKED = ("no_timer_check", "tsc=reliable")
-"""The parameters of an emulated kernel. On a busy machine ticks come too late for its check of the timer, and it panics;
+"""The parameters of an emulated kernel. On a busy machine ticks come too late for its timer check, and it panics;
 its check of the time stamp counter fails, and it changes to a slower clock in the middle of a study."""
 SHARED = "ivshmem-plain"
 SPOOL_BYTES = 4 << 20
