@@ -5,6 +5,11 @@
 
 import becalm
 from becalm.hosts import open
+from becalm.line import Line
+from becalm.nouns.production import Origin, SettingPlace, Where
+from becalm.profiles import Profile
+from becalm.report.production.lines import file_of, put
+from becalm.wording.printable import one_line
 
 
 def right() -> None:
@@ -24,3 +29,13 @@ def wrong() -> None:
     becalm.run("a", hosts=["x"]).differences  # type: ignore[attr-defined]  # noqa: B018
     becalm.tune(["a"], precision=0.1)  # type: ignore[call-overload]
     becalm.survey(["x"], rate=None)  # type: ignore[call-arg]
+
+
+def lines(text: str) -> None:
+    """Give writers of files for other programs texts that were not checked."""
+    Profile(text, becalm.Settings())  # type: ignore[arg-type]
+    Origin(Line("becalm"), text)  # type: ignore[arg-type]
+    SettingPlace(Line("nice"), Where.PROGRAM, Line("Nice"), text)  # type: ignore[arg-type]
+    put(Line("/proc/sys/vm/swappiness"), text)  # type: ignore[arg-type]
+    file_of("systemd", Line("/x"), [text], (), (), ())  # type: ignore[list-item]
+    file_of("systemd", Line("/x"), [one_line(text)], (), (), ())
