@@ -7,7 +7,6 @@ import becalm
 from becalm.hosts import open
 from becalm.line import Line
 from becalm.nouns.production import Origin, SettingPlace, Where
-from becalm.profiles import Profile
 from becalm.report.production.lines import file_of, put
 from becalm.wording.printable import one_line
 
@@ -33,7 +32,6 @@ def wrong() -> None:
 
 def lines(text: str) -> None:
     """Give writers of files for other programs texts that were not checked."""
-    Profile(text, becalm.Settings())  # type: ignore[arg-type]
     Origin(Line("becalm"), text)  # type: ignore[arg-type]
     SettingPlace(Line("nice"), Where.PROGRAM, Line("Nice"), text)  # type: ignore[arg-type]
     put(Line("/proc/sys/vm/swappiness"), text)  # type: ignore[arg-type]

@@ -34,14 +34,45 @@ SHIPPED = ("llvm-tips", "pyperf")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+class NotLinesError(UsageError):
+    """A text of a profile is not one line."""
+
+    def __init__(self, key: str, why: ControlCharacterError) -> None:
+        super().__init__(f"The profile has a text that is not one line: {key} {why}.")
+        self._what = f"{key} {why}"
+
+    def of(self, where: str) -> str:
+        """Return the sentence for the profile of a file."""
+        return f"The profile {where}: {self._what}. Write it on one line."
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Named settings. `machine` says where they were found: hostname, cpu, kernel; empty when nobody said."""
+    """Named settings. `machine` says where they were found: hostname, cpu, kernel; empty when nobody said.
 
-    name: Line
+    Each text is one line (`becalm.line.Line`), since files of other programs are made of them. Raises UsageError.
+    """
+
+    name: str
     settings: Settings
-    description: Line = Line("")
-    machine: Mapping[str, Line] = field(default_factory=dict)
+    description: str = ""
+    machine: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the texts, whoever made the profile."""
+        values = self.settings.values
+        for key in (*(name for name, _ in values), *self.machine):
+            _check_line(key, "a key")
+        for key, value in (("name", self.name), ("description", self.description), *values, *self.machine.items()):
+            if isinstance(value, str):
+                _check_line(value, key)
+
+
+def _check_line(text: str, key: str) -> None:
+    try:
+        Line(text)
+    except ControlCharacterError as error:
+        raise NotLinesError(key, error) from None
 
 
 def load(reference: str) -> Profile:
@@ -77,36 +108,25 @@ def parse(content: str, where: str, default_name: str) -> Profile:
     if not isinstance(settings, dict):
         raise UsageError(f"The profile {where} has no [settings] table.")
     for name, setting in settings.items():
-        _line(name, "the name of a setting", where)
         if not isinstance(setting, (str, int, bool)):
             raise UsageError(f"The profile {where}: {name} must be a text, a whole number, true or false.")
-        if isinstance(setting, str):
-            _line(setting, name, where)
     machine = value.get("machine", {})
     if not isinstance(machine, dict):
         raise UsageError(f"The profile {where}: machine must be a table.")
     # People break a description into lines.
     description = " ".join(_text(value.get("description", ""), "description", where).splitlines())
-    return Profile(
-        _line(_text(value.get("name", default_name), "name", where), "name", where),
-        Settings.of(settings),
-        _line(description, "description", where),
-        {_line(str(key), "a name in machine", where): _line(str(each), key, where) for key, each in machine.items()},
-    )
+    name = _text(value.get("name", default_name), "name", where)
+    known = {str(key): str(each) for key, each in machine.items()}
+    try:
+        return Profile(name, Settings.of(settings), description, known)
+    except NotLinesError as error:
+        raise UsageError(error.of(where)) from None
 
 
 def _text(value: object, key: str, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"The profile {where}: {key} must be a text.")
     return value
-
-
-def _line(value: str, key: str, where: str) -> Line:
-    """Return a text of a profile, whose texts files of other programs are made of. Raises UsageError."""
-    try:
-        return Line(value)
-    except ControlCharacterError as error:
-        raise UsageError(f"The profile {where}: {key} {error}. Write it on one line.") from None
 
 
 def text(profile: Profile) -> str:

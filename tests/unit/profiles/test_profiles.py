@@ -48,16 +48,29 @@ def test_what_is_wrong_is_said_with_the_file(content, says):
     [
         ('name = "quiet\\n[Service]\\nExecStartPre=/bin/touch /x"\n[settings]\nswappiness = 1', "name has the control"),
         ('[settings]\nnice = "1\\nExecStartPre=/x"', "nice has the control character"),
-        ('[settings]\n"a\\rb" = 1', "the name of a setting has"),
+        ('[settings]\n"a\\rb" = 1', "a key has"),
         ('description = "\\u001b[2J"\n[settings]', "description has the control"),
         ('[settings]\n[machine]\nhostname = "a\\u2028b"', "hostname has the control"),
-        ('[settings]\n[machine]\n"host\\nname" = "a"', "a name in machine has"),
+        ('[settings]\n[machine]\n"host\\nname" = "a"', "a key has"),
     ],
 )
 def test_a_text_with_a_line_end_is_refused(content, says):
     with pytest.raises(UsageError, match=f"The profile x: {says}.* Write it on one line") as caught:
         parse(content, "x", "x")
     assert "\n" not in str(caught.value)
+
+
+def test_a_profile_that_a_program_makes_has_lines_too():
+    for name, settings in (
+        ("quiet\n[Service]", {}),
+        ("\ud800", {}),
+        ("quiet", {"nice": "1\nx"}),
+        ("quiet", {"a\rb": 1}),
+    ):
+        with pytest.raises(UsageError, match=r"a text that is not one line: .* has the control character"):
+            Profile(name, Settings.of(settings))
+    with pytest.raises(UsageError, match="description has the control character"):
+        Profile("quiet", Settings(), "a\nb")
 
 
 def test_a_description_of_several_lines_becomes_one():
@@ -83,9 +96,7 @@ def test_what_is_written_is_read_back(name, description, settings, machine):
         assert isinstance(read.settings.to_json()[key], bool) is isinstance(value, bool), "true is not 1"
 
 
-@pytest.mark.parametrize(
-    "name", ["", "../x", "a/b", ".hidden", "a b", "x" * 65, "ä", "llvm-tips", "last", "12", "\ud800"]
-)
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b", "x" * 65, "ä", "llvm-tips", "last", "12"])
 def test_names_that_cannot_name_a_file_of_ones_own(home, name):
     with pytest.raises(UsageError, match="cannot name a profile"):
         write(Profile(name, Settings.of({"nice": 1})))
