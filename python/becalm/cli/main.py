@@ -21,6 +21,7 @@ from becalm.cli.habits import meant
 from becalm.cli.workflow_commands import guard
 from becalm.errors import BecalmError, StoreError
 from becalm.verbs import TABLE
+from becalm.wording.printable import without_endless_words
 
 GARBAGE = 100_000
 """Objects more than before at which Python looks for circles among them. At its 700 the modules of a verb, which all
@@ -235,5 +236,5 @@ def _close_output() -> None:
 
 
 def _leave(sentence: str, code: int) -> NoReturn:
-    echo(f"becalm: {sentence}", err=True)
+    echo(f"becalm: {without_endless_words(sentence)}", err=True)
     sys.exit(code)

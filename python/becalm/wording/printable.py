@@ -26,6 +26,17 @@ def one_line(text: str) -> Line:
     return Line.escape(text.replace("\r\n", "\n"))
 
 
+def without_endless_words(text: str) -> str:
+    """Return a sentence in which words longer than any path are cut: people quote what they gave by mistake."""
+    return _ENDLESS.sub(lambda found: f"{found[0][:LONGEST_QUOTE]}… ({len(found[0]):,} characters)", text)
+
+
+LONGEST_QUOTE = 200
+"""Characters that stay of such a word."""
+
+_ENDLESS = re.compile(r"\S{4097,}")
+
+
 def process_name(name: str) -> Line:
     """Return the name of a process for a line of text: it may hold anything, or nothing."""
     return one_line(name or "(no name)")

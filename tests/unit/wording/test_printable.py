@@ -8,7 +8,7 @@ from rich.text import Text
 from becalm.report.markdown import code, escaped
 from becalm.report.terminal import Screen
 from becalm.wording.measurement import short
-from becalm.wording.printable import one_line, printable
+from becalm.wording.printable import one_line, printable, without_endless_words
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2J\x9b31m\u202egpj.exe\rc\x00\x7f"
 
@@ -26,6 +26,13 @@ HOSTILE = "a\x1b]0;title\x07b\x1b[2J\x9b31m\u202egpj.exe\rc\x00\x7f"
 )
 def test_text(text, shown):
     assert printable(text) == shown
+
+
+def test_a_word_that_is_longer_than_a_path_is_cut():
+    path = "/" + "x" * 4094
+    assert without_endless_words(f"There is no {path}. It ends.") == f"There is no {path}. It ends."
+    said = without_endless_words(f"There is no '{'a' * 6000}' here.")
+    assert said == f"There is no '{'a' * 199}… (6,002 characters) here."
 
 
 def obeyed(text):
