@@ -79,7 +79,7 @@ def test_ctrl_c_keeps_what_was_measured(facts_of, replay):
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf")])
 def test_an_impossible_budget_is_refused(budget):
-    with pytest.raises(UsageError, match="more than zero"):
+    with pytest.raises(UsageError, match=r"more than zero|at most 100 years"):
         doctor(budget=budget)
 
 
