@@ -199,7 +199,7 @@ FUZZ ?= --seconds 60
 fuzz: check-tools
 	$(PYTHON) tools/fuzz.py $(FUZZ)
 
-# The same in Python for files that becalm imports and profiles: a few of each are tried by `make test`, many here, and
+# The same in Python for imports, profiles and answers of agents: a few of each are tried by `make test`, many here, and
 # those that atheris finds, guided by coverage. It has wheels for some Pythons only, and elsewhere that is said.
 atheris: build
 	-$(BIN)/python tools/requirements.py fuzz | $(BIN)/pip install -q --disable-pip-version-check -r /dev/stdin

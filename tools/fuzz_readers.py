@@ -54,6 +54,45 @@ def read_import(text: str) -> None:
             records.import_(path, str(Path(place) / "runs.db"))
 
 
+class Answers:
+    """A link to an agent that has said these lines, whatever it is asked."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.encode("utf-8", "surrogatepass").splitlines(keepends=True)
+
+    def send(self, line: bytes, *_: object) -> None:
+        """Take a request."""
+
+    interrupt = send
+
+    def read(self, *_: object) -> bytes:
+        """Return the next line; none when there are no more."""
+        return self._lines.pop(0) if self._lines else b""
+
+    def close(self) -> None:
+        """End the conversation."""
+
+    def lost(self, host: str) -> Exception:
+        """Return the error of a line that did not come."""
+        from becalm.errors import MachineError
+
+        return MachineError(f"{host} is lost.")
+
+
+def read_answers(text: str) -> None:
+    """Open a conversation with an agent and ask it for everything that needs no more."""
+    from becalm.errors import BecalmError
+    from becalm.hosts import Access
+    from becalm.hosts.agent import AgentHost
+    from becalm.nouns.settings import Settings
+
+    with contextlib.suppress(BecalmError):
+        agent = AgentHost("far", Answers(text), Access())  # type: ignore[arg-type]
+        for ask in (agent.facts, agent.knobs, agent.status, agent.restore, agent.user):
+            ask()
+        agent.plan(Settings.of({"swappiness": 1}))
+
+
 @dataclass(frozen=True)
 class Target:
     """One reader. `seeds`: the files that a search begins with."""
@@ -65,6 +104,7 @@ class Target:
 TARGETS = {
     "profile": Target(read_profile, ("python/becalm/profiles/*.toml",)),
     "sysstat": Target(read_sysstat, ("tests/data/sadf/*.json",)),
+    "answers": Target(read_answers, ("fuzz/machines/answers.jsonl",)),
     "import": Target(read_import, ("tests/data/hyperfine-1.20.json", "tests/data/pyperf-1.0.json")),
 }
 
@@ -74,6 +114,7 @@ def fuzz(name: str, words: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["becalm"]):
+        import becalm.hosts.agent
         import becalm.load.sadf
         import becalm.profiles
         import becalm.verbs.records  # noqa: F401
