@@ -80,7 +80,7 @@ mod tests {
             &["serve", "--script", "/etc/shadow"],
             &["serve", "--spool-memory", "/etc/shadow"],
             &["restore", "--root", "/tmp"],
-            &["kernel", "add"],
+            &["kernel", "chase"],
             &["wakeups"],
             &["tables"],
         ] {
