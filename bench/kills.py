@@ -263,7 +263,9 @@ def summary(records: list[Record]) -> str:
     ]
     failed = [each for each in records if each["back"] == "not by one reset"]
     hits = sum(bool(each["killed"]) for each in records)
-    return table(header, rows) + f"\n\nNot back by one `reset`: {share(len(failed), hits)}."
+    stays = sum(each["back"] == "by one reset" and each.get("verb") == "apply" for each in records if each["killed"])
+    meant = f"{stays} of those by one `reset` are `apply`, whose settings stay by design."
+    return f"{table(header, rows)}\n\n{meant} Not back by one `reset`: {share(len(failed), hits)}."
 
 
 def load_all() -> None:

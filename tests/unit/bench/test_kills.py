@@ -50,7 +50,7 @@ def record(**values):
 def test_kills_are_counted_by_victim_and_by_what_brought_the_machine_back():
     records = [
         record(),
-        record(back="by one reset"),
+        record(back="by one reset", verb="apply"),
         record(victim="front", on=False),
         record(victim="front", back="not by one reset", hang=True),
         record(victim="guard", killed=0),
@@ -60,7 +60,8 @@ def test_kills_are_counted_by_victim_and_by_what_brought_the_machine_back():
     assert "| front | 2 | 1 | 1 | 0 | 1 | 1 |" in lines
     assert "| guard | 0 | 0 | 0 | 0 | 0 | 0 |" in lines
     assert "| all | 4 | 3 | 2 | 1 | 1 | 1 |" in lines
-    assert lines[-1].startswith("Not back by one `reset`: 1 of 4: 25.0 %")
+    assert lines[-1].startswith("1 of those by one `reset` are `apply`")
+    assert "Not back by one `reset`: 1 of 4: 25.0 %" in lines[-1]
 
 
 def test_power_cuts_are_counted_without_the_first_boot():
