@@ -38,6 +38,8 @@ pub struct Machine {
     /// Who asks, by name; None: this process's own user.
     user: Option<String>,
     pub title: String,
+    /// The person's name for it, apart from others of the same user.
+    pub name: String,
     /// The person consents to restarts of the machine.
     pub reboot: bool,
     /// How long interrupts may take to be back where they were.
@@ -65,6 +67,7 @@ impl Machine {
             patience,
             clock,
             title: String::new(),
+            name: String::new(),
             reboot: false,
             hold: None,
             on: Changes::default(),
@@ -202,6 +205,16 @@ impl Machine {
         !self.guarded() || (self.hold.is_none() && !wanted.writes.is_empty())
     }
 
+    /// Whether this conversation has the machine.
+    pub fn holds(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// The user who asks, by name.
+    pub fn user(&self) -> String {
+        self.user.clone().unwrap_or_else(own_user)
+    }
+
     fn guarded(&self) -> bool {
         self.hold.as_ref().is_none_or(|(_, guard)| guard.alive())
     }
@@ -262,7 +275,7 @@ impl Machine {
         Begin {
             boot: journal::boot_id(&self.tree),
             becalm: env!("CARGO_PKG_VERSION").to_owned(),
-            user: self.user.clone().unwrap_or_else(own_user),
+            user: self.owner(),
             pid: std::process::id(),
             title: self.title.clone(),
             at: self.clock.unix_s(),
@@ -344,20 +357,27 @@ impl Machine {
         Ok(())
     }
 
-    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed; `entry`: remove
-    /// a boot entry, too.
-    pub fn restore(&mut self, force: bool, entry: bool) -> Result<Value, Failure> {
+    /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed, and end whoever
+    /// holds the machine; `mine`: nothing of others; `entry`: remove a boot entry, too.
+    pub fn restore(&mut self, force: bool, mine: bool, entry: bool) -> Result<Value, Failure> {
         self.check_clock()?;
+        let whose = self.owned()?;
+        if mine {
+            self.check_owner(whose.as_ref())?;
+        }
+        let ended = if force { self.free()? } else { String::new() };
+        let entry = entry && !(mine && self.entry_of_others()?);
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
         let recovered = self.recover(force)?;
         let entry = entry?;
         let groups = Groups::remove(&self.tree);
-        let sentences = [recovered.sentence, self.removed(&entry), groups.removed()];
+        let sentences = [ended, recovered.sentence, self.removed(&entry), groups.removed()];
         let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
         let mut report = self.report(&[recovered.places, entry].concat(), &said.join(" "));
         if let Some(unsettled) = report["unsettled"].as_array_mut() {
             unsettled.extend(groups.left().map(Value::from));
         }
+        report["owner"] = whose.map(|begin| begin.user).into();
         Ok(report)
     }
 

@@ -3,7 +3,7 @@
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`, through an `outlet` that never blocks, and into the `spool`), `session` serves them, `defined` knows what steps name, `ready`
 //! and `measure` run steps (`streams`: their output, `gauges`: what is measured besides times, `script`: figures of tests in their place), `machine` holds settings and `guard` outlives a killed agent to
-//! put them back (`groups`: what it left of its own), `restore` does that once and by itself, `booting` has the machine
+//! put them back (`groups`: what it left of its own), `owner` tells whose settings are on, `restore` does that once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
@@ -40,6 +40,7 @@ mod options;
 mod outlet;
 mod output;
 mod overhead;
+mod owner;
 mod probe;
 mod read;
 mod ready;

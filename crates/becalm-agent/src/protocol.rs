@@ -36,6 +36,9 @@ pub enum Action {
         directory: Option<Text>,
         #[serde(default)]
         title: String,
+        /// A name of the person's for whoever this is, apart from others of the same user.
+        #[serde(default)]
+        owner: String,
         /// The person consents to restarts of the machine.
         #[serde(default)]
         reboot: bool,
@@ -108,6 +111,9 @@ pub enum Action {
     Restore {
         #[serde(default)]
         force: bool,
+        /// Only what this user has put on, under the `owner` of `open`.
+        #[serde(default)]
+        mine: bool,
         /// A boot entry, too.
         #[serde(default = "yes")]
         entry: bool,

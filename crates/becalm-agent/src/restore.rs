@@ -21,7 +21,7 @@ pub fn run(options: &Restore) -> ExitCode {
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
             let mut machine = Machine::new(tree, Some(who), options.interrupt_wait, AnyClock::System);
-            machine.restore(options.force, entry).map_err(|failure| failure.message)
+            machine.restore(options.force, false, entry).map_err(|failure| failure.message)
         });
     let open = match restored {
         Ok(answer) => {

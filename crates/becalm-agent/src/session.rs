@@ -189,8 +189,11 @@ impl Session {
             }
         }
         Ok(match request.action {
-            Action::Open { protocol, environment, directory, title, reboot } => {
+            Action::Open { protocol, environment, directory, title, owner, reboot } => {
                 (self.machine.title, self.machine.reboot) = (title, reboot);
+                if let Err(failure) = self.machine.call(&owner) {
+                    return Ok(Err(failure));
+                }
                 self.open(protocol, environment, directory)
             }
             Action::Facts { root } => {
@@ -229,7 +232,7 @@ impl Session {
                 let outcomes = self.machine.release();
                 Ok(self.machine.report(&outcomes, ""))
             }
-            Action::Restore { force, entry } => self.machine.restore(force, entry),
+            Action::Restore { force, mine, entry } => self.machine.restore(force, mine, entry),
             Action::Status {} => self.machine.status(),
             Action::Boot { parameters, limit_s, dangerous } => {
                 self.machine.boot(parameters, limit_s, dangerous)

@@ -186,6 +186,8 @@ def main() -> NoReturn:
                 "`becalm show` prints it again.",
                 3,
             )
+        if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
+            _leave("The working directory was deleted, and this needs one. Change to another one.", 2)
         if os.environ.get("BECALM_TRACE"):
             traceback.print_exc()
         _leave(
@@ -194,6 +196,15 @@ def main() -> NoReturn:
             3,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _has_directory() -> bool:
+    """Return whether the working directory is still there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _interrupted(error: BaseException | None) -> bool:

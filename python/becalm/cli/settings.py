@@ -75,6 +75,7 @@ class Apart(click.Command):
 @click.option("--boot", is_flag=True, help="Put on what is set at boot, for the next start.")
 @options.one(becalm.SessionOptions, "allow_reboot")
 @click.option("--keep", is_flag=True, help="With --boot: have every start be as this one, until reset.")
+@click.option("--as", "owner", metavar="NAME", default="", help="Put them on under a name: becalm reset --as NAME.")
 @options.one(becalm.SessionOptions, "dangerous")
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
@@ -91,6 +92,7 @@ def command_apply(
     boot: bool,
     allow_reboot: bool,
     keep: bool,
+    owner: str,
     dangerous: bool,
     host: str,
     sudo: bool,
@@ -136,6 +138,7 @@ def command_apply(
             host=host,
             sudo=sudo,
             root=root,
+            owner=owner,
             dangerous=dangerous,
             strict=strict,
             dry_run=dry_run,
@@ -165,20 +168,29 @@ def command_apply(
 
 
 @click.command("reset")
-@click.option("--force", is_flag=True, help="Also overwrite what somebody else has changed since.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also overwrite what somebody else has changed, and end a becalm that holds the machine.",
+)
+@click.option("--mine", is_flag=True, help="Refuse to take off what somebody else has put on.")
+@click.option("--as", "owner", metavar="NAME", default="", help="Take off only what you put on under this name.")
 @HOST
 @options.one(becalm.SessionOptions, "sudo")
 @options.one(becalm.SessionOptions, "root")
 @output.as_json
 @output.plain
-def command_reset(force: bool, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool) -> None:
-    """Put everything back that becalm has left set: a profile, or what a killed becalm could not put back.
+def command_reset(
+    force: bool, mine: bool, owner: str, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool
+) -> None:
+    """Put everything back that becalm has left set, whoever it was, and say who.
 
-    Exits with 3 when something is not as it was before, and says what.
+    A profile, or what a killed becalm could not put back. Exits with 3 when something is not as it was before, and
+    says what.
     """
     from becalm.report import settings as report
 
-    done = becalm.reset(host, sudo=sudo, root=root, force=force)
+    done = becalm.reset(host, sudo=sudo, root=root, force=force, mine=mine, owner=owner)
     if as_json:
         output.print_json("reset", asdict(done))
     else:

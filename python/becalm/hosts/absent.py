@@ -53,7 +53,7 @@ class NoMachine:
         """Refused."""
         self._refuse(Ability.KEEP)
 
-    def restore(self, *, force: bool = False) -> Reset:
+    def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
         """Refused."""
         self._refuse(Ability.KEEP)
 

@@ -88,15 +88,19 @@ ABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all programs start from: environment and working directory."""
+    """What all programs start from: environment, and working directory; None: it was deleted."""
 
     environment: Mapping[str, str]
-    directory: str
+    directory: str | None
 
     @classmethod
     def here(cls) -> Surroundings:
         """Those of this process."""
-        return cls(dict(os.environ), os.getcwd())
+        try:
+            directory = os.getcwd()
+        except FileNotFoundError:
+            directory = None
+        return cls(dict(os.environ), directory)
 
 
 class AgentHost:
@@ -145,7 +149,12 @@ class AgentHost:
         self._abilities = {**able, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
         start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
-        about = {"environment": environment, "directory": wire(start.directory), "title": access.title}
+        about: dict[str, Any] = {"environment": environment, "title": access.title}
+        self._directory = start.directory
+        if start.directory is not None:
+            about["directory"] = wire(start.directory)
+        if access.owner:
+            about["owner"] = access.owner
         if access.reboot:
             about["reboot"] = True
         self._ask({"do": "open", "protocol": PROTOCOL, **about})
@@ -184,7 +193,9 @@ class AgentHost:
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Make workloads and settings known."""
+        """Make workloads and settings known. Raises UsageError where one has no directory to start in."""
+        if self._directory is None and any(workload.directory is None for workload in workloads):
+            raise UsageError("The working directory was deleted. Change to another one, or give --directory.")
         answer = self._ask(
             {
                 "do": "define",
@@ -236,9 +247,9 @@ class AgentHost:
             )
 
     @understood
-    def restore(self, *, force: bool = False, entry: bool = True) -> Reset:
-        """Put back what an earlier becalm kept or left; `entry`: remove a boot entry, too."""
-        return _reset(self._ask({"do": "restore", "force": force, "entry": entry}))
+    def restore(self, *, force: bool = False, mine: bool = False, entry: bool = True) -> Reset:
+        """Put back what an earlier becalm kept or left; `mine`: nothing of others; `entry`: a boot entry, too."""
+        return _reset(self._ask({"do": "restore", "force": force, "mine": mine, "entry": entry}))
 
     @understood
     def status(self) -> Status:

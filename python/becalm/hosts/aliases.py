@@ -12,6 +12,7 @@ from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
 from becalm.files.tables import check_keys, read_toml, toml_value
+from becalm.files.written import replace
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
 from becalm.paths import config_dir, made
@@ -46,7 +47,7 @@ def add(name: str, url: str, config: str | None = None) -> Known:
     lines = [f"url = {toml_value(url)}"] + ([f"config = {toml_value(config)}"] if config else [])
     made(path.parent, "XDG_CONFIG_HOME")
     try:
-        path.write_text("\n".join([*lines, ""]))
+        replace(path, "\n".join([*lines, ""]))
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}. The name was not added.") from error
     return Known(name, url, config)

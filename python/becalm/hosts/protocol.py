@@ -51,8 +51,9 @@ class Access:
 
     `spool` is the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: act on a
     directory that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will
-    read it. `config`: a configuration file for ssh instead of the person's usual one. `called`: the name that was given
-    for the machine, when it is not its address. `reboot`: the person consents to restarts of the machine. `say`: takes
+    read it; `owner`: a name of the person's for it, apart from others of the same user. `config`: a configuration file
+    for ssh instead of the person's usual one. `called`: the name that was given for the machine, when it is not its
+    address. `reboot`: the person consents to restarts of the machine. `say`: takes
     sentences for the person while something takes long: a connection that was lost, a restart. `left`: what earlier
     becalms have left on machines, each for the host that finds it there. `observed`: runs will be observed, which
     can be made ready at the start.
@@ -63,6 +64,7 @@ class Access:
     spool: int | None = None
     root: str | None = None
     title: str = ""
+    owner: str = ""
     config: str | None = None
     called: str | None = None
     reboot: bool = False
@@ -159,8 +161,12 @@ class Host(AbstractContextManager["Host"], Protocol):
         """Put settings on to stay, also when the host is closed, until `restore`. Raises UsageError, RefusedError."""
         ...
 
-    def restore(self, *, force: bool = False) -> Reset:
-        """Put back what an earlier becalm kept or left; `force`: also what somebody else has changed since."""
+    def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
+        """Put back what an earlier becalm kept or left.
+
+        `force`: also what somebody else has changed since, and end whoever holds the machine. `mine`: refuse what
+        somebody else has put on.
+        """
         ...
 
     def status(self) -> Status:

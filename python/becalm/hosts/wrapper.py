@@ -88,9 +88,9 @@ class Wrapper(Generic[Inner]):
         """Put settings on to stay."""
         return self.inner.keep(settings, dangerous=dangerous)
 
-    def restore(self, *, force: bool = False) -> Reset:
+    def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
         """Put back what an earlier becalm kept or left."""
-        return self.inner.restore(force=force)
+        return self.inner.restore(force=force, mine=mine)
 
     def status(self) -> Status:
         """Who has set what, and when."""

@@ -82,7 +82,7 @@ class Reset(Result):
 
     `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
     interrupts are not back at the CPU where they arrived; `staying`: how many others only a restart brings back, which
-    was said before they were moved.
+    was said before they were moved. `owner`: who had put on what was there; empty where nothing was.
     """
 
     places: tuple[RestoredPlace, ...] = ()
@@ -90,13 +90,15 @@ class Reset(Result):
     sentence: str = ""
     elsewhere: tuple[str, ...] = ()
     staying: int = 0
+    owner: str = ""
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Reset:
         """As the agent says it."""
         places = tuple(RestoredPlace(**each) for each in found["places"])
         elsewhere, staying = tuple(found.get("elsewhere", ())), int(found.get("staying", 0))
-        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), elsewhere, staying)
+        owner = found.get("owner") or ""
+        return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), elsewhere, staying, owner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def apply(
     host: str | Host = "local",
     sudo: bool = False,
     root: str | None = None,
+    owner: str = "",
     dangerous: bool = False,
     strict: bool = False,
     dry_run: bool = False,
@@ -74,6 +75,7 @@ def apply(
         command: run once with the settings on; process settings act on it alone.
         sudo: change the machine as root; the command still runs as you.
         root: a directory that looks like `/`, to act on instead of the machine.
+        owner: a name for who puts them on, apart from others of the same user; `reset` with it takes off no others.
         dangerous: consent to settings that can make the machine slow, hot or hard to reach.
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
         dry_run: say what would be written, write nothing.
@@ -94,7 +96,7 @@ def apply(
     profile = named(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or PassOn()
-    access = Access(sudo=sudo, root=root, title=title, reboot=boot, say=listener.warned)
+    access = Access(sudo=sudo, root=root, title=title, owner=owner, reboot=boot, say=listener.warned)
     with hosts.open(host, access) as agent:
         if boot:
             shown = apply_boot(
@@ -129,13 +131,30 @@ def apply(
         return ApplyResult(profile.name, done.changes, skipped, (*elsewhere, *done.remarks), done.took_ns)
 
 
-def reset(host: str | Host = "local", *, sudo: bool = False, root: str | None = None, force: bool = False) -> Reset:
-    """Put everything back that becalm has left set, whoever ran it. `force`: also what somebody else has changed since.
+def reset(
+    host: str | Host = "local",
+    *,
+    sudo: bool = False,
+    root: str | None = None,
+    force: bool = False,
+    mine: bool = False,
+    owner: str = "",
+) -> Reset:
+    """Put everything back that becalm has left set, whoever ran it; the result names them.
 
-    Raises MachineError when a running becalm holds the machine, or when rights are missing.
+    Arguments:
+        host: where: a name, or an open host.
+        sudo: act as root.
+        root: a directory that looks like `/`, to act on instead of the machine.
+        force: also what somebody else has changed since; and end a becalm that holds the machine.
+        mine: only what this user has put on, under this `owner`.
+        owner: the name that it was put on with (`apply`).
+
+    Raises RefusedError with `mine` for what somebody else has put on, MachineError when a running becalm holds the
+    machine, or when rights are missing.
     """
-    with _kept(host, Access(sudo=sudo, root=root, title="reset")) as machine:
-        return machine.restore(force=force)
+    with _kept(host, Access(sudo=sudo, root=root, title="reset", owner=owner)) as machine:
+        return machine.restore(force=force, mine=mine or bool(owner))
 
 
 def status(host: str | Host = "local", *, root: str | None = None) -> Status:

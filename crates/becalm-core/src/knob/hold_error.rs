@@ -8,7 +8,7 @@ use super::changes::Change;
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     #[error(
-        "Another becalm is changing this machine: {0}. Wait until it is done; `becalm status` shows it."
+        "Another becalm is changing this machine: {0}. Wait until it is done; `becalm status` shows it, and `becalm reset --force` ends it."
     )]
     Busy(String),
     #[error("{title}, put on {minutes} min ago by {user}, is still on, and settings are not put on top of settings. Take it off first: becalm reset")]

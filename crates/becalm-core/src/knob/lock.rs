@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::holder::{self, holders, Holder};
 use super::journal::Begin;
 use super::title;
 use super::tree::{Tree, RUN};
@@ -18,6 +19,9 @@ const HOLDER: &str = "/run/becalm/holder";
 
 /// Tries, 50 ms apart: the guard of a killed agent is done in less.
 const TRIES: u32 = 40;
+
+/// The same for those that are ended: an agent puts back what is on, and its guard after it.
+const PATIENCE: u32 = 200;
 
 /// The lock, held as long as this or an inherited copy of its descriptor lives.
 pub struct Lock {
@@ -85,9 +89,7 @@ impl Lock {
 /// Who holds the lock, in words; None when nobody does or that cannot be found out.
 pub fn holder(tree: &Tree) -> Option<String> {
     let held = match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
-        // A shared lock fails while the exclusive one is held, and ends with this descriptor.
-        // SAFETY: a live descriptor.
-        Ok(file) => unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 },
+        Ok(file) => !unlocked(&file),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => listed(tree),
         Err(_) => false,
     };
@@ -109,10 +111,43 @@ fn listed(tree: &Tree) -> bool {
 
 fn said(tree: &Tree) -> String {
     let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
-    if what.is_empty() {
-        who
-    } else {
-        format!("{who} ({what})")
+    let recorded = if what.is_empty() { who.clone() } else { format!("{who} ({what})") };
+    let found = tree.about(LOCK).map(|about| holders(&about)).unwrap_or_default();
+    let pid = who.split(' ').nth(1).and_then(|pid| pid.parse::<i32>().ok());
+    match found.iter().find(|holder| Some(holder.pid) == pid) {
+        // Those of others are seen by root only.
+        _ if found.is_empty() => recorded,
+        Some(taker) if taker.stopped => format!("{recorded}, which is stopped"),
+        Some(_) => recorded,
+        None => {
+            let names = found.iter().map(Holder::shown).collect::<Vec<_>>().join(", ");
+            format!("{names}, left by {recorded}, which has ended")
+        }
+    }
+}
+
+/// End whoever holds the lock, so that it can be taken; what was ended, in words. An error is a sentence.
+pub fn free(tree: &Tree) -> Result<Vec<String>, String> {
+    let Ok(file) = tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOFOLLOW, 0) else {
+        return Ok(Vec::new());
+    };
+    if unlocked(&file) {
+        return Ok(Vec::new());
+    }
+    holder::end(&file, |file| {
+        (0..PATIENCE).any(|_| {
+            sleep(Duration::from_millis(50));
+            unlocked(file)
+        })
+    })
+}
+
+/// Whether nobody has the lock. A shared one fails while the exclusive one is held, and ends with the descriptor.
+fn unlocked(file: &File) -> bool {
+    // SAFETY: a live descriptor.
+    unsafe {
+        libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0
+            && libc::flock(file.as_raw_fd(), libc::LOCK_UN) == 0
     }
 }
 

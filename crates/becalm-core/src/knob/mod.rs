@@ -3,7 +3,7 @@
 //! `catalogue` is the table, with a file for each way of acting; `row` is what a row says, `domain` the values it takes.
 //! A request's settings are read by `settings`; `resolve` has the ways of acting say which `place`s they change on this
 //! machine (`changes`); `effect`, what those of the boot came to, by the `proof` that the kernel gives. `hold` is the
-//! only writer: it has every place in the `journal` first, under the `lock`, and `restore` puts back, also for the guard
+//! only writer: it has every place in the `journal` first, under the `lock`, whose `holder` can be ended, and `restore` puts back, also for the guard
 //! of a killed agent; the `title` of what is kept is for root. `process` holds what a child does to itself between clone
 //! and exec. `tree` is the machine's files, or a directory that looks like them, on which the kernel is `played`; `processors`
 //! are those it has, a `choice` and `features` are how some files show a value.
@@ -27,6 +27,7 @@ mod fallen;
 pub mod features;
 pub mod hold;
 pub mod hold_error;
+pub mod holder;
 pub mod interrupt;
 pub mod journal;
 #[cfg(test)]

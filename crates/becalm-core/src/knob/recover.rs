@@ -42,7 +42,8 @@ pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, HoldError> {
 /// The journal stays as long as something is not as it was, so that this can be done again.
 pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, HoldError> {
     let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
-    let who = if found.begin.title.is_empty() { "becalm".to_owned() } else { found.begin.title.clone() };
+    let what = if found.begin.title.is_empty() { "becalm" } else { &found.begin.title };
+    let who = format!("{what} of {}", found.begin.user);
     clear_of(tree, &found, &who, now, force)
 }
 
@@ -147,7 +148,8 @@ mod tests {
         let root = std::env::temp_dir().join(format!("becalm-recover-{name}-{}", std::process::id()));
         let tree = Tree::new(&root);
         let word = String::new;
-        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let begin =
+            Begin { boot: word(), becalm: word(), user: "ada".to_owned(), pid: 1, title: word(), at: 0 };
         fs::create_dir_all(&root).unwrap();
         let mut journal = Journal::create(&tree, &begin).unwrap();
         for (index, (path, original, ours, now)) in places.iter().enumerate() {
@@ -182,7 +184,10 @@ mod tests {
         for (name, ours) in [("disowned", &[][..]), ("calm", &["1"][..])] {
             let (said, places, _) =
                 cleared(name, &[(EXPEDITED, "0", ours, "0"), (SWAPPINESS, "60", &["10"], "10")], false);
-            assert_eq!(said, "What becalm had left on was put back: 1 of 1 places had to be.", "{name}");
+            assert_eq!(
+                said, "What becalm of ada had left on was put back: 1 of 1 places had to be.",
+                "{name}"
+            );
             assert_eq!(places, [SWAPPINESS]);
         }
     }
@@ -192,20 +197,22 @@ mod tests {
         let hasty = (EXPEDITED, "0", &["1"][..], "1");
         let (said, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
         assert!(
-            said.starts_with("What becalm had left on was put back: 1 of 1 places had to be. becalm was"),
+            said.starts_with(
+                "What becalm of ada had left on was put back: 1 of 1 places had to be. becalm of ada was"
+            ),
             "{said}"
         );
         assert!(said.contains(EXPEDITED), "{said}");
         assert_eq!((places, hurry.as_str()), (vec![SWAPPINESS.to_owned()], "0"));
         let (said, places, hurry) = cleared("hasty-alone", &[hasty], false);
-        assert!(said.starts_with("becalm was ended while it moved programs between groups"), "{said}");
+        assert!(said.starts_with("becalm of ada was ended while it moved programs between groups"), "{said}");
         assert_eq!((places.len(), hurry.as_str()), (0, "0"));
     }
 
     #[test]
     fn haste_of_somebody_else_is_told_and_left() {
         let (said, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
-        assert_eq!(said, "Of what becalm had left on, one place is not as it was.");
+        assert_eq!(said, "Of what becalm of ada had left on, one place is not as it was.");
         assert_eq!((places, hurry.as_str()), (vec![EXPEDITED.to_owned()], "1"));
     }
 }

@@ -96,9 +96,9 @@ class ReconnectingHost(Wrapper[AgentHost]):
         """As on every host."""
         return self.ask(AgentHost.status)
 
-    def restore(self, *, force: bool = False) -> Reset:
+    def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
         """As on every host."""
-        return self.ask(lambda agent: agent.restore(force=force))
+        return self.ask(lambda agent: agent.restore(force=force, mine=mine))
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
