@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from becalm.errors import WorkloadError as WorkloadError
     from becalm.files.tables import read_toml as read_toml
     from becalm.files.tables import unknown_name as unknown_name
-    from becalm.files.text import target as target
+    from becalm.files.written import overwriting as overwriting
+    from becalm.files.written import target as target
+    from becalm.files.written import writing as writing
     from becalm.hosts.aliases import Known as Known
     from becalm.hosts.guest.kernel import Kernel as Kernel
     from becalm.hosts.protocol import Access as Access
@@ -91,6 +93,10 @@ if TYPE_CHECKING:
     from becalm.nouns.settings_change import Status as Status
     from becalm.nouns.simulation import SimulatedRun as SimulatedRun
     from becalm.nouns.simulation import Simulation as Simulation
+    from becalm.nouns.store_health import StoreBackup as StoreBackup
+    from becalm.nouns.store_health import StoreHealth as StoreHealth
+    from becalm.nouns.store_health import StoreRepair as StoreRepair
+    from becalm.nouns.store_health import StudyHealth as StudyHealth
     from becalm.nouns.stored_comparison import StoredComparison as StoredComparison
     from becalm.nouns.study import Study as Study
     from becalm.nouns.survey import SurveyResult as SurveyResult
@@ -128,7 +134,7 @@ if TYPE_CHECKING:
 _VALUES = {
     "becalm.errors": "BecalmError MachineError RefusedError StoreError UnsettledError UsageError WorkloadError",
     "becalm.files.tables": "read_toml unknown_name",
-    "becalm.files.text": "target",
+    "becalm.files.written": "overwriting target writing",
     "becalm.hosts.aliases": "Known",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
@@ -172,6 +178,7 @@ _VALUES = {
     "becalm.nouns.settings": "Settings",
     "becalm.nouns.settings_change": "ApplyResult Reset Status",
     "becalm.nouns.simulation": "SimulatedRun Simulation",
+    "becalm.nouns.store_health": "StoreBackup StoreHealth StoreRepair StudyHealth",
     "becalm.nouns.stored_comparison": "StoredComparison",
     "becalm.nouns.study": "Study",
     "becalm.nouns.survey": "SurveyResult",

@@ -48,7 +48,7 @@ def test_what_it_takes_of_the_package_is_public(path):
     assert used - {"main"} <= set(becalm.__all__)
 
 
-DISPLAY = {"as_json", "markdown", "quiet", "plain", "report", "sort", "time_unit"}
+DISPLAY = {"as_json", "markdown", "quiet", "plain", "report", "overwrite", "sort", "time_unit"}
 ASIDE = {
     "tune": {"config", "save", "fast", "programs", "dry_run"},
     "clock": {"compare", "headers"},

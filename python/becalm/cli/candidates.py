@@ -296,6 +296,8 @@ _ARGUMENTS: dict[str, Callable[[str], Items]] = {
     "words": programs,
     "file": files,
     "files": files,
+    "copy": files,
+    "new": files,
 }
 """Of arguments, by their name in the code."""
 

@@ -57,6 +57,8 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
     for path in (comment, quality):
         if path is not None and not Path(path).parent.is_dir():
             raise UsageError(f"There is no directory {Path(path).parent} to write {path} in.")
+        if path is not None:
+            becalm.target(path)
     if kind == "github":
         guard()
     out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
@@ -65,7 +67,7 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
     if comment is not None:
         _write(comment, output.as_text(found))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY") if kind == "github" else None:
-        _write(summary, output.as_text(found), mode="a")
+        _write(summary, output.as_text(found), append=True)
     if quality is not None:
         _write(quality, gitlab(found, file))
     if kind == "github":
@@ -74,9 +76,13 @@ def command_check(commands: tuple[str, ...], stored: bool, **given: Any) -> None
     out.end(found, chosen.get("store"))
 
 
-def _write(path: str, text: str, mode: str = "w") -> None:
+def _write(path: str, text: str, *, append: bool = False) -> None:
     try:
-        with open(path, mode, encoding="utf-8") as opened:
-            opened.write(text)
+        if append:
+            with open(path, "a", encoding="utf-8") as opened:
+                opened.write(text)
+        else:
+            with becalm.writing(path) as file:
+                file.write(text.encode())
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}.") from error

@@ -19,6 +19,7 @@ from click.shell_completion import (
     get_completion_class,
 )
 
+import becalm
 from becalm.cli import candidates
 from becalm.errors import UsageError
 
@@ -146,7 +147,8 @@ def install(name: str, command: click.Command) -> str:
     }[shell]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script(shell, command))
+        with becalm.overwriting(), becalm.writing(path) as file:
+            file.write(script(shell, command).encode())
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
     return f"Wrote {path}. {then}"

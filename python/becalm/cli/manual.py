@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+import becalm
 from becalm._version import VERSION
 
 
@@ -88,7 +89,8 @@ def install(command: click.Group) -> str:
     path = data / "man/man1/becalm.1"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(command), encoding="utf-8")
+        with becalm.overwriting(), becalm.writing(path) as file:
+            file.write(page(command).encode())
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
     return f"Wrote {path}. Read it: man becalm, or man {path} where ~/.local/share/man is not looked through."

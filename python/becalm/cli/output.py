@@ -38,6 +38,21 @@ markdown = click.option("--markdown", is_flag=True, help="Print Markdown.")
 report = click.option("--report", metavar="FILE", help="Write the report there, too: .html, .md or .json.")
 
 
+def _overwrite(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.with_resource(becalm.overwriting())
+
+
+overwrite = click.option(
+    "--overwrite",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_overwrite,
+    help="Replace an existing file that becalm did not write.",
+)
+
+
 def _unit(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     from becalm.wording import numbers
 
@@ -79,7 +94,7 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 NAMES = ("as_json", "markdown", "quiet", "plain", "report")
 
-options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report)
+options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report, overwrite)
 
 
 def _drawable(stderr: bool) -> bool:

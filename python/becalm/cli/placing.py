@@ -66,6 +66,7 @@ def command_simulate_placement(
 @click.option("--seeds", default=20, show_default=True, metavar="N", help="Cross-validations, each of five folds.")
 @click.option("--seed", default=1, show_default=True, help="Of the weights that are kept.")
 @click.option("--save", metavar="FOLDER", help="Write the weights there.")
+@output.overwrite
 @output.as_json
 @output.markdown
 @output.plain

@@ -150,6 +150,7 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
 @click.option("--to", metavar="FILE", help="Write there [default: standard output].")
 @click.option("--series", metavar="FILE", help="Write the load over time instead: .csv or .parquet.")
 @options.raw
+@output.overwrite
 @STORE
 @output.as_json
 def command_export(
@@ -171,6 +172,8 @@ def command_export(
             f"{becalm.export_series(series, study, raw=raw, store=store, warned=output.warned)} samples in {series}"
         )
         return
+    if to is not None:
+        becalm.target(to)
     text = becalm.export(study, format=format_ or "json", raw=raw, store=store, warned=output.warned)
     if to is None and (sys.stdout.isatty() or isinstance(sys.stdout, Guarded)):
         # A terminal, or the runner of a workflow, would obey what is in it.
@@ -182,7 +185,8 @@ def command_export(
         sys.stdout.buffer.write(data)
         return
     try:
-        becalm.target(to).write_bytes(data)
+        with becalm.writing(to) as file:
+            file.write(data)
     except OSError as error:
         raise click.ClickException(f"{to} cannot be written: {error.strerror}.") from error
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -76,6 +75,9 @@ def command_sweetspots(
     becalm sweetspots simulate --llc 384K matrixmult:100,20@0 memeater:1M@0
     """
     out = output.Output.of(given)
+    for path in (table, parquet, trace, log):
+        if path is not None:
+            becalm.target(path)
     if parquet is not None:
         from becalm.report.formats import columns
 
@@ -120,7 +122,7 @@ def command_sweetspots(
     if table is not None:
         _write(table, found.to_csv())
     if parquet is not None:
-        _written(parquet, lambda path: columns.write(found.to_columns(), path))
+        _written(parquet, lambda file: columns.write(found.to_columns(), file))
     if trace is not None:
         from becalm.report import sweetspots_perfetto
 
@@ -143,12 +145,13 @@ def _recorded(words: tuple[str, ...], pid: int | None, out: output.Output, chose
 
 
 def _write(path: str, content: str | bytes) -> None:
-    _written(path, lambda to: to.write_bytes(content.encode() if isinstance(content, str) else content))
+    _written(path, lambda file: file.write(content.encode() if isinstance(content, str) else content))
 
 
-def _written(path: str, write: Callable[[Path], object]) -> None:
+def _written(path: str, write: Callable[[BinaryIO], object]) -> None:
     try:
-        write(becalm.target(path))
+        with becalm.writing(path) as file:
+            write(file)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     echo(f"Written: {path}", err=True)

@@ -24,7 +24,9 @@ VALUES = (
     becalm.Workload,
 )
 
-WHILE_RESUMING = frozenset(("resume", "save", "report", "sudo", "root", "store", "user", *output.NAMES, "config"))
+WHILE_RESUMING = frozenset(
+    ("resume", "save", "report", "sudo", "root", "store", "user", "overwrite", *output.NAMES, "config")
+)
 """Options that go with --resume; what and how is measured is the study's own."""
 
 

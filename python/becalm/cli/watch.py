@@ -20,7 +20,7 @@ from becalm.units import duration_ns
 LIVE_ONLY = frozenset(("interval", "count", "prometheus", "pid"))
 """Options of the live view and of --pid; a run has samples at a rate of its own."""
 
-BOTH = frozenset(("host", "sudo", "root", "as_json", "plain", "command"))
+BOTH = frozenset(("host", "sudo", "root", "as_json", "plain", "overwrite", "command"))
 """Options of all three; the others are about the run of a program."""
 
 VALUES = (becalm.WatchReference, becalm.WithProfile, becalm.SessionOptions, becalm.CommandLine, becalm.Workload)

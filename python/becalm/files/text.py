@@ -6,7 +6,6 @@ end as on Windows, and the last one need not end. Files of bytes (perf.data, reg
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -103,18 +102,6 @@ def plain_file(path: str) -> Iterator[str]:
             yield str(copy)
         except UsageError as error:
             raise UsageError(str(error).replace(str(copy), path)) from None
-
-
-DATABASE = b"SQLite format 3\0"
-"""The first bytes of every SQLite file, as stores are (SQLite, Database File Format, 1.3)."""
-
-
-def target(path: str | Path) -> Path:
-    """Return the path of a file that is to be written. Raises UsageError for a database, which would be lost."""
-    with contextlib.suppress(OSError), Path(path).open("rb") as file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(DATABASE)) == DATABASE:
-            raise UsageError(f"{path} is a database, as a store is, and would be overwritten. Give another name.")
-    return Path(path)
 
 
 NULL = os.makedev(1, 3)

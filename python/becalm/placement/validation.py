@@ -17,6 +17,7 @@ import numpy as np
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
+from becalm.files.written import target, write
 from becalm.placement.generated import Generated, distributed, drawn
 from becalm.placement.learned import chosen, score
 from becalm.placement.model import Characterisation
@@ -156,6 +157,9 @@ def train(
     folder = None if save is None else Path(save)
     if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise UsageError(f"Weights cannot be written to {folder}: it is no folder that may be written to.")
+    if folder is not None:
+        for name in ("costs", *SHIPPED):
+            target(folder / f"{name}.json")
     methods = [name for name in CLASSIFIERS if not (without_svm and name == "svm")]
     scores = validate(known, methods, seeds, say)
     model, fitted = train_costs(known, seed)
@@ -172,7 +176,7 @@ def train(
             "programs_like": known.cache.name, "on_what_it_has_not_seen": unseen,
         }  # fmt: skip
         path = folder / f"{name}.json"
-        path.write_text(json.dumps({"about": about, "model": _rounded(weights)}) + "\n", encoding="utf-8")
+        write(path, json.dumps({"about": about, "model": _rounded(weights)}) + "\n")
         saved.append(str(path))
     return Training(known.cache.name, seeds, seed, scores, fitted, tuple(saved), without_svm)
 

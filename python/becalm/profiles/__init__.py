@@ -13,7 +13,6 @@ name or path, `names` lists them, `write` makes a file, `text` what is in it.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -23,6 +22,7 @@ from typing import Any
 from becalm.errors import MachineError, UsageError
 from becalm.files.tables import check_keys, parsed_toml, toml_key, toml_value
 from becalm.files.text import read_text
+from becalm.files.written import write as write_file
 from becalm.line import ControlCharacterError, Line
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
@@ -156,15 +156,18 @@ def write(profile: Profile, path: Path | None = None) -> Path:
     """Save a profile, by default among one's own. Raises UsageError for a bad file name, MachineError."""
     if path is None:
         check_name(profile.name)
-        path = config_dir() / "profiles" / f"{profile.name}.toml"
+        path = own_path(profile.name)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_text(text(profile), encoding="utf-8")
-        new.replace(path)
+        write_file(path, text(profile))
     except OSError as error:
         raise MachineError(f"The profile {path} cannot be written: {error.strerror}.") from error
     return path
+
+
+def own_path(name: str) -> Path:
+    """Return where a profile of one's own is. Raises MachineError without a home directory."""
+    return config_dir() / "profiles" / f"{name}.toml"
 
 
 def _found() -> dict[str, Any]:

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from rich.console import Console, RenderableType
 
 from becalm.errors import MachineError, UsageError
-from becalm.files.text import target
+from becalm.files.written import target
+from becalm.files.written import write as write_file
 from becalm.nouns.verdict import Finding
 from becalm.report.markdown import escaped, grid, written
 from becalm.report.page import filled
@@ -151,7 +152,7 @@ def write(found: Conclusion, path: Path) -> None:
     """Write the report in the form that the file's name asks for. Raises MachineError."""
     text = FORMS[path.suffix](found)
     try:
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text)
     except OSError as error:
         raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +16,7 @@ from becalm import hosts
 from becalm.analysis import timer_choice, timer_comparison
 from becalm.errors import Interrupted, MachineError, UsageError
 from becalm.files.cells import write_rows
-from becalm.files.text import target
+from becalm.files.written import target, writing
 from becalm.hosts.protocol import Access
 from becalm.hosts.timer_evaluation import evaluate, evaluate_on
 from becalm.nouns.progress import Progress, ProgressListener, Quiet
@@ -85,6 +86,8 @@ def clock(
     _known("search", search, SEARCHES)
     name = None if keep is None else kept_clocks.checked_name(keep)
     wanted = None if check is None else duration_ns(check)
+    if ticks is not None:
+        target(ticks)
     if kept is not None:
         report = kept_clocks.find(kept)
     else:
@@ -224,11 +227,13 @@ class _Gathered:
 def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
     """How often each value of the last set of each cell was read, as CSV. Raises MachineError."""
     try:
-        with target(path).open("w", newline="", encoding="utf-8") as file:
-            write_rows(file, [("timer", "flush", "additions", "unit", "value", "count")], end="\r\n")
+        with writing(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            write_rows(text, [("timer", "flush", "additions", "unit", "value", "count")], end="\r\n")
             for cell in cells:
                 head = (cell.timer, cell.flush, cell.reference_additions, cell.unit)
-                write_rows(file, ((*head, value, count) for value, count in cell.reference), end="\r\n")
+                write_rows(text, ((*head, value, count) for value, count in cell.reference), end="\r\n")
+            text.detach()
     except OSError as error:
         raise MachineError(f"The ticks cannot be written to {path}: {error.strerror}.") from error
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib.resources
 import re
-import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
+from becalm.files.written import target, write
 
 CRATE = "becalm-clock"
 PACKED = "clock_sources"
@@ -28,8 +28,8 @@ PARTS = ("include/*.h", "src/**/*.rs", "examples/*", "README.md", "Cargo.toml")
 def write_headers(directory: str | Path) -> tuple[Path, ...]:
     """Write the headers into a directory, and the crate into `becalm-clock` below it; returns the headers.
 
-    A directory that is not there is made; files of the same names are replaced. Raises UsageError for a place that
-    cannot be written, MachineError where the package has no sources.
+    A directory that is not there is made; files of the same names that becalm did not write are refused. Raises
+    UsageError for a place that cannot be written, MachineError where the package has no sources.
     """
     base, to = _sources(), Path(directory)
     crate = base / "crates" / CRATE if (base / "crates").is_dir() else base / CRATE
@@ -37,18 +37,17 @@ def write_headers(directory: str | Path) -> tuple[Path, ...]:
     if not headers:
         raise MachineError(f"The headers are not in this installation: {crate} has none. Install becalm again.")
     try:
-        to.mkdir(parents=True, exist_ok=True)
-        for header in headers:
-            shutil.copyfile(header, to / header.name)
-        for source in _parts(crate):
-            place = to / CRATE / source.relative_to(crate)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, place)
-        for licence in LICENCES:
-            shutil.copyfile(base / licence, to / CRATE / licence)
+        contents = {to / header.name: header.read_bytes() for header in headers}
+        contents |= {to / CRATE / source.relative_to(crate): source.read_bytes() for source in _parts(crate)}
+        contents |= {to / CRATE / licence: (base / licence).read_bytes() for licence in LICENCES}
         manifest = (crate / "Cargo.toml").read_text(encoding="utf-8")
         workspace = tomllib.loads((base / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
-        (to / CRATE / "Cargo.toml").write_text(standalone(manifest, workspace["package"]), encoding="utf-8")
+        contents[to / CRATE / "Cargo.toml"] = standalone(manifest, workspace["package"]).encode()
+        for path in contents:
+            target(path)
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path, content)
     except OSError as error:
         raise UsageError(f"The headers cannot be written to {to}: {error.strerror}.") from error
     return tuple(to / header.name for header in headers)

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 from becalm.analysis.co_runs import COUNTERS, chips_of, co_run_profile, threads_of
 from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
-from becalm.files.text import target
+from becalm.files.written import target, write
 from becalm.hosts import Event, Noticed
 from becalm.nouns.co_run_profile import CoRunProfile
 from becalm.nouns.metric import Response
@@ -137,7 +137,7 @@ def measure_co_runs(
         _enough(found, log)
         opened.store.conclude(number, found.to_json())
     if path is not None:
-        target(path).write_text(json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        write(path, json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n")
     return found
 
 
@@ -232,4 +232,4 @@ def _writable(path: Path) -> Path:
     """A file that can be written, told before anything is measured. Raises UsageError."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"The profile cannot be written to {path}: name a file in a directory that exists.")
-    return path
+    return target(path)

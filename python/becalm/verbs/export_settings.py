@@ -10,6 +10,7 @@ from pathlib import Path
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
+from becalm.files.written import target, write
 from becalm.hosts import Access, Host
 from becalm.line import Line
 from becalm.nouns.production import Origin, ProductionSettings
@@ -75,16 +76,16 @@ def export_settings(
 
 def write_settings(found: ProductionSettings, directory: str | Path) -> tuple[Path, ...]:
     """Write the files into a directory, to be looked at and put where they belong. Raises MachineError."""
-    made = []
-    for each in found.files:
-        path = Path(directory) / each.name
+    made = tuple(Path(directory) / each.name for each in found.files)
+    for path in made:
+        target(path)
+    for path, each in zip(made, found.files, strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(each.content, encoding="utf-8")
+            write(path, each.content)
         except OSError as error:
             raise MachineError(f"{path} cannot be written: {error.strerror}.") from error
-        made.append(path)
-    return tuple(made)
+    return made
 
 
 def _helped(references: Sequence[str], store: str | None) -> tuple[str, ...]:

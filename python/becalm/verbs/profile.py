@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from becalm.errors import UsageError
+from becalm.files.written import target
 from becalm.line import Line
 from becalm.nouns.settings import Settings
 from becalm.nouns.tune_verdict import TuneVerdict
-from becalm.profiles import Profile, check_name, write
+from becalm.profiles import Profile, check_name, own_path, write
 from becalm.study.profile import named, together
 from becalm.study.session_options import Values
 from becalm.wording.printable import one_line
@@ -51,7 +52,8 @@ def _place(to: str) -> tuple[Line, Path | None]:
     path = Path(to) if "/" in to or to.endswith(".toml") else None
     if path is None:
         check_name(to)
+        target(own_path(to))
         return Line(to), None
     if not path.parent.is_dir():
         raise UsageError(f"--save: there is no directory {path.parent}.")
-    return one_line(path.stem), path
+    return one_line(path.stem), target(path)

@@ -17,7 +17,7 @@ from typing import Any
 
 from becalm import hosts
 from becalm.errors import UsageError
-from becalm.files.text import target
+from becalm.files.written import target, write
 from becalm.hosts.simulated.scheduler.engine import Progress
 from becalm.hosts.simulated.scheduler.host import SchedulerHost
 from becalm.hosts.simulated.scheduler.programs import unmodelled
@@ -68,6 +68,8 @@ def simulate(
     until_ns = None if until is None else duration_ns(until)
     if trace is not None and not Path(trace).parent.is_dir():
         raise _unwritten(trace, os.strerror(errno.ENOENT))
+    if trace is not None:
+        target(trace)
     runs: list[SimulatedRun] = []
     drawn = None
     with scheduler(host) as opened, interrupts.heard(), interrupts.joined(opened.stop):
@@ -119,7 +121,7 @@ def _write(path: Path, drawn: Timeline, cpus: int) -> None:
     ]
     more = {"dropped": drawn.dropped}
     try:
-        target(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
+        write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": more}))
     except OSError as error:
         raise _unwritten(path, str(error.strerror)) from None
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError, WorkloadError
-from becalm.files.text import target
+from becalm.files.written import target, write
 from becalm.hosts import Host, MeasureRequest, runs_of
 from becalm.hosts.simulated.scheduler import measured, states
 from becalm.nouns.measured_programs import USUAL_BURST_NS, MeasuredProgram, MeasuredPrograms
@@ -61,6 +61,7 @@ def measure_programs(
     path = Path(save)
     if path.suffix != ".toml" or not path.parent.is_dir():
         raise UsageError(f"--save writes a file of TOML in a directory that is there: FILE.toml, not {str(save)!r}.")
+    target(path)
     argvs = _split(programs)
     with hosts.open(host) as opened:
         cpus = _cpus(opened)
@@ -80,7 +81,7 @@ def measure_programs(
         ),
     )
     try:
-        target(path).write_text(found.toml, encoding="utf-8")
+        write(path, found.toml)
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror}.") from None
     states.read(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from becalm.errors import UsageError
-from becalm.files.text import target
+from becalm.files.written import target, write
 from becalm.migration import cache_map, perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.kinds import of_ratio, visible
@@ -103,6 +103,8 @@ def simulate_sweetspots(
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """
     question = asked(rules, window, s1, s2)
+    if save is not None:
+        target(save)
     if len(workloads) == 1 and workloads[0].startswith("synthetic:"):
         number = workloads[0].partition(":")[2]
         if not (number.isdecimal() and len(number) < 18):
@@ -172,6 +174,6 @@ def _write(path: str | Path, value: dict[str, Any]) -> None:
     import json
 
     try:
-        target(path).write_text(json.dumps(value), encoding="utf-8")
+        write(path, json.dumps(value))
     except OSError as error:
         raise UsageError(f"The records cannot be written to {path}: {error.strerror}.") from None

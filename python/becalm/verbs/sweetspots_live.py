@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from becalm import hosts, system_clock
 from becalm.errors import UsageError, WorkloadError
-from becalm.files.text import target
+from becalm.files.written import target, writing
 from becalm.hosts import Ability, Access, Host, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.recorded import SETS, Counting, Recorded, Recording, Records, Started, known_means
 from becalm.migration import perf_data
@@ -97,6 +97,8 @@ def record_sweetspots(
     """
     if (command is None) == (pid is None):
         raise UsageError("What is recorded? A command, or --pid N of a running process.")
+    if save is not None:
+        target(save)
     if events not in SETS:
         raise UsageError(f"There are no events {events!r}. There are: {', '.join(SETS)}.")
     known_means(by)
@@ -312,10 +314,10 @@ class Taker:
 def _save(path: Path, batches: Path, head: dict[str, Any]) -> None:
     """One object with a list of all records, written batch by batch."""
     try:
-        with target(path).open("w", encoding="utf-8") as out, batches.open(encoding="utf-8") as lines:
-            out.write(json.dumps(head)[:-1] + ', "records": [')
+        with writing(path) as out, batches.open(encoding="utf-8") as lines:
+            out.write((json.dumps(head)[:-1] + ', "records": [').encode())
             for number, line in enumerate(lines):
-                out.write((",\n" if number else "\n") + line.strip()[1:-1])
-            out.write("]}\n")
+                out.write(((",\n" if number else "\n") + line.strip()[1:-1]).encode())
+            out.write(b"]}\n")
     except OSError as error:
         raise UsageError(f"The records cannot be written to {path}: {error.strerror}.") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from becalm.errors import UsageError
-from becalm.files.text import NotTextError, plain_file, read_bytes, read_text, target, text_of
+from becalm.files.text import NotTextError, plain_file, read_bytes, read_text, text_of
 
 TEXT = "name = 'ä µs'\nlast line"
 
@@ -110,13 +110,3 @@ def test_a_pipe_that_a_shell_has_opened_is_read() -> None:
         full.write(b"one\ntwo")
         full.close()
         assert read_text(f"/dev/fd/{reading}") == "one\ntwo"
-
-
-def test_a_database_is_never_overwritten(tmp_path: Path) -> None:
-    store, other = tmp_path / "runs.db", tmp_path / "runs.csv"
-    store.write_bytes(b"SQLite format 3\0" + bytes(100))
-    other.write_text("old")
-    with pytest.raises(UsageError, match=r"runs\.db is a database, as a store is, and would be overwritten"):
-        target(store)
-    for path in (other, tmp_path / "new.csv", Path("/dev/null"), tmp_path):
-        assert target(path) == path

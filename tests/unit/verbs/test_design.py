@@ -125,6 +125,8 @@ def test_every_option_of_a_command_is_a_keyword_of_its_function(name):
 
     function = becalm.fit_design if name == "fit" else becalm.design
     options = {each.name for each in command_design.commands[name].params if isinstance(each, click.Option)}
-    typed = options - {"as_json", "markdown", "quiet", "plain", "report", "as_csv", "raw", "standard_order"}
+    typed = options - {
+        *("as_json", "markdown", "quiet", "plain", "report", "overwrite", "as_csv", "raw", "standard_order"),
+    }
     assert typed <= set(inspect.signature(function).parameters)
     assert ("standard_order" in options) == (name != "fit"), "it is randomize=False"

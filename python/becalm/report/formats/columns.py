@@ -1,14 +1,13 @@
 """Columns of numbers and text in a Parquet file: what a table of many rows is kept in.
 
-`write(columns, path)` chooses each column's kind by what is in it; unknown is null. pyarrow writes it, and is imported
+`write(columns, file)` chooses each column's kind by what is in it; unknown is null. pyarrow writes it, and is imported
 only when it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from becalm.errors import UsageError, install
 
@@ -24,7 +23,7 @@ def needed() -> Any:
     return pyarrow
 
 
-def write(columns: Mapping[str, Sequence[Any]], path: Path, floats: frozenset[str] = frozenset()) -> None:
+def write(columns: Mapping[str, Sequence[Any]], file: BinaryIO, floats: frozenset[str] = frozenset()) -> None:
     """Write columns of one length. `floats`: those that are no whole numbers, whatever is in them.
 
     Raises UsageError without pyarrow, OSError.
@@ -41,4 +40,4 @@ def write(columns: Mapping[str, Sequence[Any]], path: Path, floats: frozenset[st
         return arrow.float64() if name in floats or any(isinstance(each, float) for each in known) else arrow.int64()
 
     made = {name: arrow.array(column, type=kind(name, column)) for name, column in columns.items()}
-    pyarrow.parquet.write_table(arrow.table(made), path)
+    pyarrow.parquet.write_table(arrow.table(made), file)

@@ -13,7 +13,7 @@ from typing import Any
 
 from becalm.errors import MachineError, UsageError
 from becalm.files.cells import table_text
-from becalm.files.text import target
+from becalm.files.written import target, writing
 from becalm.load.record import Series
 from becalm.report.document import Document
 from becalm.report.formats import columns
@@ -45,10 +45,11 @@ def write(document: Document, path: Path, *, raw: bool = False) -> int:
         which = "This study" if document.number is None else f"Study {document.number}"
         raise UsageError(f"{which} has no load over time: `becalm watch -- COMMAND` records it.")
     try:
-        if path.suffix == ".csv":
-            path.write_text(as_csv(found, raw=raw), encoding="utf-8")
-        else:
-            columns.write(found, path, FLOATS)
+        with writing(path) as file:
+            if path.suffix == ".csv":
+                file.write(as_csv(found, raw=raw).encode())
+            else:
+                columns.write(found, file, FLOATS)
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror or error}.") from error
     return samples

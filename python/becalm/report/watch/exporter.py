@@ -6,9 +6,6 @@ wants it on a network puts a server of their own in front.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
+from becalm.files import written
 from becalm.report.watch.prometheus import CONTENT_TYPE
 
 PATHS = ("/metrics", "/")
@@ -36,6 +34,11 @@ def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) ->
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"--prometheus: {target!r} cannot be written: its directory does not exist.")
 
+    try:
+        path = written.target(path)
+    except UsageError as error:
+        raise UsageError(f"--prometheus: {error}") from None
+
     def write(text: str) -> None:
         replace(path, text)
 
@@ -44,18 +47,10 @@ def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) ->
 
 def replace(path: Path, text: str) -> None:
     """Put a text in a file's place at once, readable for everybody. Raises MachineError; then the old one is there."""
-    temporary = None
     try:
-        # In the same directory: rename(2) works within a file system. The collector reads *.prom, which this is not.
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        # The collector reads *.prom, which the temporary file is not; after a power cut the next text comes anyway.
+        written.replace(path, text, mode=0o644, durable=False)
     except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         raise MachineError(f"The file for Prometheus, {path}, cannot be written: {error.strerror}.") from error
 
 
