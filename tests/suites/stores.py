@@ -211,7 +211,7 @@ def test_each_study_has_the_facts_of_its_own_time(store):
     slow = {**FACTS, "cpu": {"governor": "powersave"}}
     numbers = [store.begin(STUDY, facts) for facts in (FACTS, slow, dict(reversed(FACTS.items())))]
     assert [store.study(number).facts for number in numbers] == [FACTS, slow, FACTS]
-    with store._reading() as db:
+    with store.reading() as db:
         assert db.value("SELECT count(*) FROM host") == 2, "equal facts are kept once"
 
 

@@ -248,15 +248,16 @@ class Database:
             self._idle.remove(raw)
 
 
-def sqlite(place: str, busy_s: float) -> Any:
+def sqlite(place: str, busy_s: float, *, reads: bool = False) -> Any:
     """A connection to an SQLite database by its URI.
 
     Transactions begin when we say so. A text that is no UTF-8 is damaged: it costs what it belongs to
-    (`becalm.store.studies`), and not every query.
+    (`becalm.store.studies`), and not every query. `reads`: nothing is changed, the journal mode neither.
     """
     raw = sqlite3.connect(place, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
     raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+    writing = ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON")
+    for pragma in ("query_only = ON",) if reads else writing:
         # A read-only file keeps its journal mode; everything else will be said by the first query.
         with contextlib.suppress(sqlite3.Error):
             raw.execute(f"PRAGMA {pragma}")

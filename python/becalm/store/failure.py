@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from becalm.errors import StoreError
 
-RECOVER = "Move it aside, and save what can be saved with: sqlite3 FILE .recover"
+RECOVER = "Save what can be saved in a new one: becalm store repair NEW --store FILE"
 
 KNOWN = (
     ("database is locked", "is locked by another program", "Try again, or use another --store."),

@@ -3,7 +3,7 @@
 Each row is stored with its checksum, and read only where that fits. That of a load is of the names and values of the
 columns that are known: one more column, which a newer becalm has, leaves it as it is.
 
-Public: insert, loads, own_seqs, series, all_series.
+Public: insert, loads, own_seqs, series, all_series, is_whole, is_whole_series.
 """
 
 from __future__ import annotations
@@ -78,6 +78,16 @@ def loads(
                 whole += 1
                 yield found._replace(started_ns=found.started_ns + created_ns)
     counts.tell(lost, whole, rows, counted)
+
+
+def is_whole(number: int, names: Sequence[str], values: Sequence[Any], checksum: int) -> bool:
+    """Return whether the columns of a load are as they were stored."""
+    return _Checksums(number, names).of(values) == checksum
+
+
+def is_whole_series(number: int, first: int, last: int, text: str, checksum: int) -> bool:
+    """Return whether a series is as it was stored."""
+    return _of_series(number, first, last, text) == checksum
 
 
 def own_seqs(db: Connection, number: int) -> Iterator[int]:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from becalm.errors import StoreError, install
-from becalm.files.text import DATABASE
+from becalm.files.written import DATABASE
 from becalm.paths import meant_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 from becalm.store.schema import META, STUDY
@@ -110,6 +110,33 @@ def _sqlite(given: str) -> Location:
         query = "?mode=ro" if real.with_name(real.name + "-wal").exists() else "?mode=ro&immutable=1"
     place = f"file:{quote(os.fsencode(real))}{query}"
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
+
+
+def existing(given: str | None) -> Location:
+    """Return a store that is there, to be read without a byte of it being changed. Raises StoreError."""
+    given = meant_store(given)
+    if not is_file(given):
+        return locate(given)
+    path = Path(given).expanduser()
+    if not path.exists():
+        raise StoreError(f"There is no store {path}. Give another one with --store.")
+    real = path.resolve()
+    _check_file(path)
+    if any(real.with_name(real.name + ending).exists() for ending in ("-wal", "-journal")):
+        # One that may write would move the log's pages into the file when it ends.
+        query = "mode=ro"
+    elif os.access(real, os.W_OK) and os.access(real.parent, os.W_OK):
+        # One that may not would leave an empty log, since it may not remove it either.
+        query = "mode=rw"
+    else:
+        query = "mode=ro&immutable=1"
+    place = f"file:{quote(os.fsencode(real))}?{query}"
+    return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S, reads=True), sqlite3.Error))
+
+
+def is_file(given: str) -> bool:
+    """Return whether a store is a file."""
+    return next(row for row in TABLE if given.startswith(row.begins)).kind == "sqlite"
 
 
 def _check_file(path: Path) -> None:

@@ -48,6 +48,11 @@ def parts(db: Connection, number: int) -> Iterator[bytes]:
     yield from [b""] * ((counted or 0) - read)
 
 
+def is_whole(number: int, position: int, records: int, data: bytes, checksum: int) -> bool:
+    """Return whether a piece is as it was stored."""
+    return _checksum(number, position, records, data) == checksum
+
+
 def _piece(number: int, row: list[Any], checksum: int | None, checked: bool) -> bytes:
     data = row[2]
     if not isinstance(data, bytes | memoryview):

@@ -1,7 +1,7 @@
 """The tables of runs and of what they said. Each row is stored with its checksum, and read only where that fits.
 
-Public: insert, insert_texts, runs, good_columns, good_metrics, averages, missing, last_outcome,
-texts.
+Public: STORED, insert, insert_texts, runs, good_columns, good_metrics, averages, missing, last_outcome, texts,
+are_whole, is_whole_text.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _STARTED = COLUMNS.index("started_ns")
 _OUTCOME = COLUMNS.index("outcome")
 _METRICS = COLUMNS.index("metrics")
 _CODES = {word: code for code, word in enumerate(OUTCOMES)}
-_STORED = ("study_id", *COLUMNS, "checksum")
-_SEQ = _STORED.index("seq")
+STORED = ("study_id", *COLUMNS, "checksum")
+"""The columns of a row, its checksum last."""
+
+_SEQ = STORED.index("seq")
 _CHUNK = 20_000
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -46,7 +48,7 @@ def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) ->
             stored[_METRICS + 1] = json.dumps(row.metrics, allow_nan=False)
         values.append(tuple(stored))
     checked = [(*row, check) for row, check in zip(values, checksums(map(_numbers, values)), strict=True)]
-    db.insert_rows("run", _STORED, checked)
+    db.insert_rows("run", STORED, checked)
 
 
 def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]]) -> None:
@@ -65,7 +67,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
     """
     read = damaged = following = 0
     known, missing = counts.of(db, number), 0
-    query = f"SELECT {', '.join(_STORED)} FROM run WHERE study_id = :number ORDER BY seq"
+    query = f"SELECT {', '.join(STORED)} FROM run WHERE study_id = :number ORDER BY seq"
     for rows in db.parts(query, _CHUNK, number=number):
         good = fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=known is not None)
         kept = list(itertools.compress(rows, good))
@@ -149,6 +151,19 @@ def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str
                 found[seq] = (as_text(stderr), as_text(stdout))
     counts.tell(lost, len(found), len(rows), counted)
     return found
+
+
+def are_whole(rows: Sequence[Sequence[Any]], *, checked: bool) -> list[bool]:
+    """Return for each row of the table (columns of STORED) whether it is as it was stored.
+
+    `checked`: one without a checksum is not, as in every study whose runs are counted.
+    """
+    return fits([_numbers(row[:-1]) for row in rows], [row[-1] for row in rows], all_checked=checked)
+
+
+def is_whole_text(number: int, seq: int, stderr: str, stdout: str, checksum: int) -> bool:
+    """Return whether what a run said is as it was stored. Raises TypeError and ValueError for another kind of value."""
+    return _of_texts(number, seq, as_text(stderr), as_text(stdout)) == checksum
 
 
 def _of_texts(number: int, seq: int, stderr: str, stdout: str) -> int:

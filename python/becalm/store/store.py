@@ -49,7 +49,7 @@ class Store:
         """
         store = cls(locate(given))
         try:
-            with store._reading() as db:
+            with store.reading() as db:
                 ready = version(db) == current()
                 whole = ready and not lacking(db)
             # One that may only be read can be read without the columns that came later.
@@ -166,7 +166,7 @@ class Store:
 
         `changed` is told in a sentence of what is not as it was stored, `unreadable` of what cannot be read, instead.
         """
-        with self._reading() as db:
+        with self.reading() as db:
             found = studies.studies(db, number=number)
         if not found:
             raise UsageError(self._no_study(number))
@@ -186,7 +186,7 @@ class Store:
 
     def began_ns(self, number: int) -> int:
         """When a study began, in Unix ns. Raises UsageError when there is none of that number."""
-        with self._reading() as db:
+        with self.reading() as db:
             found = studies.created_ns(db, number)
         if found is None:
             raise UsageError(self._no_study(number))
@@ -194,19 +194,19 @@ class Store:
 
     def studies(self, limit: int | None = None, kind: str | None = None, *, facts: bool = True) -> list[StoredStudy]:
         """The studies, newest first; without `facts`, which are the most of a study, these are empty."""
-        with self._reading() as db:
+        with self.reading() as db:
             return studies.studies(db, kind=kind, limit=limit, facts=facts)
 
     def in_group(self, group: str) -> list[int]:
         """Numbers of the studies that have this option `group`, the oldest first."""
-        with self._reading() as db:
+        with self.reading() as db:
             return studies.in_group(db, group)
 
     def resolve(self, reference: str | int) -> int:
         """The number of a study: a number, or "last". Raises UsageError."""
         text = str(reference).strip()
         if text in ("last", "-1"):
-            with self._reading() as db:
+            with self.reading() as db:
                 newest = studies.newest(db)
             if newest is None:
                 raise UsageError(f"The store {self.shown} is empty. Measure something first: becalm run -- true")
@@ -234,12 +234,12 @@ class Store:
 
         A run whose checksum does not fit is left out; `damaged` has how many.
         """
-        with self._reading() as db:
+        with self.reading() as db:
             yield from runs.runs(db, number, self._created_ns(db, number), self._lost(number, "run"))
 
     def last_outcome(self, number: int) -> str:
         """Return how the last run of a study ended; empty where it has none, or that cannot be read."""
-        with self._reading() as db:
+        with self.reading() as db:
             return runs.last_outcome(db, number)
 
     def damaged(self, number: int) -> dict[str, tuple[int, int]]:
@@ -263,28 +263,28 @@ class Store:
 
         For `started_ns` the values are relative to the study's start.
         """
-        with self._reading() as db:
+        with self.reading() as db:
             return dict(zip(names, runs.good_columns(db, number, names, program), strict=True))
 
     def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Of one program's counted good runs in order: `seq`, shape (runs,), and what it printed, (runs, metrics)."""
-        with self._reading() as db:
+        with self.reading() as db:
             found = runs.good_metrics(db, number, program)
         return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def averages(self, number: int, program: int) -> Averages:
         """Means over one program's counted good runs; None for a column that is unknown in any of them."""
-        with self._reading() as db:
+        with self.reading() as db:
             return runs.averages(db, number, program)
 
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
         """What runs said: standard error and standard output by `seq`. `damaged` has how many are left out."""
-        with self._reading() as db:
+        with self.reading() as db:
             return runs.texts(db, number, self._lost(number, "text"))
 
     def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
         """Which of these runs the store does not have; empty when it has no such study."""
-        with self._reading() as db:
+        with self.reading() as db:
             return set() if studies.created_ns(db, number) is None else runs.missing(db, number, seqs)
 
     # --- what else the machine did, and timed regions -----------------------------------------------------------------
@@ -294,7 +294,7 @@ class Store:
 
         `damaged` has how many are left out.
         """
-        with self._reading() as db:
+        with self.reading() as db:
             lost = self._lost(number, "load")
             return list(recorded.loads(db, number, self._created_ns(db, number), lost=lost))
 
@@ -302,31 +302,31 @@ class Store:
         """Records of load that cover one run alone."""
 
         def read(seqs: Sequence[int]) -> dict[int, Load]:
-            with self._reading() as db:
+            with self.reading() as db:
                 found = recorded.loads(db, number, self._created_ns(db, number), seqs)
                 return {load.first: load for load in found if load.first == load.last}
 
-        with self._reading() as db:
+        with self.reading() as db:
             return OwnLoads(np.fromiter(recorded.own_seqs(db, number), np.int64), read)
 
     def series(self, number: int, seq: int) -> Series | None:
         """The load over time while the run `seq` took place; None when none was recorded."""
-        with self._reading() as db:
+        with self.reading() as db:
             return recorded.series(db, number, seq)
 
     def all_series(self, number: int) -> list[Series]:
         """All loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
-        with self._reading() as db:
+        with self.reading() as db:
             return list(recorded.all_series(db, number, self._lost(number, "series")))
 
     def regions(self, number: int) -> Iterator[bytes]:
         """The pieces of a study's file of timed regions in order, a few in memory at a time."""
-        with self._reading() as db:
+        with self.reading() as db:
             yield from regions.parts(db, number)
 
     def region_pieces(self, number: int) -> int:
         """How many pieces a study's file of timed regions has; 0 where it has none."""
-        with self._reading() as db:
+        with self.reading() as db:
             return regions.count(db, number)
 
     # --- transactions -----------------------------------------------------------------------------------------------
@@ -343,13 +343,14 @@ class Store:
     def _no_study(self, number: int) -> str:
         return f"There is no study {number} in the store {self.shown}. `becalm list` shows those it has."
 
-    def _reading(self) -> contextlib.AbstractContextManager[Connection]:
+    def reading(self) -> contextlib.AbstractContextManager[Connection]:
+        """Return a transaction that reads. Raises StoreError for what the database refuses."""
         return self._transaction(writes=False)
 
     @contextmanager
     def _undamaged(self, number: int, what: str) -> Iterator[Connection]:
         """Read something of a study that is JSON. Raises StoreError where it is damaged."""
-        with self._reading() as db:
+        with self.reading() as db:
             try:
                 yield db
             except (AttributeError, KeyError, TypeError, ValueError, RecursionError):

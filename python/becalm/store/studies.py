@@ -3,7 +3,7 @@
 What is damaged in the rows of a study costs that study, and is said in it; the others stay readable.
 
 Public: insert, add_settings, add_noticed, noticed, created_ns, studies, delete, in_group, newest, conclude, verdict,
-json_object.
+is_whole_text, is_fingerprint, json_object.
 """
 
 from __future__ import annotations
@@ -172,6 +172,16 @@ def verdict(db: Connection, number: int) -> dict[str, Any] | None:
     if checksum not in (None, _of_row(number, began_ns, text), of_text(as_text(text))):
         raise ValueError("it is not as it was stored")
     return json_object(text)
+
+
+def is_whole_text(number: int, place: int, text: str, checksum: int) -> bool:
+    """Return whether settings, what they showed, or a verdict are as they were stored, by position or moment."""
+    return checksum in (_of_row(number, place, text), of_text(text))
+
+
+def is_fingerprint(fingerprint: str, facts: str) -> bool:
+    """Return whether a machine's facts are as they were stored."""
+    return _fingerprint(facts) == fingerprint
 
 
 def json_object(text: str) -> dict[str, Any]:

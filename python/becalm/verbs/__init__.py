@@ -82,6 +82,9 @@ if TYPE_CHECKING:
     from becalm.verbs.simulate import simulate as simulate
     from becalm.verbs.simulate_calibration import calibrate_simulation as calibrate_simulation
     from becalm.verbs.simulate_measured import measure_programs as measure_programs
+    from becalm.verbs.store import backup_store as backup_store
+    from becalm.verbs.store import check_store as check_store
+    from becalm.verbs.store import repair_store as repair_store
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.sweetspots import simulate_sweetspots as simulate_sweetspots
@@ -261,6 +264,11 @@ TABLE = (
         "records.import_ records.import_file records.import_load regions.import_regions",
         Kind(_SUMMARY, "becalm.nouns.verdict:from_json"),
         "records",
+    ),
+    Verb(
+        "store",
+        "Check the store, copy it, save what can be saved of a damaged one.",
+        "store.check_store store.backup_store store.repair_store",
     ),
     Verb(
         "guest",

@@ -38,6 +38,7 @@ CALLS = {
     "record": (*SIM, *MEASURED, "--project", "p", "--commit", "c", "--runs", "3", "spin 20ms"),
     "history": ("p",),
     "show": ("last",),
+    "store": ("check",),
     "knobs": SIM,
     "apply": ("--host", "sim:laptop-a", "--dry-run", "--set", "nice=-5"),
     "export-settings": ("--host", "sim:laptop-a", "--set", "nice=-5"),

@@ -67,7 +67,7 @@ def test_a_full_disk_says_so(tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as store:
         number = store.begin(STUDY, FACTS)
-        with store._reading() as db:
+        with store.reading() as db:
             pages = db.value("PRAGMA page_count")
             db.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="full"):

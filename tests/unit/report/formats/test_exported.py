@@ -36,7 +36,7 @@ def imported(tmp_path, monkeypatch):
 def test_the_store_does_not_know_them():
     document = stored("last")
     assert {run.wall_ns for run in document.runs} == {None}
-    with Store.open() as opened, opened._reading() as db:
+    with Store.open() as opened, opened.reading() as db:
         assert db.value("SELECT count(*) FROM run WHERE wall_ns IS NULL") == 9
     with pytest.raises(ValueError, match="is not known"):
         _ = document.runs[0].took_ns

@@ -1,0 +1,76 @@
+"""`becalm store check`, `backup`, `repair`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+
+import click
+
+import becalm
+from becalm.cli import options, output
+from becalm.cli.echo import echo
+
+STORE = options.one(becalm.SessionOptions, "store")
+
+
+@click.group("store")
+def command_store() -> None:
+    """Check the store, copy it, and save what can be saved of a damaged one (docs/reference/store.md).
+
+    \b
+    becalm store check
+    becalm store backup becalm-2026-11.db
+    becalm store repair repaired.db --store damaged.db
+    """
+
+
+@command_store.command("check")
+@STORE
+@output.as_json
+def command_check(store: str | None, as_json: bool) -> None:
+    """Read all pages and checksums, and say of each study what is damaged. Exit code 1 where something is."""
+    found = becalm.check_store(store)
+    if as_json:
+        output.print_json("store-check", {**asdict(found), "whole": found.whole})
+    else:
+        _tell(found)
+    sys.exit(found.exit_code)
+
+
+@command_store.command("backup")
+@click.argument("copy", metavar="FILE")
+@STORE
+@output.as_json
+def command_backup(copy: str, store: str | None, as_json: bool) -> None:
+    """Copy the store to a new FILE, while others may use it."""
+    found = becalm.backup_store(copy, store)
+    if as_json:
+        output.print_json("store-backup", asdict(found))
+        return
+    echo(found.sentence)
+
+
+@command_store.command("repair")
+@click.argument("new", metavar="FILE")
+@STORE
+@output.as_json
+def command_repair(new: str, store: str | None, as_json: bool) -> None:
+    """Save what can be saved of a damaged store in a new FILE. The damaged one is not changed."""
+    found = becalm.repair_store(new, store)
+    if as_json:
+        output.print_json("store-repair", asdict(found))
+        return
+    echo(found.sentence)
+    for study in found.health.studies:
+        for problem in study.problems:
+            echo(f"  study {study.number}: {problem}")
+
+
+def _tell(found: becalm.StoreHealth) -> None:
+    echo(found.sentence)
+    for problem in found.problems:
+        echo(f"  {problem}")
+    for study in found.studies:
+        state = "; ".join(study.problems) or "whole"
+        echo(f"  study {study.number} ({study.kind}, {study.runs:,} runs): {state}")

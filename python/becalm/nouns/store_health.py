@@ -1,0 +1,70 @@
+"""What is wrong with a store, and what was saved of a damaged one (values)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from becalm.nouns.result import Result
+from becalm.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StudyHealth:
+    """A study, with how many runs can be read, and what of it is damaged or missing, each as a part of a sentence."""
+
+    number: int
+    kind: str
+    title: str
+    runs: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreHealth(Result):
+    """A store that was read to the end. `problems`: what the database itself finds, in its own words."""
+
+    store: str
+    studies: tuple[StudyHealth, ...]
+    problems: tuple[str, ...] = ()
+    sentence: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Return whether nothing is wrong with it."""
+        return not self.problems and not any(study.problems for study in self.studies)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 for a store that is whole, 1 for another one."""
+        return 0 if self.whole else 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreBackup(Result):
+    """A copy of a store: where, and how many bytes it has."""
+
+    store: str
+    copy: str
+    size: int
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreRepair(Result):
+    """What was saved of a damaged store.
+
+    `rows`, `damaged`: by table, rows in the new store, and rows that were found and are not as they were stored; those
+    of which nothing is left are in neither. `missing`: rows that the counts of its studies have and the new store has
+    not, by table. `described_anew`: studies whose description is lost; `pages`: pages that cannot be read; `health`: of
+    the new store.
+    """
+
+    store: str
+    new: str
+    rows: Mapping[str, int]
+    damaged: Mapping[str, int]
+    missing: Mapping[str, int]
+    described_anew: tuple[int, ...]
+    pages: int
+    health: StoreHealth
+    sentence: str = ""

@@ -1,0 +1,123 @@
+"""A copy of a store, made while others use it, and a new store of a damaged one; each in a file that was not there.
+
+Public: backup, repair.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from becalm.errors import StoreError, UsageError
+from becalm.nouns.store_health import StoreBackup, StoreRepair
+from becalm.paths import meant_store
+from becalm.store.database import Connection
+from becalm.store.health import check
+from becalm.store.location import existing, is_file
+from becalm.store.salvage.repair import salvage
+from becalm.store.store import Store
+
+PAGES = 1000
+"""Pages that are copied at a time: whoever writes meanwhile waits for no more."""
+
+_COUNTED = {
+    "run": "runs", "study_settings": "settings", "study_noticed": "noticed", "run_load": "loads",
+    "run_series": "series", "run_text": "texts", "region_part": "pieces",
+}  # fmt: skip
+"""The column of `study_count` that has how many rows a table should have."""
+
+
+def backup(given: str | None, copy: str | Path) -> StoreBackup:
+    """Copy a store by SQLite's online backup. Raises StoreError, UsageError for a file that is there."""
+    path = _file(given, "pg_dump copies it")
+    location = existing(given)
+    with _made(Path(copy)) as new:
+        try:
+            place = f"file:{quote(os.fsencode(path.resolve()))}?mode=ro"
+            with closing(sqlite3.connect(place, uri=True)) as source, closing(sqlite3.connect(new)) as target:
+                source.backup(target, pages=PAGES, sleep=0.01)
+                # A reader of the copy alone needs no other file.
+                target.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The store {location.shown} cannot be copied: {error}. Save what can be saved in a new one: "
+                f"becalm store repair NEW --store {location.shown}"
+            ) from error
+        size = new.stat().st_size
+    return StoreBackup(location.shown, str(copy), size)
+
+
+def repair(given: str | None, new: str | Path) -> StoreRepair:
+    """Save what can be saved of a damaged store. Raises StoreError, UsageError for a file that is there."""
+    path = _file(given, "its server repairs it")
+    if not path.is_file():
+        raise StoreError(f"There is no store {path}. Give another one with --store.")
+    with _made(Path(new)) as fresh:
+        found = salvage(path, fresh)
+        missing = _missing(fresh)
+    return StoreRepair(
+        str(path), str(new), found.rows, found.damaged, missing, found.described_anew, found.pages, check(str(new))
+    )
+
+
+def _file(given: str | None, instead: str) -> Path:
+    """Return the file of a store. Raises UsageError for one that is none."""
+    place = meant_store(given)
+    if not is_file(place):
+        raise UsageError(f"A store that is no file is not for this: {instead}. Nothing was changed.")
+    return Path(place).expanduser()
+
+
+def _missing(new: Path) -> dict[str, int]:
+    """Return how many rows of each table the studies of a new store lack, as far as these are counted."""
+
+    def lack(db: Connection, table: str, column: str) -> int:
+        there = f"(SELECT count(*) FROM {table} WHERE {table}.study_id = study_count.study_id)"
+        query = f"SELECT sum(max(0, coalesce({column}, 0) - {there})) FROM study_count"
+        return int(db.value(query) or 0)
+
+    with Store.open(str(new)) as store, store.reading() as db:
+        found = {table: lack(db, table, column) for table, column in _COUNTED.items()}
+    return {table: count for table, count in found.items() if count}
+
+
+@contextmanager
+def _made(place: Path) -> Iterator[Path]:
+    """Give a path for a new file beside `place`, which gets that name when the context ends without an exception.
+
+    Raises UsageError where something has the name, StoreError where it cannot be given.
+    """
+    taken = UsageError(f"{place} exists, and is not overwritten. Nothing was changed. Give another name.")
+    if os.path.lexists(place):
+        raise taken
+    new = place.parent / f".becalm-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        yield new
+        _sync(new)
+        try:
+            # Other than rename(2), link(2) replaces nothing that came meanwhile.
+            os.link(new, place)
+        except FileExistsError:
+            raise taken from None
+        _sync(place.parent)
+    except OSError as error:
+        raise StoreError(f"The file {place} cannot be written: {error.strerror}. Nothing was changed.") from error
+    finally:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{new}{ending}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

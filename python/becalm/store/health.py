@@ -1,0 +1,83 @@
+"""Reading a store to the end: every page by SQLite itself, every row by its checksum. Nothing is changed.
+
+Public: check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from becalm.errors import StoreError
+from becalm.nouns.store_health import StoreHealth, StudyHealth
+from becalm.nouns.study import StoredStudy
+from becalm.store.location import existing
+from becalm.store.migrations import current, version
+from becalm.store.store import Store
+
+MOST = 20
+"""Problems that the database tells; each further one says no more."""
+
+_WORDS = {"run": "runs", "load": "records of load", "series": "series of load", "text": "outputs"}
+
+
+def check(given: str | None) -> StoreHealth:
+    """Read a whole store. Raises StoreError for one that is not there, or of which nothing can be read."""
+    with Store(existing(given)) as store:
+        problems = _of_pages(store)
+        try:
+            studies = tuple(_study(store, study) for study in _studies(store))
+        except StoreError as error:
+            studies = ()
+            problems = (*problems, str(error))
+        return StoreHealth(store.shown, studies, problems)
+
+
+def _of_pages(store: Store) -> tuple[str, ...]:
+    """Return what the database finds in its pages and in the numbers by which rows refer to each other."""
+    database = store.location.database
+    if database.dialect.server:
+        return ()
+    try:
+        with database.transaction() as db:
+            told = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST})")]
+            told += [
+                f"a row of {row[0]} refers to no row of {row[2]}" for row in db.execute("PRAGMA foreign_key_check")
+            ]
+    except database.errors as error:
+        return (str(error),)
+    lines = [line for each in told for line in each.splitlines() if line != "ok"]
+    return tuple(dict.fromkeys(lines))[:MOST]
+
+
+def _studies(store: Store) -> list[StoredStudy]:
+    with store.reading() as db:
+        found = version(db)
+    if found != current():
+        raise StoreError(f"It has schema version {found}, and this becalm {current()}: `becalm list` converts it.")
+    return store.studies()
+
+
+def _study(store: Store, study: StoredStudy) -> StudyHealth:
+    number, problems = study.number, [each for each in (study.damaged, study.changed) if each]
+
+    def read(what: str, of: Callable[[], Any]) -> Any:
+        try:
+            return of()
+        except StoreError as error:
+            problems.append(f"{what} cannot be read ({error.__cause__ or 'damaged'})")
+            return None
+
+    runs = read("its runs", lambda: sum(1 for _ in store.runs(number)))
+    read("its records of load", lambda: store.loads(number))
+    read("its series of load", lambda: store.all_series(number))
+    read("what its runs said", lambda: store.texts(number))
+    read("what was noticed", lambda: store.noticed(number, lambda found: found))  # type: ignore[arg-type, return-value]
+    read("what it came to", lambda: store.verdict(number))
+    pieces = read("its timed regions", lambda: [bool(piece) for piece in store.regions(number)]) or []
+    if lost := pieces.count(False):
+        problems.append(f"{lost} of {len(pieces)} pieces of its timed regions are damaged")
+    problems += [f"{lost:,} of {of:,} {_WORDS[what]} are damaged" for what, (lost, of) in store.damaged(number).items()]
+    if study.missing_at_end:
+        problems.append(f"the last {study.missing_at_end:,} of {study.rows + study.missing:,} runs are missing")
+    return StudyHealth(number, study.study.kind, study.study.title, runs or 0, tuple(problems))

@@ -1,0 +1,116 @@
+"""A new store of what a damaged one still has. The damaged one is read only, and never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from becalm._version import VERSION
+from becalm.errors import StoreError
+from becalm.store.database import Connection
+from becalm.store.migrations import current
+from becalm.store.salvage.page_file import PageFile
+from becalm.store.salvage.shapes import Row
+from becalm.store.salvage.trees import Found, rows
+from becalm.store.schema import HOST, META, RUN, STUDY, TABLES
+from becalm.store.store import Store
+
+LOST = "lost"
+"""The kind and title of a study of which rows were found, and not the one that describes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What became of a store.
+
+    `rows`, `damaged`: by table, those that were saved, and those that were found and are not as they were stored.
+    `described_anew`: studies whose description is lost; `pages`: pages of tables that cannot be read.
+    """
+
+    rows: Mapping[str, int]
+    damaged: Mapping[str, int]
+    described_anew: tuple[int, ...]
+    pages: int
+
+
+def salvage(damaged: Path, new: Path) -> Salvaged:
+    """Write a new store with every row of a damaged one that is as it was stored.
+
+    Raises StoreError where nothing was found, or the store is of another version.
+    """
+    try:
+        with PageFile(damaged) as file:
+            found = rows(file)
+    except OSError as error:
+        raise StoreError(f"The store {damaged} cannot be read: {error.strerror}. Nothing was written.") from error
+    if found.version not in (None, current()):
+        raise StoreError(
+            f"The store {damaged} has schema version {found.version}, and only those of version {current()} are "
+            "repaired. Nothing was written."
+        )
+    if not any(table.whole for name, table in found.tables.items() if name != META.name):
+        raise StoreError(f"Nothing of a store was found in {damaged}, whatever it is. Nothing was written.")
+    with Store.open(str(new)) as store, store.location.database.transaction(writes=True) as db:
+        db.execute("PRAGMA defer_foreign_keys = ON")
+        anew = _complete(found)
+        for table in TABLES:
+            if table is not META:
+                _insert(db, table.name, found.tables[table.name].whole)
+        _number(db, found)
+    return Salvaged(
+        rows={name: len(table.whole) for name, table in found.tables.items() if name != META.name},
+        damaged={name: table.damaged for name, table in found.tables.items() if table.damaged and name != META.name},
+        described_anew=anew,
+        pages=found.pages,
+    )
+
+
+def _complete(found: Found) -> tuple[int, ...]:
+    """Add the studies and machines that rows refer to and that are lost; return the numbers of the former."""
+    studies, hosts = found.tables[STUDY.name].whole, found.tables[HOST.name].whole
+    known = {row["id"] for row in studies}
+    referring = [table for table in TABLES if any(column.refers == STUDY.name for column in table.columns)]
+    wanted = {row["study_id"] for table in referring for row in found.tables[table.name].whole}
+    anew = tuple(sorted(wanted - known))
+    machine = max((row["id"] for row in hosts), default=0) + 1
+    programs = {row["study_id"]: row["workload"] for row in found.tables[RUN.name].whole}
+    for number in anew:
+        title = f"{LOST}: study {number}, with {1 + programs.get(number, 0)} programs or more"
+        studies.append(_lost_study(number, machine, title))
+    there = {row["id"] for row in hosts}
+    for host in sorted({row["host_id"] for row in studies} - there):
+        hosts.append({"id": host, "fingerprint": f"{LOST}-{host}", "facts": "{}"})
+    return anew
+
+
+def _lost_study(number: int, host: int, title: str) -> Row:
+    """Return a description that says that it is none: its checksum does not fit, which every reader reports."""
+    described: dict[str, Any] = {
+        "kind": LOST, "title": title, "created_ns": 0, "becalm": VERSION, "host_name": LOST, "seed": 0,
+        "options": json.dumps({}), "environment": "unknown", "checksum": -1,
+    }  # fmt: skip
+    return {"id": number, "host_id": host, **described}
+
+
+def _insert(db: Connection, name: str, found: list[Row]) -> None:
+    """Add rows. A column of loads that a newer becalm added is made here, too."""
+    there = set(db.columns(name))
+    new = {column: value for row in found for column, value in row.items() if column not in there and value is not None}
+    for column, value in new.items():
+        kind = db.dialect.types["text" if isinstance(value, str) else "real" if isinstance(value, float) else "wide"]
+        db.execute(f'ALTER TABLE {name} ADD COLUMN "{column}" {kind}')
+    if found:
+        columns = [column for column in found[0] if column in there or column in new]
+        db.insert_rows(name, columns, [tuple(row[column] for column in columns) for row in found])
+
+
+def _number(db: Connection, found: Found) -> None:
+    """Have no number of a study given again that was given before."""
+    last = max([found.last_study, *(row["id"] for row in found.tables[STUDY.name].whole)], default=0)
+    if db.value("SELECT count(*) FROM sqlite_sequence WHERE name = 'study'"):
+        db.execute("UPDATE sqlite_sequence SET seq = :last WHERE name = 'study'", last=last)
+    elif last:
+        db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('study', :last)", last=last)

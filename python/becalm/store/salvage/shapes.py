@@ -1,0 +1,181 @@
+"""The tables of a store as they lie in a file, and whether a row of each is as it was stored."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from becalm.store import counts, loads, region_parts, runs, studies
+from becalm.store.database import SQLITE
+from becalm.store.salvage.records import Cell, Value
+from becalm.store.schema import (
+    COUNT,
+    HOST,
+    LOAD,
+    NOTICED,
+    REGION_PART,
+    RUN,
+    SERIES,
+    SETTINGS,
+    STUDY,
+    TABLES,
+    TEXT,
+    VERDICT,
+    WORKLOAD,
+)
+
+Row = dict[str, Any]
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "TEXT": (str,),
+    "BLOB": (bytes,),
+    "DOUBLE": (float, int),
+    "INTEGER": (int,),
+    "BIGINT": (int,),
+    "SMALLINT": (int,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column in the order in which a file has it."""
+
+    name: str
+    kind: str
+    always: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table. `packed`: it is stored by its key, in the pages of an index. `rowid`: the column that has the rowid."""
+
+    name: str
+    columns: tuple[Column, ...]
+    packed: bool
+    rowid: str | None
+
+    def or_as_made(self, statement: str) -> Shape:
+        """Return the shape that a file's own statement tells, where that can be true: columns that came later are last.
+
+        As many columns, of which some have other names, are those of a statement that is damaged.
+        """
+        own = shape(self.name, statement)
+        if own is None or own.packed != self.packed:
+            return self
+        names, usual_names = ({column.name for column in each.columns} for each in (own, self))
+        return self if names != usual_names and len(names) == len(usual_names) else own
+
+    def row(self, cell: Cell) -> Row | None:
+        """Return the columns of a cell; None for a cell that is of no row of this table."""
+        if (cell.rowid is None) != self.packed or not 0 < len(cell.values) <= len(self.columns):
+            return None
+        row: Row = {}
+        for place, column in enumerate(self.columns):
+            value: Value = cell.values[place] if place < len(cell.values) else None
+            if column.name == self.rowid:
+                value = cell.rowid if value is None else None
+            if value is None and (column.always or column.name == self.rowid):
+                return None
+            if value is not None and type(value) not in _TYPES[column.kind]:
+                return None
+            # An integral number of a column of real ones is stored as an integer (3.3, "REAL affinity").
+            row[column.name] = float(value) if column.kind == "DOUBLE" and isinstance(value, int) else value
+        return row
+
+
+def shape(name: str, statement: str) -> Shape | None:
+    """Return the shape of a table that a statement makes; None for a statement that SQLite does not take."""
+    # A file may have any statement there; this one reads no other table, and writes no file.
+    if not re.match(rf'CREATE TABLE "?{name}"? \(', statement):
+        return None
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        try:
+            db.execute(statement)
+            told = db.execute(f'PRAGMA table_info("{name}")').fetchall()
+        except (sqlite3.Error, sqlite3.Warning, ValueError):
+            # A text that is no UTF-8, or has a zero byte, is a ValueError.
+            return None
+    packed = "WITHOUT ROWID" in statement.upper()
+    # The columns of the key come first in an index (2.4).
+    if packed:
+        told.sort(key=lambda each: (each[5] == 0, each[5]))
+    key = [each[1] for each in told if each[5]]
+    rowid = key[0] if len(key) == 1 and not packed and _kind(told, key[0]) == "INTEGER" else None
+    columns = tuple(
+        Column(column, kind.upper(), bool(always) and column != rowid) for _, column, kind, always, _, _ in told
+    )
+    known = all(column.kind in _TYPES for column in columns)
+    return Shape(name, columns, packed, rowid) if told and known else None
+
+
+def _kind(told: Sequence[tuple[Any, ...]], name: str) -> str:
+    return next(str(each[2]).upper() for each in told if each[1] == name)
+
+
+def usual() -> dict[str, Shape]:
+    """Return the shapes of the present schema."""
+    found = {table.name: shape(table.name, table.sql(SQLITE)[0]) for table in TABLES}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _of_load(row: Row) -> bool:
+    names = [name for name in row if name not in ("study_id", "checksum")]
+    return loads.is_whole(row["study_id"], names, [row[name] for name in names], row["checksum"])
+
+
+def _of_count(row: Row) -> bool:
+    known = [row.get(name) for name in (*counts.COLUMNS, "checksum")]
+    return counts.counts(row["study_id"], known) is not None
+
+
+def _of_study(row: Row) -> bool:
+    """A study's own checksum is of its programs and its machine, too: what does not fit is said when it is read."""
+    studies.json_object(row["options"])
+    return bool(row["kind"]) and row["kind"].isidentifier() and row["created_ns"] >= 0
+
+
+_CHECKS: Mapping[str, Callable[[Row], bool]] = {
+    HOST.name: lambda row: studies.is_fingerprint(row["fingerprint"], row["facts"]),
+    STUDY.name: _of_study,
+    WORKLOAD.name: lambda row: bool(studies.json_object(row["description"])),
+    SETTINGS.name: lambda row: studies.is_whole_text(row["study_id"], row["position"], row["knobs"], row["checksum"]),
+    NOTICED.name: lambda row: studies.is_whole_text(row["study_id"], row["position"], row["finding"], row["checksum"]),
+    COUNT.name: _of_count,
+    TEXT.name: lambda row: runs.is_whole_text(
+        row["study_id"], row["seq"], row["stderr"], row["stdout"], row["checksum"]
+    ),
+    LOAD.name: _of_load,
+    SERIES.name: lambda row: loads.is_whole_series(
+        row["study_id"], row["first"], row["last"], row["series"], row["checksum"]
+    ),
+    REGION_PART.name: lambda row: region_parts.is_whole(
+        row["study_id"], row["position"], row["records"], row["data"], row["checksum"]
+    ),
+    VERDICT.name: lambda row: studies.is_whole_text(row["study_id"], row["created_ns"], row["json"], row["checksum"]),
+}
+
+_UNCHECKED = (HOST.name, STUDY.name, WORKLOAD.name, COUNT.name)
+"""Tables of which a row without a checksum is not one of an older version."""
+
+
+def whole(name: str, rows: Sequence[Row], *, checked: bool) -> list[bool]:
+    """Return for each row of a table whether it is as it was stored.
+
+    `checked`: one without a checksum is not, as where its study's rows are counted.
+    """
+    if name == RUN.name:
+        return runs.are_whole([[row.get(column) for column in runs.STORED] for row in rows], checked=checked)
+    return [_whole(name, row, checked) for row in rows]
+
+
+def _whole(name: str, row: Row, checked: bool) -> bool:
+    if name not in _UNCHECKED and row.get("checksum") is None:
+        return not checked
+    try:
+        return name not in _CHECKS or _CHECKS[name](row)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return False

@@ -1,0 +1,166 @@
+"""The rows of a store: from the tree of each table, and from pages that no tree leads to any more.
+
+A page without a tree is one whose root, or a page above it, is damaged. Its rows are of the only table that they fit
+the columns and the checksum of. Pages that hold nothing any more are left out, unless the list of these is lost: then
+rows that were deleted may come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX, LEAF_TABLE, PageFile
+from becalm.store.salvage.records import Cell, contents
+from becalm.store.salvage.shapes import Row, usual, whole
+from becalm.store.schema import COUNT, META, NOTICED, SETTINGS, TABLES
+
+SEQUENCE = "sqlite_sequence"
+"""SQLite's own table of the last numbers that were given (2.6.2)."""
+
+_KEYS = {table.name: table.key or ("id",) for table in TABLES}
+
+_TABLE = (LEAF_TABLE, INNER_TABLE)
+_INDEX = (LEAF_INDEX, INNER_INDEX)
+
+
+@dataclass(slots=True)
+class Rows:
+    """What was found of a table: rows that are as they were stored, and how many are damaged."""
+
+    whole: list[Row] = field(default_factory=list)
+    damaged: int = 0
+
+
+@dataclass(slots=True)
+class Found:
+    """All that was found. `pages`: those of trees that cannot be read; `lost_roots`: tables whose root is not known."""
+
+    tables: dict[str, Rows]
+    version: int | None = None
+    last_study: int = 0
+    pages: int = 0
+    lost_roots: tuple[str, ...] = ()
+
+
+def rows(file: PageFile) -> Found:
+    """Return all rows that a file still has."""
+    return _Search(file).found
+
+
+class _Search:
+    def __init__(self, file: PageFile) -> None:
+        self.file = file
+        self.seen: set[int] = set()
+        self.shapes = usual()
+        self.found = Found({name: Rows() for name in self.shapes})
+        roots = self._roots()
+        for name, (root, kinds) in roots.items():
+            for cell in self._walk(root, kinds):
+                self._take(name, cell)
+        self.found.lost_roots = tuple(name for name in self.shapes if name not in roots)
+        self._orphans()
+        self._sort_out()
+
+    def _roots(self) -> dict[str, tuple[int, tuple[int, int]]]:
+        """Return root and kinds of pages of each table and index, and take the tables as this file has them (2.6)."""
+        roots: dict[str, tuple[int, tuple[int, int]]] = {}
+        for cell in self._walk(1, _TABLE):
+            match cell.values:
+                case ("table", str(name), str(), int(root), str(statement)):
+                    if name in self.shapes:
+                        self.shapes[name] = self.shapes[name].or_as_made(statement)
+                    roots[name] = root, _INDEX if name in self.shapes and self.shapes[name].packed else _TABLE
+                case ("index", str(name), str(), int(root), _):
+                    roots[name] = root, _INDEX
+        return roots
+
+    def _walk(self, root: int, kinds: tuple[int, int]) -> Iterator[Cell]:
+        """Yield the cells of a tree, and note its pages."""
+        waiting = [root]
+        while waiting:
+            number = waiting.pop()
+            if not self.file.has(number) or number in self.seen:
+                continue
+            found = contents(self.file, number)
+            self.seen.add(number)
+            if found is None or found.kind not in kinds:
+                self.found.pages += 1
+                continue
+            self.found.pages += bool(found.broken)
+            waiting += reversed(found.below)
+            for cell in found.cells:
+                self.seen.update(cell.pages)
+                yield cell
+
+    def _take(self, name: str, cell: Cell) -> None:
+        """Take a cell of the tree of a table."""
+        if name == SEQUENCE:
+            match cell.values:
+                case ("study", int(last)):
+                    self.found.last_study = max(self.found.last_study, last)
+        elif name in self.found.tables:
+            row = self.shapes[name].row(cell)
+            if row is None:
+                self.found.tables[name].damaged += 1
+            else:
+                self.found.tables[name].whole.append(row)
+
+    def _orphans(self) -> None:
+        """Take the rows of pages that belong to no tree and are in use."""
+        left = set(range(2, self.file.count + 1)) - self.seen - self.file.free()
+        for number in sorted(left):
+            found = contents(self.file, number)
+            for cell in [] if found is None else found.cells:
+                self._place(cell)
+
+    def _place(self, cell: Cell) -> None:
+        match cell.values:
+            case ("study", int(last)) if cell.rowid is not None:
+                self.found.last_study = max(self.found.last_study, last)
+        for name, each in self.shapes.items():
+            row = each.row(cell) if len(cell.values) == len(each.columns) else None
+            if row is not None and whole(name, [row], checked=True) == [True] and _is_of(name, row):
+                self.found.tables[name].whole.append(row)
+                return
+
+    def _sort_out(self) -> None:
+        """Keep what is whole, each row once, and know the version."""
+        for row in self.found.tables[META.name].whole:
+            if row["name"] == "schema_version" and str(row["value"]).isdecimal():
+                self.found.version = int(row["value"])
+        counted = {row["study_id"] for row in self.found.tables[COUNT.name].whole if whole_count(row)}
+        for name, table in self.found.tables.items():
+            checked = [row for row in table.whole if row.get("study_id") in counted]
+            others = [row for row in table.whole if row.get("study_id") not in counted]
+            kept = [
+                row
+                for group, strict in ((checked, True), (others, False))
+                for row, good in zip(group, whole(name, group, checked=strict), strict=True)
+                if good
+            ]
+            table.damaged += len(table.whole) - len(kept)
+            table.whole = list(_once(name, kept))
+
+
+def whole_count(row: Row) -> bool:
+    """Return whether a row of counts is as it was stored."""
+    return whole(COUNT.name, [row], checked=True) == [True]
+
+
+def _is_of(name: str, row: Row) -> bool:
+    """Tell apart tables whose rows look alike and have the same checksum."""
+    if name in (SETTINGS.name, NOTICED.name):
+        text = row["knobs" if name == SETTINGS.name else "finding"]
+        return ('"kind":' in text) == (name == NOTICED.name)
+    return name != META.name or row["name"] == "schema_version"
+
+
+def _once(name: str, found: list[Row]) -> Iterator[Row]:
+    """Yield rows without those whose key is there a second time, as of a page that was copied."""
+    known: set[tuple[object, ...]] = set()
+    for row in found:
+        key = tuple(row[column] for column in _KEYS[name])
+        if key not in known:
+            known.add(key)
+            yield row
