@@ -39,8 +39,13 @@ def test_any_text_is_read_or_refused(text):
 
 @examples(60, 1000)
 @given(st.dictionaries(st.text(max_size=12), VALUES, max_size=5), st.text(max_size=12), st.text(max_size=12))
-def test_any_profile_is_written_and_read_again(values, name, description):
-    made = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})
+def test_any_profile_is_refused_or_written_and_read_again(values, name, description):
+    texts = (name, description, *values, *values.values())
+    try:
+        made = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})
+    except UsageError:
+        assert not all(text.isprintable() for text in texts if isinstance(text, str))
+        return
     assert profiles.parse(profiles.text(made), "again", "again") == made
 
 
