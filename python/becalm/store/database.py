@@ -200,11 +200,19 @@ class Database:
             return
         raw = self._take()
         try:
-            free, pages = (raw.execute(f"PRAGMA {what}").fetchone()[0] for what in ("freelist_count", "page_count"))
-            if free >= FREE_SHARE * pages:
+            patience, free, pages = (
+                raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("busy_timeout", "freelist_count", "page_count")
+            )
+            if free < FREE_SHARE * pages:
+                return
+            # Whoever reads is not waited for: the room is returned another time.
+            raw.execute("PRAGMA busy_timeout = 0")
+            try:
                 raw.execute("VACUUM")
                 # The copy went through the log, which keeps its size otherwise (SQLite, Write-Ahead Logging, 5.2).
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                raw.execute(f"PRAGMA busy_timeout = {patience}")
         finally:
             self._give_back(raw)
 
