@@ -6,6 +6,8 @@ USER_VENV := .venv
 VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
+# What root runs for it: settings and their journal, and nothing that could start a program.
+HELPER := python/becalm/becalm-helper
 SIMULATOR := python/becalm/becalm-sim
 # The one program that is linked dynamically, to load the timers of libraries.
 TIMERS := python/becalm/becalm-timers
@@ -72,6 +74,10 @@ $(AGENT): $(RUST) $(wildcard $(BPF)) | check-tools
 	$(WITH_BPF) $(PROGRAM) -p becalm-agent --bin becalm-agent $(if $(WITH_BPF),--features bpf) $(STATICALLY)
 	cp target/$(HOST)/release/becalm-agent $@.new && mv $@.new $@
 
+$(HELPER): $(RUST) | check-tools
+	$(PROGRAM) -p becalm-helper --bin becalm-helper $(STATICALLY)
+	cp target/$(HOST)/release/becalm-helper $@.new && mv $@.new $@
+
 $(SIMULATOR): $(RUST) | check-tools
 	$(PROGRAM) -p becalm-sim --bin becalm-sim $(STATICALLY)
 	cp target/$(HOST)/release/becalm-sim $@.new && mv $@.new $@
@@ -93,7 +99,7 @@ $(BPF): crates/becalm-agent/bpf/switches.bpf.c
 bpf: $(BPF)
 	@$(MAKE) --no-print-directory build
 
-build: $(VENV)/.develop $(AGENT) $(SIMULATOR) $(TIMERS) $(TABLES)
+build: $(VENV)/.develop $(AGENT) $(HELPER) $(SIMULATOR) $(TIMERS) $(TABLES)
 
 install: check-tools
 	$(WITH_BPF) $(PYTHON) -m pip install .
@@ -261,4 +267,4 @@ format: build
 	cargo fmt --manifest-path fuzz/Cargo.toml
 
 clean:
-	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(SIMULATOR) $(TABLES) python/*.egg-info
+	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(HELPER) $(SIMULATOR) $(TABLES) python/*.egg-info

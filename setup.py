@@ -16,7 +16,7 @@ from setuptools import setup
 from setuptools_rust import Binding, RustExtension, build_rust
 
 STATIC = ["-C", "target-feature=+crt-static"]
-PROGRAMS = {"becalm-agent": STATIC, "becalm-sim": STATIC, "becalm-timers": []}
+PROGRAMS = {"becalm-agent": STATIC, "becalm-helper": STATIC, "becalm-sim": STATIC, "becalm-timers": []}
 
 if "CARGO_BUILD_TARGET" not in os.environ:
     # A target that is named, even if it is the host, is what the Makefile builds for: what is there is not built again.

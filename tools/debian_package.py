@@ -89,9 +89,11 @@ def changelog(version: str, maker: Maker) -> str:
 
 OVERRIDES = """# Linked statically, so that the same file runs on older systems and as the first process of a guest.
 becalm: statically-linked-binary [{modules}/becalm/becalm-agent]
+becalm: statically-linked-binary [{modules}/becalm/becalm-helper]
 becalm: statically-linked-binary [{modules}/becalm/becalm-sim]
 # Static programs that can be loaded anywhere, which lintian takes for libraries.
 becalm: shared-library-lacks-prerequisites [{modules}/becalm/becalm-agent]
+becalm: shared-library-lacks-prerequisites [{modules}/becalm/becalm-helper]
 becalm: shared-library-lacks-prerequisites [{modules}/becalm/becalm-sim]
 # Made of a wheel, for machines that are no part of Debian.
 becalm: no-manual-page
@@ -173,7 +175,7 @@ def build(
 def _strip(place: Path, architecture: str) -> None:
     """Take what only debuggers read off the programs."""
     tool = "aarch64-linux-gnu-strip" if architecture == "arm64" else "strip"
-    for name in ("becalm-agent", "becalm-sim", "becalm-timers"):
+    for name in ("becalm-agent", "becalm-helper", "becalm-sim", "becalm-timers"):
         subprocess.run(
             [tool, "--remove-section=.comment", "--strip-unneeded", place / MODULES / "becalm" / name], check=True
         )

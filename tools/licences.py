@@ -34,7 +34,7 @@ ALLOWED = {
 
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 
-PROGRAMS = ("becalm-agent", "becalm-sim", "becalm-timers")
+PROGRAMS = ("becalm-agent", "becalm-helper", "becalm-sim", "becalm-timers")
 """What of the workspace is in a wheel."""
 
 

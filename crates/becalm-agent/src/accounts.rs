@@ -197,7 +197,7 @@ fn delays_counted() -> bool {
 fn refusal(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "the kernel's taskstats are not permitted: they need root (--sudo) or CAP_NET_ADMIN".to_owned()
+            "the kernel's taskstats are not permitted: they need CAP_NET_ADMIN; run becalm as root".to_owned()
         }
         Some(libc::ENOENT) => "this kernel has no taskstats (CONFIG_TASKSTATS)".to_owned(),
         Some(libc::EPROTONOSUPPORT) => {

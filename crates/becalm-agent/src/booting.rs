@@ -21,7 +21,7 @@ impl Machine {
     /// Have the next start be one with these parameters.
     pub fn boot(&mut self, parameters: Vec<String>, limit_s: u32, dangerous: bool) -> Answer {
         self.check_consent()?;
-        self.check_rights()?;
+        self.check_root()?;
         if !LIMITS_S.contains(&limit_s) {
             let (low, high) = LIMITS_S.into_inner();
             let message = format!("limit_s takes {low} to {high} seconds, not {limit_s}.");
@@ -46,8 +46,10 @@ impl Machine {
     /// Put all settings back and have the machine restart.
     pub fn reboot(&mut self) -> Answer {
         self.check_consent()?;
-        self.check_rights()?;
-        let open = unsettled(&self.release());
+        self.check_root()?;
+        let report = self.release()?;
+        let open = report["unsettled"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let open: Vec<&str> = open.collect();
         if !open.is_empty() {
             let message =
                 format!("The machine is not restarted, since not all is put back:\n{}", open.join("\n"));
@@ -59,7 +61,7 @@ impl Machine {
 
     /// On the new boot: stop the fall-back.
     pub fn healthy(&mut self) -> Answer {
-        self.check_rights()?;
+        self.check_root()?;
         let health = self.locked(|machine| healthy(&machine.tree).map_err(|error| failure(&error)))?;
         Ok(json!(health))
     }
@@ -67,7 +69,7 @@ impl Machine {
     /// On the new boot: have every start be that one.
     pub fn keep_boot(&mut self, parameters: &[String]) -> Answer {
         self.check_consent()?;
-        self.check_rights()?;
+        self.check_root()?;
         let plan = self.locked(|machine| keep(&machine.tree, parameters).map_err(|error| failure(&error)))?;
         Ok(json!({
             "entry": plan.entry,
@@ -87,7 +89,7 @@ impl Machine {
         if !record::exists(&self.tree) {
             return Ok(Vec::new());
         }
-        self.check_rights()?;
+        self.check_root()?;
         self.locked(|machine| disarm(&machine.tree, force).map_err(|error| failure(&error)))
     }
 
@@ -117,6 +119,23 @@ impl Machine {
             Err(BootError::Damaged { path }) => Ok(json!({"damaged": path})),
             found => found.map(|found| json!(found)).map_err(|error| failure(&error)),
         }
+    }
+
+    /// Whether there is a boot entry that somebody else wrote, or nobody knows who.
+    pub fn entry_of_others(&self) -> Result<bool, Failure> {
+        let entry = self.entry()?;
+        Ok(!entry.is_null() && entry["user"].as_str() != Some(&self.owner()))
+    }
+
+    /// Raise a refusal unless this process is root itself: `becalm-helper` does not touch what a machine starts with.
+    fn check_root(&self) -> Result<(), Failure> {
+        let message =
+            "How the machine starts is changed by root alone. Run becalm itself as root: sudo becalm …";
+        let refused = self.check_rights().map_err(Failure::from);
+        refused.map_err(|failure| match failure.kind {
+            "permission" => Failure::new("permission", message),
+            _ => failure,
+        })
     }
 
     fn check_consent(&self) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Step, Workload};
 use serde_json::{Map, Value};
 
-use crate::machine::Machine;
+use crate::machine::{needs_rights, Machine};
 use crate::measure::Runner;
 use crate::neighbours;
 use crate::protocol::Failure;
@@ -41,11 +41,15 @@ impl Defined {
         let tree = machine.tree.clone();
         let settings = settings
             .iter()
-            .map(|values| values.as_ref().map(|values| Settings::read(values, &tree, dangerous)).transpose())
+            .map(|values| values.as_ref().map(|values| machine.read(values, dangerous)).transpose())
             .collect::<Result<Vec<_>, _>>()?;
-        // SAFETY: cannot fail.
-        if settings.iter().flatten().any(|each| each.process.cold) && unsafe { libc::geteuid() } != 0 {
+        if settings.iter().flatten().any(|each| each.process.cold) && !machine.has_rights() {
             return Err(Failure::new("permission", "drop_caches needs root. Use --sudo, or leave it out."));
+        }
+        if workloads.iter().any(|each| each.cold) && !machine.has_rights() {
+            let message =
+                "Dropping the page cache before each run (cold) needs root. Use --sudo, or leave it out.";
+            return Err(Failure::new("unsupported", message));
         }
         let mut tried = before.tried.clone();
         let alone = |workload: &Workload| workload.beside.is_empty();
@@ -53,6 +57,15 @@ impl Defined {
         if !workloads.iter().all(alone) || !settings.iter().flatten().all(known) {
             // A child would try them in the group of the settings that are on.
             machine.rest()?;
+        }
+        for each in settings.iter().flatten().filter(|each| needs_rights(each)) {
+            if machine.is_helped() && !tried.contains(&each.own) {
+                machine.place(Some(runner.starter()), each)?;
+                let done = runner.try_settings(&each.process.child, base.user.as_ref());
+                machine.place(None, each)?;
+                done?;
+                tried.insert(each.own.clone());
+            }
         }
         let mut attempt = |each: &Settings| -> Result<(), Failure> {
             if !each.own.is_empty() && !tried.contains(&each.own) {

@@ -274,7 +274,7 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
     }
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            let message = format!("Process {pid} may not be looked at by this user. Use --sudo.");
+            let message = format!("Process {pid} may not be looked at by this user. Run becalm as root.");
             Failure::new("permission", message)
         }
         _ => Failure::new("system", format!("Process {pid} cannot be read: {error}.")),

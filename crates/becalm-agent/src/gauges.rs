@@ -186,7 +186,7 @@ impl Gauges {
         self.told_user_only = true;
         Some(
             "Events are counted in user mode alone: kernel.perf_event_paranoid hides the kernel's part from this user. \
-             --sudo counts both."
+             As root becalm counts both."
                 .to_owned(),
         )
     }

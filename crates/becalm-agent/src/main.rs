@@ -2,8 +2,8 @@
 //!
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`, through an `outlet` that never blocks, and into the `spool`), `session` serves them, `defined` knows what steps name, `ready`
-//! and `measure` run steps (`streams`: their output, `gauges`: what is measured besides times, `script`: figures of tests in their place), `machine` holds settings and `guard` outlives a killed agent to
-//! put them back (`groups`: what it left of its own), `owner` tells whose settings are on, `restore` does that once and by itself, `booting` has the machine
+//! and `measure` run steps (`streams`: their output, `gauges`: what is measured besides times, `script`: figures of tests in their place), `machine` holds settings, or has the
+//! `root_helper`'s do it, `restore` puts them back once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
@@ -24,8 +24,6 @@ mod copies;
 mod defined;
 mod follow;
 mod gauges;
-mod groups;
-mod guard;
 mod init;
 mod input;
 mod interface;
@@ -40,7 +38,6 @@ mod options;
 mod outlet;
 mod output;
 mod overhead;
-mod owner;
 mod probe;
 mod read;
 mod ready;
@@ -48,6 +45,7 @@ mod record;
 mod recording;
 mod restore;
 mod rights;
+mod root_helper;
 mod script;
 mod series;
 mod session;

@@ -6,7 +6,6 @@
 
 mod wait;
 
-use std::fs;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
@@ -25,6 +24,7 @@ use becalm_core::types::{Outcome, Row, Step};
 
 use crate::conversation::{Attention, Conversation};
 use crate::gauges::Gauges;
+use crate::machine::Machine;
 use crate::neighbours::{Neighbours, Tallies};
 use crate::observe::Observer;
 use crate::protocol::{start_failure, Failure};
@@ -116,14 +116,14 @@ impl Runner {
         settings: &Settings,
         base: &BaseEnvironment,
         (seq, mut step): (u64, Step),
-        (talk, observer): (&mut Conversation, &mut Observer),
+        (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
     ) -> io::Result<(Outcome, Attention)> {
         self.streams.choose(ready.workload.output, ready.prints());
         if settings.process.fixed_environment {
             step.2 = 0;
         }
         let mut said = String::new();
-        let mut ended = match self.prepare(ready, seq, settings.process.cold, (base, talk))? {
+        let mut ended = match self.prepare(ready, seq, settings.process.cold, (base, talk, machine))? {
             Err(failure) => {
                 said = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
@@ -134,17 +134,9 @@ impl Runner {
                     Ended { row: self.refused(seq, step), attention: Attention::Nothing }
                 }
                 Ok(neighbours) => {
-                    observer.before(seq);
-                    self.gauges.begin(&ready.metrics);
-                    let settings = &settings.process.child;
-                    let ran = self.run(ready, settings, base, (seq, step), (talk, observer))?;
-                    let mut ended = ran.unwrap_or_else(|error| {
-                        let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
-                        let explain =
-                            |e: &io::Error| program.map_or_else(|| e.to_string(), |found| found.explain(e));
-                        said = start_failure(&error, explain).message;
-                        Ended { row: self.refused(seq, step), attention: Attention::Nothing }
-                    });
+                    let around = (seq, step);
+                    let mut ended =
+                        self.placed(ready, settings, base, around, (talk, observer, machine), &mut said)?;
                     if let Some(neighbours) = neighbours {
                         match neighbours.end()? {
                             Ok(did) => self.tallies.add(step.0, &did),
@@ -198,12 +190,42 @@ impl Runner {
         Ok((ended.row.outcome, ended.attention))
     }
 
+    /// Run the program where its settings have it run; why it did not is `said`.
+    fn placed(
+        &mut self,
+        ready: &Ready,
+        settings: &Settings,
+        base: &BaseEnvironment,
+        (seq, step): (u64, Step),
+        (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
+        said: &mut String,
+    ) -> io::Result<Ended> {
+        let placed = machine.place(Some(self.spawner.pid()), settings);
+        observer.before(seq);
+        self.gauges.begin(&ready.metrics);
+        if let Err(failure) = placed {
+            *said = failure.message;
+            return Ok(Ended { row: self.refused(seq, step), attention: Attention::Nothing });
+        }
+        let ran = self.run(ready, &settings.process.child, base, (seq, step), (talk, observer))?;
+        if ready.has_commands() {
+            // They run among all the others. What cannot be asked any more has ended with who was asked.
+            drop(machine.place(None, settings));
+        }
+        Ok(ran.unwrap_or_else(|error| {
+            let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
+            let explain = |e: &io::Error| program.map_or_else(|| e.to_string(), |found| found.explain(e));
+            *said = start_failure(&error, explain).message;
+            Ended { row: self.refused(seq, step), attention: Attention::Nothing }
+        }))
+    }
+
     fn prepare(
         &mut self,
         ready: &Ready,
         seq: u64,
         cold: bool,
-        (base, talk): (&BaseEnvironment, &mut Conversation),
+        (base, talk, machine): (&BaseEnvironment, &mut Conversation, &mut Machine),
     ) -> io::Result<Result<Attention, Failure>> {
         let around = (&ready.environment, seq);
         if let Some(setup) = ready.setup.as_ref().filter(|_| !ready.set_up.get()) {
@@ -229,12 +251,8 @@ impl Runner {
         }
         ready.set_up.set(true);
         if cold || ready.workload.cold {
-            // SAFETY: no arguments.
-            unsafe { libc::sync() };
-            if let Err(error) = fs::write("/proc/sys/vm/drop_caches", "3") {
-                let message =
-                    format!("The page cache could not be dropped: /proc/sys/vm/drop_caches: {error}.");
-                return Ok(Err(Failure::new("system", message)));
+            if let Err(failure) = machine.drop_caches() {
+                return Ok(Err(failure));
             }
         }
         Ok(Ok(Attention::Nothing))

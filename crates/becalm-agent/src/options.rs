@@ -58,6 +58,8 @@ pub struct Options {
     pub count: Option<Pair>,
     /// Make a control group for programs at once, which observing them would make later.
     pub group: bool,
+    /// What sudo starts to change settings as root, where this process is not.
+    pub helper: Option<PathBuf>,
     /// Figures that are reported in place of those of the machine: for tests.
     pub script: Option<PathBuf>,
 }
@@ -79,13 +81,14 @@ impl Default for Options {
             interrupt_wait: INTERRUPT_WAIT,
             count: None,
             group: false,
+            helper: None,
             script: None,
         }
     }
 }
 
 const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N] [--stderr-fd N] \
-                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT] [--group] [--script FILE]. It is \
+                     [--spool-fd N | --spool PATH | --spool-memory PATH] [--root DIR] [--silence SECONDS] [--interrupt-wait SECONDS] [--count EVENT,EVENT] [--group] [--helper PATH] [--script FILE]. It is \
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
@@ -125,6 +128,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Strin
             Some("--spool") => options.spool_path = Some(value.into()),
             Some("--spool-memory") => options.spool_memory = Some(value.into()),
             Some("--root") => options.root = Some(value.into()),
+            Some("--helper") => options.helper = Some(value.into()),
             Some("--script") => options.script = Some(value.into()),
             Some("--silence") => {
                 let seconds =

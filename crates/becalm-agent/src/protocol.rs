@@ -264,15 +264,15 @@ impl From<TextError> for Failure {
     }
 }
 
+impl From<becalm_helper::failure::Failure> for Failure {
+    fn from(error: becalm_helper::failure::Failure) -> Self {
+        Self::new(error.kind, error.message)
+    }
+}
+
 impl From<SettingError> for Failure {
     fn from(error: SettingError) -> Self {
-        let kind = match error {
-            SettingError::Unknown { .. } => "usage",
-            SettingError::Domain { .. } => "domain",
-            SettingError::Unsupported { .. } => "unsupported",
-            SettingError::Consent(_) => "consent",
-        };
-        Self::new(kind, error.to_string())
+        becalm_helper::failure::Failure::from(error).into()
     }
 }
 

@@ -58,12 +58,6 @@ pub struct Ready {
 impl Ready {
     /// Find a workload's programs and files. Nothing is run.
     pub fn new(workload: Workload, base: &BaseEnvironment) -> Result<Self, Failure> {
-        // SAFETY: cannot fail.
-        if workload.cold && unsafe { libc::geteuid() } != 0 {
-            let message =
-                "Dropping the page cache before each run (cold) needs root. Use --sudo, or leave it out.";
-            return Err(Failure::new("unsupported", message));
-        }
         if workload.copies == 0
             || workload.copies > MOST
             || (workload.copies > 1 && workload.kernel.is_some())

@@ -312,7 +312,7 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => Failure::new(
             "permission",
-            format!("The pages of process {pid} may not be looked at by this user. Use --sudo."),
+            format!("The pages of process {pid} may not be looked at by this user. Run becalm as root."),
         ),
         Some(libc::ESRCH) => {
             Failure::new("not_found", format!("Process {pid} has ended, or has no memory of its own."))

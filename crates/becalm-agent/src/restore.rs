@@ -20,7 +20,12 @@ pub fn run(options: &Restore) -> ExitCode {
         .and_then(|root| {
             let tree = machine(&root);
             let entry = !options.at_start || running::mark(&tree).is_none();
-            let mut machine = Machine::new(tree, Some(who), options.interrupt_wait, AnyClock::System);
+            let mut machine = Machine::new(
+                tree,
+                Box::new(move || who.clone()),
+                (options.interrupt_wait, AnyClock::System),
+                None,
+            );
             machine.restore(options.force, false, entry).map_err(|failure| failure.message)
         });
     let open = match restored {

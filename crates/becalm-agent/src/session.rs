@@ -13,14 +13,13 @@ use becalm_core::exec::program::BaseEnvironment;
 use becalm_core::exec::tree::sweep;
 use becalm_core::exec::user::User;
 use becalm_core::facts;
-use becalm_core::knob::changes::Changes;
-use becalm_core::knob::restore::unsettled;
+use becalm_core::facts::abilities::lend_root;
 use becalm_core::knob::settings::Settings;
 use becalm_core::load;
 use becalm_core::run_columns;
 use becalm_core::source::perf_events::Pair;
 use becalm_core::stress::demand::Demand;
-use becalm_core::time::{AnyClock, Clock};
+use becalm_core::time::AnyClock;
 use becalm_core::types::{Text, Workload};
 use serde_json::{json, Map, Value};
 
@@ -91,8 +90,11 @@ impl Session {
         // A process may be forked that outlives this one: only by a single thread.
         self.observer.rest();
         self.talk.output.end(self.parted);
-        let outcomes = self.machine.release();
-        for sentence in unsettled(&outcomes) {
+        let open = match self.machine.release() {
+            Ok(report) => report["unsettled"].as_array().cloned().unwrap_or_default(),
+            Err(failure) => vec![failure.message.into()],
+        };
+        for sentence in open.iter().filter_map(Value::as_str) {
             eprintln!("becalm-agent: {sentence}");
         }
         // After that: the machine is as it was, whether anybody reads this or not.
@@ -123,6 +125,9 @@ impl Session {
             "columns": run_columns::NAMES,
             "load_columns": load::table::NAMES.as_slice(),
         });
+        if self.machine.is_helped() {
+            greeting["helper"] = true.into();
+        }
         if self.clock.is_scripted() {
             greeting["scripted"] = true.into();
         }
@@ -190,11 +195,7 @@ impl Session {
         }
         Ok(match request.action {
             Action::Open { protocol, environment, directory, title, owner, reboot } => {
-                (self.machine.title, self.machine.reboot) = (title, reboot);
-                if let Err(failure) = self.machine.call(&owner) {
-                    return Ok(Err(failure));
-                }
-                self.open(protocol, environment, directory)
+                self.open(protocol, environment, directory, (title, owner, reboot))
             }
             Action::Facts { root } => {
                 if root.is_some() && is_lent() {
@@ -203,12 +204,15 @@ impl Session {
                 }
                 let root = root.unwrap_or_else(|| PathBuf::from("/"));
                 let mut facts = json!(facts::collect(&root));
+                if self.machine.is_helped() {
+                    lend_root(&mut facts["abilities"]);
+                }
                 if let Some(kept) = self.machine.kept().and_then(|found| found.kept) {
                     facts["kept"] = kept.into();
                 }
                 Ok(json!({"facts": facts}))
             }
-            Action::Knobs {} => Ok(json!({"knobs": self.machine.knobs()})),
+            Action::Knobs {} => self.machine.knobs(),
             Action::Read { sources, changes, load, consumers } => {
                 self.read(sources.as_deref(), changes, load, consumers)
             }
@@ -226,12 +230,9 @@ impl Session {
                     .map(|effects| json!({"effects": effects}))
                     .map_err(Failure::from)
             }
-            Action::Plan { settings, dangerous } => self.plan(&settings, dangerous),
-            Action::Hold { settings, dangerous, keep } => self.hold(&settings, dangerous, keep),
-            Action::Release {} => {
-                let outcomes = self.machine.release();
-                Ok(self.machine.report(&outcomes, ""))
-            }
+            Action::Plan { settings, dangerous } => self.machine.planned(&settings, dangerous),
+            Action::Hold { settings, dangerous, keep } => self.machine.hold(&settings, dangerous, keep),
+            Action::Release {} => self.machine.release(),
             Action::Restore { force, mine, entry } => self.machine.restore(force, mine, entry),
             Action::Status {} => self.machine.status(),
             Action::Boot { parameters, limit_s, dangerous } => {
@@ -291,6 +292,7 @@ impl Session {
         version: u32,
         environment: Option<BTreeMap<String, Text>>,
         directory: Option<Text>,
+        (title, owner, reboot): (String, String, bool),
     ) -> Answer {
         if version != protocol::VERSION {
             let message = format!(
@@ -311,7 +313,7 @@ impl Session {
             None => env::current_dir().unwrap_or_else(|_| "/".into()),
         };
         self.base = Some(BaseEnvironment::new(environment, directory, self.user.clone())?);
-        self.machine.retry_interrupts();
+        self.machine.greet(title, &owner, reboot)?;
         Ok(json!({}))
     }
 
@@ -324,31 +326,8 @@ impl Session {
         let base = opened(self.base.as_ref())?;
         let around = (&mut self.machine, &mut self.runner, base);
         self.defined = Defined::read(&self.defined, workloads, settings, dangerous, around)?;
-        self.machine.join_kept();
+        self.machine.join_kept()?;
         Ok(json!({"programs": self.defined.programs(), "lasting": self.defined.lasting()}))
-    }
-
-    fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
-        let settings = Settings::read(settings, &self.machine.tree, dangerous)?;
-        let Changes { lasting, .. } = &settings.changes;
-        Ok(json!({"changes": self.machine.plan(&settings.changes), "lasting": lasting}))
-    }
-
-    /// Put settings on without measuring; with `keep` they stay when the conversation ends.
-    fn hold(&mut self, given: &Map<String, Value>, dangerous: bool, keep: bool) -> Answer {
-        self.machine.switch(&Changes::default())?;
-        let settings = Settings::read(given, &self.machine.tree, dangerous)?;
-        let changes = self.machine.plan(&settings.changes);
-        let started = self.clock.now_ns();
-        self.machine.switch(&settings.changes)?;
-        let took_ns = self.clock.now_ns() - started;
-        if keep {
-            self.machine.keep(given)?;
-        }
-        let changes = self.machine.done(&settings.changes, changes);
-        let remarks = std::mem::take(&mut self.machine.remarks);
-        let Changes { lasting, .. } = &settings.changes;
-        Ok(json!({"changes": changes, "remarks": remarks, "lasting": lasting, "took_ns": took_ns}))
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use becalm_core::exec::spawner::Spawner;
 use becalm_core::exec::tree::adopt_orphans;
-use becalm_core::exec::user::choose;
+use becalm_core::exec::user::{choose, lookup, User};
 use becalm_core::knob::played::machine;
 use becalm_core::source::file::Place;
 use becalm_core::source::group::Around;
@@ -19,6 +19,7 @@ use crate::measure::Runner;
 use crate::options::Options;
 use crate::outlet::Outlet;
 use crate::output::Output;
+use crate::root_helper::Helper;
 use crate::script::Script;
 use crate::session::Session;
 use crate::spool::Spool;
@@ -31,6 +32,9 @@ pub fn session(options: Options) -> Result<Session, String> {
     };
     let script = options.script.as_deref().map(Script::read).transpose();
     let script = script.map_err(|error| format!("{error}."))?;
+    // A child of ours it must not become, so this comes first.
+    let helper = options.helper.as_deref().map(Helper::start).transpose();
+    let helper = helper.map_err(failed("sudo, which starts becalm-helper, cannot be started"))?;
     adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
     let signals = signals().map_err(failed("Signals could not be set up"))?;
     let root = options.root.unwrap_or_else(|| "/".into());
@@ -58,6 +62,7 @@ pub fn session(options: Options) -> Result<Session, String> {
         let mapped = Spool::shared(path);
         spool = Some(mapped.map_err(failed(&format!("The memory {} cannot be used", path.display())))?);
     }
+    let helper = helper.map(Helper::greeted).transpose().map_err(|failure| failure.message)?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let runner = Runner::new(spawner, null.into(), (stdout, stderr), script)
         .map_err(failed("A pipe or mapping failed"))?;
@@ -71,14 +76,20 @@ pub fn session(options: Options) -> Result<Session, String> {
             options.silence,
         ),
         (runner, options.count.unwrap_or(USUAL), group),
-        Machine::new(
-            machine(&root),
-            user.as_ref().map(|user| user.name.clone()),
-            options.interrupt_wait,
-            clock,
-        ),
+        Machine::new(machine(&root), who(user.as_ref()), (options.interrupt_wait, clock), helper),
         user,
     ))
+}
+
+/// The name of who asks, for the journal: this process's own user, if nobody else. Other programs are asked for that.
+fn who(user: Option<&User>) -> Box<dyn Fn() -> String> {
+    let name = user.map(|user| user.name.clone());
+    Box::new(move || {
+        // SAFETY: cannot fail.
+        let number = unsafe { libc::getuid() }.to_string();
+        let found = || lookup(&number).map_or_else(|| format!("user {number}"), |user| user.name);
+        name.clone().unwrap_or_else(found)
+    })
 }
 
 /// Take over an inherited descriptor so that no workload inherits it.

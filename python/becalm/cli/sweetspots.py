@@ -24,7 +24,7 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--by", metavar="NAME", help="Record by perf, or by bpf. [default: perf]")
 @click.option("--cpus", type=options.Checked("cpus", cpu_list), metavar="LIST", help="Record these CPUs alone.")
 @click.option("--host", metavar="HOST", help="Where the program runs. [default: local]")
-@click.option("--sudo", is_flag=True, help="Record as root; the program runs as you.")
+@click.option("--sudo", is_flag=True, help="Bind as root; the program runs as you.")
 @click.option("--rules", default="rise", show_default=True, help="rise, published, adaptive or cusum.")
 @click.option("--window", type=options.Checked("window", duration_ns), help="Count for so long. [default: 5ms]")
 @click.option("--seed", default=0, show_default=True, help="Of the places of simulated pages.")

@@ -32,11 +32,11 @@ BEGINNING = b'{"becalm-agent"'
 VALUES: Mapping[str, tuple[type, str]] = {
     "protocol": (int, "a whole number"), "uid": (int, "a whole number"), "user": (dict, "an object"),
     "columns": (list, "a list of texts"), "load_columns": (list, "a list of texts"),
-    "scripted": (bool, "true or false"),
+    "scripted": (bool, "true or false"), "helper": (bool, "true or false"),
 }  # fmt: skip
 """Values of the greeting that becalm uses, with their types."""
 
-OPTIONAL = ("load_columns", "scripted")
+OPTIONAL = ("load_columns", "scripted", "helper")
 
 
 class GreetingError(MachineError):

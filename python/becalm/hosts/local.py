@@ -1,6 +1,7 @@
-"""This machine: the agent that the package carries, as a child of becalm.
+"""This machine: the agent that the package carries, as a child of becalm, with becalm's rights.
 
-It is in a process group of its own, so that Ctrl-C reaches becalm and not the workload.
+With --sudo it has `becalm-helper`, which sudo starts, change what takes root. It is in a process group of its own, so
+that Ctrl-C reaches becalm and not the workload.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.agent import AgentHost, agent_path
 from becalm.hosts.protocol import Access
+from becalm.hosts.root_helper import ask_sudo, helper_path
 from becalm.hosts.transport import ProcessLink
 from becalm.units import brief, plain_number
 
@@ -43,18 +45,16 @@ def open_local(rest: str, access: Access) -> AgentHost:
         command += ["--user", access.user]
     if access.root is not None:
         command += ["--root", access.root]
-    if access.sudo and os.geteuid() != 0:
-        command = [*_sudo(), *command]
-        if access.spool is not None:
-            # sudo closes every descriptor above 2, so the file travels by name and is opened as the invoking user.
-            command += ["--spool", os.readlink(f"/proc/self/fd/{access.spool}")]
-    else:
-        for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
-            if descriptor is not None and _is_open(descriptor):
-                # Above the standard streams, also where one of them is closed.
-                copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-                inherited.append(copy)
-                command += [option, str(copy)]
+    if access.sudo and os.geteuid() != 0 and access.root is None:
+        helper = helper_path()
+        ask_sudo(helper)
+        command += ["--helper", helper]
+    for option, descriptor in (("--stdout-fd", 1), ("--stderr-fd", 2), ("--spool-fd", access.spool)):
+        if descriptor is not None and _is_open(descriptor):
+            # Above the standard streams, also where one of them is closed.
+            copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+            inherited.append(copy)
+            command += [option, str(copy)]
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=inherited, process_group=0
@@ -92,15 +92,3 @@ def _is_open(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _sudo() -> list[str]:
-    """The sudo command that starts the agent, after asking for the password while the terminal is still ours."""
-    try:
-        if subprocess.run(["sudo", "-n", "-v"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            subprocess.run(["sudo", "-v"], check=True)
-    except FileNotFoundError:
-        raise MachineError("--sudo was asked for, but there is no sudo on this machine. Run becalm as root.") from None
-    except subprocess.CalledProcessError:
-        raise MachineError("sudo refused. Nothing was started. Run without --sudo, or ask for the right.") from None
-    return ["sudo", "-n", "--"]

@@ -243,8 +243,8 @@ def _more(level: int, load: Load | None) -> list[str]:
         )
     if level < 2:
         said.append(
-            "With --sudo the kernel reports the waits of all threads and child processes (taskstats), and those for "
-            "disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and puts that back."
+            "To becalm as root the kernel reports the waits of all threads and child processes (taskstats), and those "
+            "for disk and memory: becalm has it count them for the run (kernel.task_delayacct=1) and puts that back."
         )
     if level == 2:
         said.append(

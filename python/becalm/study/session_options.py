@@ -54,7 +54,7 @@ class SessionOptions:
     title: str = option("", "What to call the study.", str)
     host: str | Host = option("local", WHERE, str | Host)
     user: str | None = option(None, "Run the programs as this user (root only).", str | None)
-    sudo: bool = option(False, "Start the agent as root; programs still run as you.", bool)
+    sudo: bool = option(False, "Change settings of the machine as root, through sudo; all else runs as you.", bool)
     root: str | None = option(
         None, "Act on a directory that looks like / instead of this machine.", str | None, metavar="DIR"
     )

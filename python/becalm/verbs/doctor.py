@@ -50,7 +50,7 @@ def doctor(
         measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
         budget: for that: seconds, or text with a unit.
         listener: told of the progress.
-        sudo: ask as root, through sudo: what would be allowed then.
+        sudo: what would be allowed with it.
 
     Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
     Raises UsageError, MachineError.

@@ -40,7 +40,7 @@ def make_load(
             it nor a command is given.
         command: argument list; it starts when all load is up, and its end is the load's.
         host: where, a name or an open host; the command runs there, too.
-        sudo: make it as root: a memory load needs a control group.
+        sudo: change settings as root; the control group of a memory load is for becalm as root.
         listener: told what a command on another host writes; None: it is passed on to our own output.
 
     Raises UsageError, and MachineError where the machine cannot: no swap, no limit, no right, no such disk.

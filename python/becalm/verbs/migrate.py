@@ -70,7 +70,7 @@ def migrate(
         keep: it stays there until `reset`. Otherwise it has its CPUs back at the end of this call.
         duration: that is after so long, seconds or text ("10min"); None: when it ends, or at Ctrl-C.
         host: whose agent binds it; the process is looked for on this machine.
-        sudo: start the agent as root, which binding processes needs.
+        sudo: bind the process as root.
         root: a directory that looks like `/`, to look for the process in.
         say: told what was moved when it is so for a time.
 

@@ -59,7 +59,7 @@ def account_command(
         moves: rounds, 10 or more.
         rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
         seed: of the moments.
-        host, sudo: whose agents run and bind it, which needs root; the program is the user's all the same.
+        host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
         store: where the runs are kept, as those of `compare`.
         listener: takes the progress.
 

@@ -79,7 +79,7 @@ def apply_placement(
         hold: take it off at Ctrl-C. With neither, it stays until `reset`.
         force: also a gain that is none, and a profile of another machine.
         host: whose agent sets it; processes are looked for on this machine.
-        sudo: start the agent as root, which binding processes needs.
+        sudo: bind processes as root; they must be yours.
         root: a directory that looks like `/`, to look for processes in.
         say: told what was put on when it is on for a time.
 

@@ -39,7 +39,7 @@ def knobs(
     Arguments:
         host: where: a name, or an open host.
         name: this one only.
-        sudo: look as root.
+        sudo: look as root at what is closed to others.
         root: a directory that looks like `/`, to look at instead of the machine.
 
     Raises UsageError for an unknown name, MachineError.

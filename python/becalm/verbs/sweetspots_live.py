@@ -82,7 +82,7 @@ def record_sweetspots(
         window: T, seconds or text ("5ms").
         rules: rise (ours), published, adaptive or cusum.
         cpus: record these alone, such as "0,2-3".
-        host, sudo: where, and whether as root; the program is the user's all the same.
+        host, sudo: where, and whether settings may be changed as root.
         output: of the command: inherit, discard.
         save: write the records there, as JSON that `sweetspots` reads.
         listener, look: take what the program writes, and what it did in each second.

@@ -30,7 +30,7 @@ CONSUMERS = 5
 class Watching:
     """How to watch. `interval`: seconds or text ("500ms"); `count`: end after so many intervals.
 
-    `user`, `sudo`: as which user the agent looks; another user's I/O is told to root alone.
+    `user`: as which user the agent looks; another user's I/O is told to root alone.
     """
 
     interval: float | str = 1.0
@@ -91,7 +91,7 @@ def watch_machine(
         interval: between two readings: seconds, or text with a unit; at least 100 ms.
         count: end after so many intervals.
         host: where: a name, or an open host.
-        sudo: look as root; another user's I/O is told to root alone.
+        sudo: change settings as root, which watching does not need but where it counts delays.
         root: a directory that looks like `/`, to look at instead of the machine.
         ending: ends it from elsewhere.
         warned: told in a sentence where times are those of no real processor.

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.contract.conversation import Agent, children, name_of
 from tests.needs import need
 from tests.support.real import FILES, GROUPS
 from tests.support.talk import holders
@@ -22,9 +23,11 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path
+from becalm.hosts.root_helper import helper_path
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile
 from becalm.store import Store
+from becalm.verbs.sudoers import sudoers
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes settings of this machine"),
@@ -297,17 +300,19 @@ def test_everybody_sees_what_is_on_and_only_root_takes_it_off(as_before, nobody)
 
 @pytest.fixture
 def sudo(nobody, as_before):
-    """The ordinary user may start the agent through sudo while this lasts."""
+    """The ordinary user may start the helper through sudo while this lasts, and nothing else."""
     need("sudo", "visudo")
     if SUDOERS.exists():
         pytest.skip(f"{SUDOERS} is there already")
     new = SUDOERS.with_name("becalm-test.new")  # sudo reads no names with dots
     try:
-        new.write_text(f"nobody ALL=(root) NOPASSWD: {agent_path()}\n")
+        new.write_text(sudoers(["nobody"], helper_path()))
         new.chmod(0o440)
         subprocess.run([need("visudo"), "-c", "-q", "-f", new], check=True)
         new.rename(SUDOERS)
-        probe = subprocess.run([*dropped(), "sudo", "-n", "-v"], capture_output=True, text=True)
+        probe = subprocess.run(
+            [*dropped(), "sudo", "-n", helper_path()], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/"
+        )
         if probe.returncode != 0:
             pytest.skip(f"sudo does not work for nobody here: {probe.stderr.strip()}")
         yield nobody
@@ -354,3 +359,71 @@ def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
     process.kill()
     process.communicate(timeout=HANG_LIMIT_S)
     wait_for(lambda: STAT.read_text() == was and not runs("3012346"))
+
+
+def test_an_agent_killed_that_used_sudo_is_put_back(sudo, as_before):
+    was = STAT.read_text()
+    command = [*sudo.command, "apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sleep", "3012347"]
+    process = subprocess.Popen(
+        command, env=sudo.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012347"))
+    (agent,) = [pid for pid in children(process.pid) if name_of(pid) == "becalm-agent"]
+    assert Path(f"/proc/{agent}").stat().st_uid == pwd.getpwnam("nobody").pw_uid, "it has no rights of root's"
+    os.kill(agent, signal.SIGKILL)
+    wait_for(lambda: STAT.read_text() == was and not runs("3012347"))
+    process.communicate(timeout=HANG_LIMIT_S)
+
+
+def test_programs_get_what_takes_root_through_sudo(sudo, as_before):
+    """Priorities below the user's own, also behind commands of its own, which run as always; and nothing more."""
+    script = "nice; grep -E '^(Uid|CapEff):' /proc/self/status"
+    for more in ([], ["--prepare", "sh -c 'test $(nice) = 0'"]):
+        done = sudo(
+            "run", "--sudo", "--set", "nice=-5", "--runs", "2", "--output", "inherit", *more, "--", "sh", "-c", script
+        )
+        assert done.returncode == 0, done.stderr
+        lines = [line.split() for line in done.stdout.splitlines()]
+        uid = str(pwd.getpwnam("nobody").pw_uid)
+        assert ["-5"] in lines
+        assert ["Uid:", uid, uid, uid, uid] in lines
+        assert ["CapEff:", "0000000000000000"] in lines
+        assert ["0"] not in lines
+
+
+def test_the_page_cache_is_dropped_through_sudo(sudo, as_before):
+    done = sudo("run", "--sudo", "--cold", "--runs", "2", "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
+def test_isolation_through_sudo_is_for_the_program(sudo, as_before):
+    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+        pytest.skip("no isolation here")
+    done = sudo("apply", "--sudo", "--set", "isolation=first-core", "--", "cat", "/proc/self/cgroup")
+    assert done.returncode == 0, done.stderr
+    assert "becalm-isolated" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["becalm-agent", "copies", "1", "/usr/bin/id", "id"], ["id"], ["helper", "--version"]]
+)
+def test_sudo_gives_the_helper_and_nothing_else(sudo, words):
+    if words[0] == "helper":
+        words = [helper_path(), *words[1:]]
+    elif words[0] == "becalm-agent":
+        words = [agent_path(), *words[1:]]
+    done = subprocess.run([*dropped(), "sudo", "-n", *words], stdin=subprocess.DEVNULL, capture_output=True, cwd="/")
+    assert done.returncode == 1
+    assert b"uid=0" not in done.stdout
+
+
+def test_what_takes_all_of_roots_rights_says_so(sudo, as_before):
+    account = pwd.getpwnam("nobody")
+    who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
+    agent = Agent("--helper", helper_path(), env=sudo.environment, **who)
+    agent.ask("open", protocol=agent.greeting["protocol"], directory="/", reboot=True)
+    for request in ({"do": "boot", "parameters": ["isolcpus=1"], "limit_s": 60, "dangerous": True}, {"do": "reboot"}):
+        answer = agent.ask(**request)
+        assert answer["kind"] == "permission"
+        assert "sudo becalm" in answer["message"]
+    agent.close()

@@ -22,9 +22,11 @@ from becalm.cli.main import becalm as becalm_command
 from becalm.errors import MachineError, WorkloadError
 from becalm.hosts import Access, aliases
 from becalm.hosts.agent import agent_path
+from becalm.hosts.root_helper import INSTALLED, packaged
 from becalm.hosts.ssh import connect, install, reconnecting
 from becalm.store import Store
 from becalm.verbs.host import check_host
+from becalm.verbs.sudoers import sudoers
 
 pytestmark = pytest.mark.usefixtures("own_directories")
 
@@ -376,6 +378,24 @@ def test_sudo_starts_the_agent_as_root_and_programs_as_the_user(another, tmp_pat
     assert seen.endswith("/mnt/ada\n")
 
 
+HELPER = """
+mount -t tmpfs -o mode=755 none /usr/local/lib
+mkdir /usr/local/lib/becalm
+cp {helper} /usr/local/lib/becalm/becalm-helper
+"""
+
+
+@needs_sudo
+def test_the_helper_is_all_that_sudo_need_start(another, tmp_path):
+    (line,) = [each for each in sudoers(["ada"], str(INSTALLED)).splitlines() if each.startswith("ada")]
+    ada(another, tmp_path, HELPER.format(helper=packaged()) + SUDOERS.format(line=line))
+    found = check_host("far", sudo=True)
+    assert (found.user, found.privileged) == ("ada", True)
+    assert output(["sh", "-c", "id -u; nice"], sudo=True, settings={"nice": -3}) == "64321\n-3\n"
+    with pytest.raises(MachineError, match="To restart a machine becalm is root there"):
+        hosts.open("far", Access(sudo=True, reboot=True))
+
+
 @needs_sudo
 @pytest.mark.parametrize(
     ("more", "words"),
@@ -390,7 +410,8 @@ def test_sudo_that_does_not_help_is_said_with_a_way_out(another, tmp_path, more,
     assert words in said
     assert "ssh://root@far --user ada" in said
     if "password" in words:
-        assert "NOPASSWD" in said
+        assert "becalm install-sudoers --copy ada" in said
+        assert "NOPASSWD: ALL" not in said
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "tcsh", "fish"])

@@ -126,7 +126,7 @@ def test_a_run_that_nothing_delayed():
 def test_levels_say_what_would_tell_more():
     said = {level: " ".join(make(the_load=load(level=level)).more) for level in range(4)}
     assert "CONFIG_SCHED_INFO" in said[0]
-    assert "--sudo" in said[1]
+    assert "becalm as root" in said[1]
     assert "kernel.task_delayacct=1" in said[2]
     assert said[3] == ""
     assert "too small" in make(the_load=load(level=3, lost=2)).more[0]

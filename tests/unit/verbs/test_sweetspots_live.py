@@ -22,7 +22,7 @@ def said(absent, **trouble):
 def test_what_was_not_recorded_has_its_reason():
     assert said({}) == ""
     assert said({"3": "it is offline"}) == " CPU 3 was not recorded: it is offline."
-    why = "The pages of process 7 may not be looked at by this user. Use --sudo."
+    why = "The pages of process 7 may not be looked at by this user. Run becalm as root."
     assert said({"pages": why}) == f" {why}"
     assert "1,200 records were lost" in said({}, lost=1200)
     assert "5 times meanwhile" in said({}, shared=5)

@@ -189,7 +189,7 @@ fn why(error: &(dyn Error + 'static)) -> RecordError {
     let root = unsafe { libc::geteuid() } == 0;
     match code {
         Some(libc::EPERM) if !root => RecordError::Refused(
-            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Use --sudo.".to_owned(),
+            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Run becalm as root.".to_owned(),
 ),
         Some(libc::EPERM) => RecordError::Unsupported(
             "The kernel takes no BPF programs, not even of root: it is locked down, or this is a container without \
@@ -218,7 +218,7 @@ mod tests {
         let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
         // SAFETY: it cannot fail.
         let root = unsafe { libc::geteuid() } == 0;
-        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "--sudo" }));
+        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "as root" }));
         assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
         assert!(said(libc::EACCES).contains("Linux 5.18"));
     }

@@ -75,12 +75,12 @@ impl Session {
             }
             let Some((workload, settings)) = self.defined.of(step) else { continue };
             let started = self.clock.now_ns();
-            if self.machine.forks_for(&settings.changes) {
+            if self.machine.forks_for(settings) {
                 self.observer.alone();
             }
             // Commands before and after a program run among all the others.
             self.machine.seats((!workload.has_commands()).then(|| self.runner.starter()));
-            if let Err(failure) = self.machine.switch(&settings.changes) {
+            if let Err(failure) = self.machine.switch(settings) {
                 self.observer.end(&mut self.talk.output);
                 self.talk.output.flush()?;
                 return Ok(Err(failure));
@@ -93,7 +93,7 @@ impl Session {
                 settings,
                 base,
                 (first + ran, *step),
-                (&mut self.talk, &mut self.observer),
+                (&mut self.talk, &mut self.observer, &mut self.machine),
             );
             let (outcome, attention) = match result {
                 Ok(ended) => ended,
@@ -115,14 +115,18 @@ impl Session {
         self.talk.output.flush()?;
         self.machine.remarks.extend(self.runner.gauges.remark());
         let neighbours = self.runner.tallies.take();
+        let noticed = match self.machine.noticed() {
+            Ok(noticed) => noticed,
+            Err(failure) => return Ok(Err(failure)),
+        };
         Ok(match self.talk.output.spool_failure() {
             Some(failure) => Err(failure),
             None => Ok(json!({
                 "ran": ran,
                 "switching_ns": switching_ns,
-                "drift": self.machine.drift(),
-                "clamped": self.machine.clamped(),
-                "remarks": std::mem::take(&mut self.machine.remarks),
+                "drift": noticed["drift"],
+                "clamped": noticed["clamped"],
+                "remarks": noticed["remarks"],
                 "unknown": unknown,
                 "neighbours": neighbours,
             })),

@@ -22,9 +22,7 @@ pub struct User {
 pub enum UserError {
     #[error("There is no user {0:?} on this machine.")]
     Unknown(String),
-    #[error(
-        "Only root may run programs as another user. Start becalm with --sudo, or leave --user {0} out."
-    )]
+    #[error("Only root may run programs as another user. Run becalm as root, or leave --user {0} out.")]
     NotRoot(String),
     #[error(
         "Through sudo programs run as who called it, {caller}, and never as {asked}: a right to start becalm must not be one \

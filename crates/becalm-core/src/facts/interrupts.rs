@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::read::{Known, Machine, Subject};
 use crate::cpus::{list, parse};
-use crate::source::interrupts::fired;
+use crate::source::fired::fired;
 
 /// How many have fired since the boot, and the CPUs where those arrive, as the kernel writes lists.
 pub fn collect(machine: &Machine) -> Value {

@@ -4,7 +4,7 @@
 //! in words under the same name. Everything but a few system calls is read from files below a root, so that a
 //! directory that looks like a machine (tests/data/hosts) gives its facts as well.
 
-mod abilities;
+pub mod abilities;
 pub(crate) mod caches;
 mod cgroups;
 pub(crate) mod clocks;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::cpus::{self, Cpus};
 use super::tree::Tree;
-use crate::source::interrupts::fired;
+use crate::source::fired::fired;
 
 const IRQ: &str = "/proc/irq";
 

@@ -1,5 +1,7 @@
 //! One becalm at a time changes a machine: a lock that ends with its last holder, however that ends (flock(2)).
 
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -29,12 +31,27 @@ pub struct Lock {
 }
 
 /// Why there is no lock.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum LockError {
-    #[error("{0}")]
     Held(String),
-    #[error("{0}")]
-    System(#[from] io::Error),
+    System(io::Error),
+}
+
+impl Error for LockError {}
+
+impl From<io::Error> for LockError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl Display for LockError {
+    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
+        match self {
+            Self::Held(who) => write!(to, "{who}"),
+            Self::System(error) => write!(to, "{error}"),
+        }
+    }
 }
 
 /// Write who has the lock.

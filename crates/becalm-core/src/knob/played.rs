@@ -10,7 +10,7 @@ use super::cpus::{self, Cpus};
 use super::interrupt;
 use super::member;
 use super::tree::{Tree, CPU};
-use crate::source::interrupts::fired;
+use crate::source::fired::fired;
 
 /// The machine whose `/` is `root`: the running one, or a directory on which the kernel is played.
 pub fn machine(root: &Path) -> Tree {

@@ -4,6 +4,7 @@
 //! One more is a pair of functions here and a row of the catalogue. The child may share the agent's memory, so what is
 //! called there makes system calls and nothing else.
 
+use std::io;
 use std::mem;
 
 use libc::{c_int, c_long};
@@ -81,8 +82,12 @@ pub fn renice(to: &Operand) -> bool {
 
 /// ioprio_set(2); IOPRIO_WHO_PROCESS is 1 (include/uapi/linux/ioprio.h).
 pub fn set_io_priority(to: &Operand) -> bool {
+    // A class that needs rights may have been inherited; the kernel refuses to set what is set already.
     // SAFETY: no pointers.
-    unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 0, to.number as c_int) == 0 }
+    unsafe {
+        libc::syscall(libc::SYS_ioprio_get, 1, 0) == to.number
+            || libc::syscall(libc::SYS_ioprio_set, 1, 0, to.number as c_int) == 0
+    }
 }
 
 /// personality(2): 1 switches the randomisation of addresses off.
@@ -157,18 +162,70 @@ impl Default for SchedAttr {
 }
 
 impl SchedAttr {
+    /// Of the calling process.
     fn get() -> Option<Self> {
-        let mut found = Self::default();
-        let size = c_long::from(SIZE);
-        // SAFETY: the kernel writes as many bytes as the structure has.
-        let done =
-            unsafe { libc::syscall(libc::SYS_sched_getattr, 0 as c_long, &mut found, size, 0 as c_long) };
-        (done == 0).then_some(found)
+        Self::get_of(0)
     }
 
     fn set(self) -> bool {
+        self.set_of(0)
+    }
+
+    fn get_of(pid: libc::pid_t) -> Option<Self> {
+        let mut found = Self::default();
+        let (pid, size) = (c_long::from(pid), c_long::from(SIZE));
+        // SAFETY: the kernel writes as many bytes as the structure has.
+        let done = unsafe { libc::syscall(libc::SYS_sched_getattr, pid, &mut found, size, 0 as c_long) };
+        (done == 0).then_some(found)
+    }
+
+    fn set_of(self, pid: libc::pid_t) -> bool {
         // SAFETY: the structure lives through the call.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, 0 as c_long, &self, 0 as c_long) == 0 }
+        unsafe { libc::syscall(libc::SYS_sched_setattr, c_long::from(pid), &self, 0 as c_long) == 0 }
+    }
+}
+
+/// The priorities of one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    pub nice: i32,
+    /// Scheduling policy, and its priority.
+    pub policy: u32,
+    pub level: u32,
+    /// Class and level as `ioprio_get` gives them.
+    pub io: i32,
+}
+
+impl Rank {
+    /// Those of a task.
+    pub fn of(pid: libc::pid_t) -> io::Result<Self> {
+        let found = SchedAttr::get_of(pid).ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: no pointers. IOPRIO_WHO_PROCESS is 1.
+        let io = unsafe { libc::syscall(libc::SYS_ioprio_get, 1, pid) } as i32;
+        // Without an account of its own a task has none (block/ioprio.c).
+        Ok(Self { nice: found.nice, policy: found.policy, level: found.priority, io: io.max(0) })
+    }
+
+    /// Give a task these, where it has others.
+    pub fn give(&self, pid: libc::pid_t) -> io::Result<()> {
+        let now = Self::of(pid)?;
+        let last = || Err(io::Error::last_os_error());
+        if (now.policy, now.level, now.nice) != (self.policy, self.level, self.nice) {
+            let attr = SchedAttr {
+                policy: self.policy,
+                priority: self.level,
+                nice: self.nice,
+                ..SchedAttr::get_of(pid).unwrap_or_default()
+            };
+            if !(SchedAttr { size: SIZE, flags: 0, ..attr }).set_of(pid) {
+                return last();
+            }
+        }
+        // SAFETY: no pointers.
+        if now.io != self.io && unsafe { libc::syscall(libc::SYS_ioprio_set, 1, pid, self.io) } != 0 {
+            return last();
+        }
+        Ok(())
     }
 }
 
@@ -182,6 +239,21 @@ mod tests {
         let knob = find(name).unwrap();
         knob.domain.holds(value)
             && knob.act.on_process(&mut ProcessSettings::default(), knob, value).is_some()
+    }
+
+    #[test]
+    fn a_task_gets_priorities_and_gives_them_back() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = child.id() as libc::pid_t;
+        let before = Rank::of(pid).unwrap();
+        let wanted = Rank { nice: 19, policy: libc::SCHED_BATCH as u32, level: 0, io: 2 << 13 | 7 };
+        wanted.give(pid).unwrap();
+        let (given, own) = (Rank::of(pid).unwrap(), Rank::of(0).unwrap());
+        drop(child.kill());
+        child.wait().unwrap();
+        assert_eq!(given, wanted);
+        assert_eq!(own, before, "and nobody else");
+        assert!(Rank::of(pid).is_err());
     }
 
     #[test]

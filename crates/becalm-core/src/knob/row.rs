@@ -148,6 +148,16 @@ pub struct Knob {
 }
 
 impl Knob {
+    /// Whether an ordinary user may not set this value.
+    pub fn needs_rights(&self, value: &str) -> bool {
+        match self.privileged {
+            Privileged::None => false,
+            Privileged::All => true,
+            Privileged::Below(bound) => value.parse::<i64>().is_ok_and(|number| number < bound),
+            Privileged::Classes(classes) => classes.contains(&value.split(':').next().unwrap_or_default()),
+        }
+    }
+
     /// What it is on this machine, empty where it has no value of its own there, or why the machine does not have it.
     pub fn state(&self, tree: &Tree) -> Result<String, String> {
         self.act.state(tree, self).map_err(|reason| match self.elsewhere {

@@ -18,6 +18,8 @@ pub struct Settings {
     /// What `process` was made of, in the order in which a child does it.
     pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
+    /// Values that another process is to put on.
+    pub live: Map<String, Value>,
 }
 
 impl Settings {

@@ -40,7 +40,9 @@ impl Energy {
             if let Err(error) = fs::read_to_string(&counter) {
                 let shown = counter.strip_prefix(root).unwrap_or(&counter).display().to_string();
                 return Err(match error.kind() {
-                    std::io::ErrorKind::PermissionDenied => format!("/{shown} is for root alone. Use --sudo"),
+                    std::io::ErrorKind::PermissionDenied => {
+                        format!("/{shown} is for root alone. Run becalm as root")
+                    }
                     _ => format!("/{shown} cannot be read: {error}"),
                 });
             }

@@ -21,6 +21,7 @@ from typing import Any
 from becalm import system_clock
 from becalm._version import VERSION
 from becalm.hosts.agent import agent_path
+from becalm.hosts.root_helper import helper_path
 
 SILENCE_S = 60.0
 """As over ssh: a front that has gone without a word is believed to be away after that."""
@@ -80,7 +81,7 @@ def serve(key: str, options: list[str], sudo: bool = False) -> str:
     session = _session(key)
     command = [agent_path(), "serve", *options]
     if sudo and os.geteuid() != 0:
-        command = ["sudo", "-n", "--", *command]
+        command += ["--helper", helper_path()]
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0, pass_fds=())
     except OSError as error:

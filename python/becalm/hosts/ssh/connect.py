@@ -123,11 +123,11 @@ class Route:
                 self._fetch(connection, left)
             there = installing.look(connection, self.agent)
             installing.install(connection, self.agent, there)
-            through_sudo = self.access.sudo and there.uid != 0
-            if through_sudo:
-                installing.check_sudo(connection, self.agent, there)
+            root = installing.RootWords()
+            if self.access.sudo and there.uid != 0:
+                root = installing.check_sudo(connection, self.agent, there, restarts=self.access.reboot)
             spool = f"{installing.SPOOL}{secrets.token_hex(8)}"
-            words = {"sudo": "sudo -n -- " if through_sudo else "", "silence": str(SILENCE_SECONDS), "spool": spool}
+            words = {"sudo": root.sudo, "helper": root.helper, "silence": str(SILENCE_SECONDS), "spool": spool}
             process = connection.start(self.agent.script(installing.START, **words))
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.protocol import Access
+from becalm.hosts.root_helper import INSTALLED
 from becalm.hosts.ssh.connection import MARK, Connection
 
 ELF_MACHINES = {
@@ -56,14 +57,16 @@ COPY = (
     f'v=$("$n" --version); test "$v" = "becalm-agent {{version}}" || fail {NOT_RUN}; '
     f'mv -f "$n" "$f" || fail {NO_ROOM}'
 )
-SUDO = _PLACE + f'command -v sudo >/dev/null || exit {NO_SUDO}; exec sudo -n -- "$f" --version'
+_SUDO = f"command -v sudo >/dev/null || exit {NO_SUDO}; "
+SUDO_HELPER = _SUDO + f"exec sudo -n -- {INSTALLED} < /dev/null > /dev/null"
+SUDO_AGENT = _PLACE + _SUDO + 'exec sudo -n -- "$f" --version'
 SPOOL = "/dev/shm/becalm-spool-"
 """Finished runs are there until they have arrived here: in memory, because writing to a disk would disturb them."""
 
 # Where there is no room for some 5000 runs there is no spool. What a becalm that was killed has not fetched in a week
 # is nobody's.
 START = (
-    "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}; "
+    "echo; " + _PLACE + "IFS= read -r u; IFS= read -r r; set -- serve --silence {silence}{helper}; "
     'find /dev/shm -maxdepth 1 -name "becalm-spool-*" -mtime +6 -delete 2>/dev/null; '
     "if (umask 077; set -C; head -c 1048576 /dev/zero > {spool} && : >| {spool}) 2>/dev/null; "
     'then set -- "$@" --spool {spool}; else rm -f {spool}; fi; '
@@ -166,20 +169,39 @@ def install(connection: Connection, agent: AgentBinary, there: RemoteMachine) ->
     raise MachineError(f"The agent does not run on {name}: {said}. The copy was removed.")
 
 
-def check_sudo(connection: Connection, agent: AgentBinary, there: RemoteMachine) -> None:
-    """See that sudo there starts the agent without a password, which could not be asked for. Raises MachineError."""
-    answer = connection.ask(agent.script(SUDO))
+@dataclass(frozen=True, slots=True)
+class RootWords:
+    """How an agent gets at root's rights there: what stands before it, and its option for `becalm-helper`."""
+
+    sudo: str = ""
+    helper: str = ""
+
+
+def check_sudo(
+    connection: Connection, agent: AgentBinary, there: RemoteMachine, *, restarts: bool = False
+) -> RootWords:
+    """See what sudo there starts without a password, which could not be asked for. Raises MachineError.
+
+    It is `becalm-helper`, where that is installed; for restarts of the machine, and where it is not, the agent itself.
+    """
+    if not restarts and connection.ask(SUDO_HELPER).code == 0:
+        return RootWords(helper=f" --helper {INSTALLED}")
+    answer = connection.ask(agent.script(SUDO_AGENT))
     if answer.code == 0:
-        return
+        return RootWords(sudo="sudo -n -- ")
     name = connection.address.name
     user = there.environment.get("USER") or there.environment.get("LOGNAME") or str(there.uid)
     instead = f"Or connect as root: --host ssh://root@{name} --user {user}."
     if answer.code == NO_SUDO:
         raise MachineError(f"There is no sudo on {name}. Nothing was started. {instead}")
+    if restarts:
+        raise MachineError(
+            f"sudo on {name} does not start the agent without a password: {_said(answer.err)}. Nothing was started. To "
+            f"restart a machine becalm is root there. {instead}"
+        )
     raise MachineError(
-        f"sudo on {name} does not start the agent without a password: {_said(answer.err)}. Nothing was started. Who "
-        f"runs that machine can allow it with a line that `visudo -f /etc/sudoers.d/becalm` writes there: "
-        f"{user} ALL=(root) NOPASSWD: ALL. {instead}"
+        f"sudo on {name} does not start {INSTALLED} without a password: {_said(answer.err)}. Nothing was started. Who "
+        f"runs that machine can install and allow it there: becalm install-sudoers --copy {user}. {instead}"
     )
 
 

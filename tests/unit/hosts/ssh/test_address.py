@@ -170,9 +170,9 @@ def test_what_ssh_says_is_said_in_a_sentence(err, words):
 def test_host_keys_are_always_checked_and_nothing_given_is_part_of_a_command(tmp_path):
     agent = install.AgentBinary(b"x", "0" * 64, ())
     connection = Connection(Address("bench", "ada", 22, "/etc/my config"))
-    templates = (install.LOOK, install.COPY, install.SUDO, install.START)
+    templates = (install.LOOK, install.COPY, install.SUDO_HELPER, install.SUDO_AGENT, install.START)
     for template in templates:
-        command = connection._command(agent.script(template, sudo="", silence="60", spool=""))
+        command = connection._command(agent.script(template, sudo="", helper="", silence="60", spool=""))
         assert not any("HostKey" in word or "KnownHosts" in word for word in command)
         assert command[-2:-1] == ["bench"]
         assert command[-3] == "--"

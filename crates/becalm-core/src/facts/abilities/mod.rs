@@ -25,10 +25,10 @@ struct Row {
 const TABLE: &[Row] = &[
     Row { name: "hardware_counters", title: "hardware counters", probe: processor::hardware_counters,
         matters: "cycles and instructions tell a slower processor from more work",
-        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm with --sudo" },
+        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm as root" },
     Row { name: "cache_counters", title: "cache-miss counters", probe: processor::cache_counters,
         matters: "shows when neighbours take the shared cache",
-        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm with --sudo" },
+        way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm as root" },
     Row { name: "frequency_control", title: "frequency control", probe: processor::frequency_control,
         matters: "a frequency that follows the load makes equal runs differ",
         way_out: "run becalm with --sudo" },
@@ -88,7 +88,7 @@ const TABLE: &[Row] = &[
         way_out: "run becalm with --sudo" },
     Row { name: "own_cgroup", title: "own control group", probe: kernel::own_cgroup,
         matters: "exact accounts of a program with all its descendants",
-        way_out: "run becalm with --sudo, or start it with systemd-run --user --scope -p Delegate=yes" },
+        way_out: "run becalm as root, or start it with systemd-run --user --scope -p Delegate=yes" },
     Row { name: "drop_caches", title: "dropping file caches", probe: kernel::drop_caches,
         matters: "`--cold` measures a program that has to read its files",
         way_out: "run becalm with --sudo" },
@@ -97,8 +97,21 @@ const TABLE: &[Row] = &[
         way_out: "allow personality(2) in the sandbox; for Docker: --security-opt seccomp=unconfined" },
     Row { name: "tracing", title: "kernel trace points", probe: kernel::tracing,
         matters: "names what interrupted a slow run",
-        way_out: "run becalm with --sudo" },
+        way_out: "run becalm as root" },
 ];
+
+/// How ways out begin that end where `becalm-helper` changes settings as root.
+const WITH_SUDO: &str = "run becalm with --sudo";
+
+/// Have the entries say what can be had where another process changes settings as root.
+pub fn lend_root(entries: &mut Value) {
+    for entry in entries.as_array_mut().into_iter().flatten() {
+        let rest = entry["way_out"].as_str().and_then(|way_out| way_out.strip_prefix(WITH_SUDO));
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(", or ")) {
+            (entry["have"], entry["reason"], entry["way_out"]) = (true.into(), Value::Null, Value::Null);
+        }
+    }
+}
 
 /// One entry a row: name, title, have (null when nobody can tell), reason, way_out, matters.
 pub fn collect(machine: &Machine, facts: &Value) -> Value {
@@ -122,6 +135,18 @@ pub fn collect(machine: &Machine, facts: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_a_right_was_missing_for_is_there_with_a_helper() {
+        let mut entries = json!([
+            {"name": "smt_control", "have": false, "reason": "r", "way_out": "run becalm with --sudo"},
+            {"name": "tracing", "have": false, "reason": "r", "way_out": "run becalm as root"},
+            {"name": "spare_cpu", "have": null, "reason": "r", "way_out": null},
+        ]);
+        lend_root(&mut entries);
+        assert_eq!(entries[0], json!({"name": "smt_control", "have": true, "reason": null, "way_out": null}));
+        assert_eq!((&entries[1]["have"], &entries[2]["have"]), (&json!(false), &Value::Null));
+    }
 
     #[test]
     fn names_are_distinct_and_every_row_says_why_it_matters() {

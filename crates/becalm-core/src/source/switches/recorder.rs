@@ -294,7 +294,7 @@ fn error(refused: &Refused, set: EventSet) -> RecordError {
             if set == EventSet::Llc { format!("{INSTEAD}.") } else { String::new() }
         )),
         Some(libc::EACCES | libc::EPERM) => RecordError::Refused(format!(
-            "The kernel does not let this user count what a whole CPU does: kernel.perf_event_paranoid is {}. Use --sudo, or as \
+            "The kernel does not let this user count what a whole CPU does: kernel.perf_event_paranoid is {}. Run becalm as root, or as \
              root: sysctl kernel.perf_event_paranoid=0",
             paranoid.trim()
         )),

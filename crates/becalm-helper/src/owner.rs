@@ -4,13 +4,13 @@
 use becalm_core::knob::journal::{self, Begin};
 use becalm_core::knob::lock;
 
-use crate::machine::Machine;
-use crate::protocol::Failure;
+use crate::failure::Failure;
+use crate::held::Held;
 
 /// The longest name.
 const MOST: usize = 64;
 
-impl Machine {
+impl Held {
     /// Take a name of the person's. Raise a refusal for one that could be taken for something else in a sentence.
     pub fn call(&mut self, name: &str) -> Result<(), Failure> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
@@ -55,12 +55,6 @@ impl Machine {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether there is a boot entry that somebody else wrote, or nobody knows who.
-    pub fn entry_of_others(&self) -> Result<bool, Failure> {
-        let entry = self.entry()?;
-        Ok(!entry.is_null() && entry["user"].as_str() != Some(&self.owner()))
     }
 
     /// End whoever holds the machine; what was ended, in a sentence.

@@ -11,11 +11,11 @@ use becalm_core::knob::row::Knob;
 use becalm_core::knob::tree::Tree;
 use serde_json::{json, Value};
 
-use super::{failure, Machine};
+use super::Held;
+use crate::failure::Failure;
 use crate::groups::Groups;
-use crate::protocol::Failure;
 
-impl Machine {
+impl Held {
     /// The catalogue with what each knob is here.
     pub fn knobs(&self) -> Value {
         CATALOGUE.iter().map(|knob| row(knob, &self.tree)).collect()
@@ -62,13 +62,12 @@ impl Machine {
     pub fn status(&self) -> Result<Value, Failure> {
         let note = journal::noted(&self.tree);
         let busy = holder(&self.tree);
-        let found = journal::load(&self.tree).map_err(|error| failure(&error.into()))?;
-        let boot = self.entry()?;
+        let found = journal::load(&self.tree)?;
         let elsewhere = away::sentences(&self.tree);
         let groups = Groups::find(&self.tree).listed();
         let Some(found) = found else {
             return Ok(json!({
-                "journal": null, "busy": busy, "note": note, "boot": boot, "elsewhere": elsewhere, "groups": groups,
+                "journal": null, "busy": busy, "note": note, "elsewhere": elsewhere, "groups": groups,
             }));
         };
         let place = |entry: &journal::Entry| {
@@ -99,7 +98,6 @@ impl Machine {
             },
             "busy": busy,
             "note": note,
-            "boot": boot,
             "elsewhere": elsewhere,
             "groups": groups,
         }))

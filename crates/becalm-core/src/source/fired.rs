@@ -1,0 +1,11 @@
+//! How often interrupts have fired, of `/proc/interrupts` (proc_interrupts(5)).
+
+/// How often each interrupt of a device has fired, at all CPUs together, by its number. Those of processors and of the
+/// kernel itself have names, and are none.
+pub fn fired(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
+    text.lines().filter_map(|line| {
+        let (label, rest) = line.split_once(':')?;
+        let counts = rest.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
+        Some((label.trim().parse().ok()?, counts.fold(0, u64::saturating_add)))
+    })
+}

@@ -1,0 +1,96 @@
+//! Who had this program started as root, and which processes are that person's.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1). Both set them whatever the user
+/// says; nothing else of the environment is read.
+const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
+
+/// Who called, by number; root itself when nobody did. An error for a variable that is no number.
+pub fn caller() -> Result<u32, String> {
+    let Some(text) = CALLERS.iter().find_map(|name| std::env::var(name).ok()) else { return Ok(0) };
+    text.parse().map_err(|_| format!("{text:?} is not a user's number"))
+}
+
+/// A user's name in passwd(5), without the name services, which are other programs.
+pub fn name(uid: u32) -> String {
+    let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    };
+    text.lines().find_map(named).unwrap_or_else(|| format!("user {uid}"))
+}
+
+/// A process of a user, held by a descriptor: its number cannot mean another one unnoticed.
+pub struct OwnProcess {
+    pub pid: libc::pid_t,
+    descriptor: OwnedFd,
+}
+
+impl OwnProcess {
+    /// A process that is this user's alone: by all four of its user numbers (proc_pid_status(5)), so none that is about to
+    /// have another's rights.
+    pub fn of(pid: libc::pid_t, uid: u32) -> io::Result<Self> {
+        // SAFETY: asks for a new descriptor.
+        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as RawFd;
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given it to us.
+        let process = Self { pid, descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } };
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let uids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        let own = |text: &str| text.parse() == Ok(uid);
+        if uids.split_ascii_whitespace().count() != 4 || !uids.split_ascii_whitespace().all(own) {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        // What was read was its status if it is still there.
+        process.lives().then_some(process).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
+    }
+
+    /// Whether it has not ended: until then its number is its own.
+    pub fn lives(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd; without a wait.
+        unsafe { libc::poll(&mut poll, 1, 0) == 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_its_users_alone() {
+        let own = std::process::id() as libc::pid_t;
+        // SAFETY: cannot fail.
+        let uid = unsafe { libc::getuid() };
+        assert!(OwnProcess::of(own, uid).is_ok_and(|process| process.lives()));
+        for (pid, uid, errno) in
+            [(own, uid + 1, libc::EPERM), (0, uid, libc::EINVAL), (-1, uid, libc::EINVAL)]
+        {
+            assert_eq!(OwnProcess::of(pid, uid).err().unwrap().raw_os_error(), Some(errno), "{pid}");
+        }
+    }
+
+    #[test]
+    fn one_that_has_ended_is_nobodys() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id() as libc::pid_t;
+        let uid = unsafe { libc::getuid() };
+        let process = OwnProcess::of(pid, uid);
+        child.wait().unwrap();
+        assert!(!process.is_ok_and(|process| process.lives()));
+        assert!(OwnProcess::of(pid, uid).is_err());
+    }
+
+    #[test]
+    fn users_have_names_or_numbers() {
+        assert_eq!(name(0), "root");
+        assert_eq!(name(4_000_000_000), "user 4000000000");
+    }
+}

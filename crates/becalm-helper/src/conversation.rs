@@ -1,0 +1,93 @@
+//! Lines in and out, without ever waiting for a reader alone: a signal that asks to end, and an input that closes, end both.
+
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use becalm_core::exec::checked;
+use becalm_core::exec::poll::{closing, readable, reading, until_ready, writing};
+use serde_json::Value;
+
+use crate::request::LONGEST;
+
+/// So many bytes a pipe takes at once when it can be written to (pipe(7), PIPE_BUF).
+const PIECE: usize = 4096;
+
+/// Signals that ask to end.
+const SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
+/// Standard input and output, and signals.
+pub struct Conversation {
+    signals: OwnedFd,
+    waiting: Vec<u8>,
+    /// The line that is coming is longer than any may be.
+    too_long: bool,
+}
+
+impl Conversation {
+    /// Have signals come as something to read, and a reader that has gone as an error.
+    pub fn open() -> io::Result<Self> {
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: the set is initialised before it is used.
+        let descriptor = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            for signal in SIGNALS {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            checked(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()))?;
+            checked(libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?
+        };
+        // SAFETY: the kernel has just given it to us.
+        let signals = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(Self { signals, waiting: Vec::new(), too_long: false })
+    }
+
+    /// The next line, None in place of one that is too long; None when there is no more, or a signal has come.
+    pub fn line(&mut self) -> io::Result<Option<Option<Vec<u8>>>> {
+        loop {
+            if let Some(end) = self.waiting.iter().position(|byte| *byte == b'\n') {
+                let rest = self.waiting.split_off(end + 1);
+                let line = std::mem::replace(&mut self.waiting, rest);
+                return Ok(Some((!std::mem::take(&mut self.too_long)).then_some(line)));
+            }
+            if self.waiting.len() > LONGEST {
+                self.too_long = true;
+                self.waiting.clear();
+            }
+            until_ready(&[reading(libc::STDIN_FILENO), reading(self.signals.as_raw_fd())])?;
+            if readable(self.signals.as_raw_fd())? {
+                return Ok(None);
+            }
+            let mut piece = [0; PIECE];
+            match io::stdin().lock().read(&mut piece) {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.waiting.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Send a line; false when it could not be, because the other side has gone or a signal has come.
+    pub fn send(&mut self, value: &Value) -> io::Result<bool> {
+        let text = format!("{value}\n");
+        for piece in text.as_bytes().chunks(PIECE) {
+            let out = libc::STDOUT_FILENO;
+            until_ready(&[writing(out), reading(self.signals.as_raw_fd()), closing(libc::STDIN_FILENO)])?;
+            if readable(self.signals.as_raw_fd())? {
+                return Ok(false);
+            }
+            if let Err(error) = write(piece) {
+                return if error.kind() == io::ErrorKind::BrokenPipe { Ok(false) } else { Err(error) };
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn write(piece: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(piece)?;
+    out.flush()
+}

@@ -1,0 +1,79 @@
+//! `becalm-helper`: what root runs for an agent that is not root (docs/explanation/threat-model.md).
+//!
+//! It has the catalogue of settings with their journal, lock and guard, and nothing else: it starts no program, takes no
+//! argument and no path, reads of its environment who called sudo, and checks every value. It speaks lines of JSON on
+//! standard input and output. When its input closes, a signal asks it to end or nobody reads what it says, all is put back.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use becalm_core::knob::played::machine;
+use becalm_core::time::AnyClock;
+use becalm_helper::caller;
+use becalm_helper::conversation::Conversation;
+use becalm_helper::failure::Failure;
+use becalm_helper::held::Held;
+use becalm_helper::request::{parse, LONGEST, VERSION};
+use becalm_helper::server::Server;
+use serde_json::json;
+
+/// How long interrupts may take to be back, unless `hello` says another time.
+const INTERRUPT_WAIT: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    if std::env::args_os().len() > 1 {
+        return refuse("it takes no arguments: becalm starts it and speaks JSON with it", 2);
+    }
+    let uid = match caller::caller() {
+        Ok(uid) => uid,
+        Err(sentence) => return refuse(&sentence, 2),
+    };
+    // SAFETY: cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return refuse("it is for root: becalm starts it through sudo", 3);
+    }
+    let held = Held::new(
+        machine(Path::new("/")),
+        Box::new(move || caller::name(uid)),
+        INTERRUPT_WAIT,
+        AnyClock::System,
+    );
+    let mut server = Server::new(held, uid);
+    let served = serve(&mut server);
+    let open = server.end();
+    for sentence in &open {
+        eprintln!("becalm-helper: {sentence}");
+    }
+    match served {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => refuse(&error.to_string(), 3),
+        _ if open.is_empty() => ExitCode::SUCCESS,
+        _ => ExitCode::from(3),
+    }
+}
+
+fn serve(server: &mut Server) -> io::Result<()> {
+    let mut talk = Conversation::open()?;
+    let greeting =
+        json!({"becalm-helper": env!("CARGO_PKG_VERSION"), "protocol": VERSION, "pid": std::process::id()});
+    if !talk.send(&greeting)? {
+        return Ok(());
+    }
+    while let Some(line) = talk.line()? {
+        let request = match line {
+            Some(line) => parse(&line),
+            None => Err(Failure::new("protocol", format!("A request is at most {LONGEST} bytes long."))),
+        };
+        let answer = server.answer(request);
+        if !talk.send(&answer)? || server.is_over() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn refuse(sentence: &str, code: u8) -> ExitCode {
+    eprintln!("becalm-helper: {sentence}.");
+    ExitCode::from(code)
+}

@@ -1,0 +1,136 @@
+//! What `becalm-helper` is asked: a line of JSON each (docs/reference/helper.md). No field is a path, a program or a
+//! variable; what is not listed here is refused.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+use crate::priority::Priorities;
+
+/// The protocol's version.
+pub const VERSION: u32 = 1;
+
+/// A longer line is refused: the CPUs of thousands of processes are fewer bytes.
+pub const LONGEST: usize = 1 << 20;
+
+/// A title may be so many characters.
+pub const LONGEST_TITLE: usize = 500;
+
+/// Interrupts are waited for so long at most, s.
+pub const LONGEST_WAIT_S: f64 = 3600.0;
+
+/// A request.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// The first one.
+    Hello {
+        protocol: u32,
+        /// What settings are for: told to root.
+        #[serde(default)]
+        title: String,
+        /// The person's name for it, apart from others of the same user.
+        #[serde(default)]
+        owner: String,
+        /// Seconds that interrupts may take, in the background, to be back where they were.
+        #[serde(default = "minute")]
+        interrupt_wait_s: f64,
+    },
+    /// The catalogue with what each knob is here.
+    Knobs {},
+    /// What settings would change; nothing is changed.
+    Plan {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+    },
+    /// Settings are read while others are on that will be switched.
+    Linger {},
+    /// What lingers is taken off.
+    Rest {},
+    /// Have these on, and no others.
+    Switch {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+    },
+    /// The same without programs that are measured; with `keep` they stay.
+    Hold {
+        settings: Map<String, Value>,
+        #[serde(default)]
+        dangerous: bool,
+        #[serde(default)]
+        keep: bool,
+    },
+    /// Put back what is on.
+    Release {},
+    /// Put back what anybody has left on; `force`: also what somebody else changed, and end whoever holds the machine;
+    /// `mine`: only what this user has put on, under the `owner` of `hello`.
+    Restore {
+        #[serde(default)]
+        force: bool,
+        #[serde(default)]
+        mine: bool,
+    },
+    Status {},
+    /// What was noticed since it was asked last.
+    Noticed {},
+    /// Have programs join the group of settings that stay.
+    JoinKept {},
+    /// Have a process of the caller's in the group that settings make, and with these priorities, until the next `place`.
+    Place {
+        pid: Option<i32>,
+        #[serde(default)]
+        priorities: Priorities,
+    },
+    DropCaches {},
+    Bye {},
+}
+
+fn minute() -> f64 {
+    60.0
+}
+
+/// Read one line.
+pub fn parse(line: &[u8]) -> Result<Request, Failure> {
+    serde_json::from_slice(line)
+        .map_err(|error| Failure::new("protocol", format!("A request cannot be understood: {error}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_what_is_listed_is_understood() {
+        for good in [
+            r#"{"do":"hello","protocol":1}"#,
+            r#"{"do":"switch","settings":{"swappiness":1}}"#,
+            r#"{"do":"place","pid":7,"priorities":{"nice":"-5"}}"#,
+            r#"{"do":"place","pid":null}"#,
+        ] {
+            assert!(parse(good.as_bytes()).is_ok(), "{good}");
+        }
+        for bad in [
+            r#"{"do":"run","argv":["id"]}"#,
+            r#"{"do":"measure","steps":[]}"#,
+            r#"{"do":"facts","root":"/"}"#,
+            r#"{"do":"hello","protocol":1,"root":"/tmp"}"#,
+            r#"{"do":"hello","protocol":1,"environment":{"PATH":"/tmp"}}"#,
+            r#"{"do":"hello","protocol":1,"directory":"/"}"#,
+            r#"{"do":"switch","settings":{},"root":"/tmp"}"#,
+            r#"{"do":"hold","settings":{},"path":"/etc/shadow"}"#,
+            r#"{"do":"drop_caches","path":"/etc/shadow"}"#,
+            r#"{"do":"place","pid":7,"group":"/sys/fs/cgroup"}"#,
+            r#"{"do":"status","spool":"/x"}"#,
+            r#"{"do":"boot","parameters":["init=/bin/sh"],"limit_s":60}"#,
+            r#"{"do":"reboot"}"#,
+            r#"{"do":"restore","force":"yes"}"#,
+            "[]",
+            "",
+            "{",
+        ] {
+            assert!(parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+"""`becalm-helper`: what root runs for an agent that is not root, and the one thing that `--sudo` asks sudo for.
+
+A copy that root has installed (`becalm install-sudoers`) comes before the one that the package carries.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from becalm.errors import MachineError
+
+INSTALLED = Path("/usr/local/lib/becalm/becalm-helper")
+"""Where `becalm install-sudoers` puts it: a directory in which only root may write."""
+
+PROMPT = "Password of %u, to change settings of this machine: "
+
+
+def packaged() -> Path:
+    """The helper inside the installed package. Raises MachineError when it is not there."""
+    path = Path(__file__).parents[1] / "becalm-helper"
+    if not os.access(path, os.X_OK):
+        raise MachineError(
+            f"becalm-helper is missing: {path} is not an executable file. Install becalm with `pip install .`, "
+            "which builds it (Rust is needed), or run becalm as root."
+        )
+    return path
+
+
+def helper_path() -> str:
+    """The helper that sudo is asked for. Raises MachineError when there is none."""
+    return str(INSTALLED if os.access(INSTALLED, os.X_OK) else packaged())
+
+
+def ask_sudo(path: str) -> None:
+    """Have sudo start the helper once, which ends at once: it asks for a password while the terminal is still ours.
+
+    Raises MachineError when sudo refuses.
+    """
+    try:
+        if _run("-n", path, quiet=True) == 0:
+            return
+        askpass = ["-A"] if "SUDO_ASKPASS" in os.environ and not sys.stdin.isatty() else []
+        if _run(*askpass, "-p", PROMPT, path) == 0:
+            return
+    except FileNotFoundError:
+        raise MachineError("--sudo was asked for, but there is no sudo on this machine. Run becalm as root.") from None
+    raise MachineError(
+        f"sudo does not start {path}. Nothing was changed. Run without --sudo, or have root allow it: "
+        "becalm install-sudoers"
+    )
+
+
+def _run(*words: str, quiet: bool = False) -> int:
+    """Run sudo with these words. Without input the helper says hello and ends."""
+    *options, path = words
+    errors = subprocess.DEVNULL if quiet else None
+    command = ["sudo", *options, "--", path]
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, check=False
+    ).returncode
