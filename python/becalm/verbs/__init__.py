@@ -85,6 +85,9 @@ if TYPE_CHECKING:
     from becalm.verbs.store import backup_store as backup_store
     from becalm.verbs.store import check_store as check_store
     from becalm.verbs.store import repair_store as repair_store
+    from becalm.verbs.sudoers import install_sudoers as install_sudoers
+    from becalm.verbs.sudoers import remove_sudoers as remove_sudoers
+    from becalm.verbs.sudoers import show_sudoers as show_sudoers
     from becalm.verbs.suite import suite as suite
     from becalm.verbs.survey import survey as survey
     from becalm.verbs.sweetspots import simulate_sweetspots as simulate_sweetspots
@@ -280,6 +283,12 @@ TABLE = (
         "Have systemd restore settings at boot after a power cut.",
         "restore_service.install_service restore_service.remove_service",
         module="settings",
+    ),
+    Verb(
+        "install-sudoers",
+        "Let somebody change settings of this machine with --sudo, and nothing else.",
+        "sudoers.install_sudoers sudoers.remove_sudoers sudoers.show_sudoers",
+        module="sudoers",
     ),
     Verb("", "", "data_frame.columns data_frame.data_frame"),
     Verb("", "", "several.run_on several.compare_on several.tune_on"),

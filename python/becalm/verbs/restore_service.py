@@ -83,9 +83,9 @@ def install_service(root: Path = Path("/"), start: bool = True) -> list[str]:
     _need_root(root)
     done = []
     try:
-        _write(root / AGENT, Path(agent_path()).read_bytes(), 0o755)
+        write_whole(root / AGENT, Path(agent_path()).read_bytes(), 0o755)
         done.append(f"The agent was copied to {root / AGENT}.")
-        _write(root / UNIT, TEXT.encode(), 0o644)
+        write_whole(root / UNIT, TEXT.encode(), 0o644)
     except OSError as error:
         raise MachineError(f"The service cannot be installed: {error.filename}: {error.strerror}.") from error
     if start and _systemd_runs(root):
@@ -125,7 +125,7 @@ def _need_root(root: Path) -> None:
         raise MachineError("The service belongs to root: run this as root, with sudo. Nothing was changed.")
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def write_whole(path: Path, data: bytes, mode: int) -> None:
     """Have `data` there at once or not at all, as root's where we are root; on the disk when this returns."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

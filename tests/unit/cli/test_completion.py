@@ -129,6 +129,7 @@ def test_every_option_that_takes_what_can_be_listed_offers_it():
 def test_every_argument_offers_something_but_what_only_the_person_knows():
     designs = ("factorial", "plackett-burman", "box-behnken", "central")
     free = {("add", "name"), ("add", "url"), ("migrate", "pid"), ("migrate", "cpu"), ("prepare", "kernel")}
+    free |= {("install-sudoers", "who")}
     free |= {(design, "factors") for design in designs}
     lacking = {
         (verb, each.name)

@@ -59,7 +59,7 @@ ELSEWHERE = {
     "profile": "runs programs beside each other (tests/contract/run/test_co_runs.py)",
     "place": "needs a profile (test_placing.py)",
     "migrate": "moves a process (tests/system/restore/test_migrate.py)",
-    "install-service": "prints nothing", "design": "has commands of its own",
+    "install-service": "prints nothing", "install-sudoers": "prints nothing", "design": "has commands of its own",
 }  # fmt: skip
 """Verbs that are tried on real machines (tests/contract)."""
 
