@@ -1,4 +1,4 @@
-"""Who is killed: the processes of one becalm, by the roles that they have."""
+"""The processes of one becalm that are killed, by their roles."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class LinearModel:
         best = cls._fitted(columns, inputs, targets)
         while best.columns:
             fewer = (tuple(c for c in best.columns if c != column) for column in best.columns)
-            least = min((cls._fitted(each, inputs, targets) for each in fewer), key=lambda each: each.error)
+            least = min((cls._fitted(columns, inputs, targets) for columns in fewer), key=lambda fit: fit.error)
             if least.error > best.error:
                 break
             best = least

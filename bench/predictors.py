@@ -1,4 +1,4 @@
-"""How well co-run slowdowns are predicted from misses alone: the predictors that Anderson (2013) compared in Weka.
+"""The prediction of co-run slowdowns from misses alone: the predictors that Anderson (2013) compared in Weka.
 
     python bench/predictors.py
     python bench/predictors.py --quick                                   # few pools: shows that it works
@@ -160,8 +160,8 @@ def report(result: Sequence[Mapping[str, Any]], rows: Rows) -> str:
     )
 
 
-def _figures(found: Mapping[str, float]) -> tuple[str, str, str]:
-    return f"{found['correlation']:.4f}", f"{100 * found['error']:.2f}", f"{100 * found['relative']:.0f} %"
+def _figures(accuracy: Mapping[str, float]) -> tuple[str, str, str]:
+    return f"{accuracy['correlation']:.4f}", f"{100 * accuracy['error']:.2f}", f"{100 * accuracy['relative']:.0f} %"
 
 
 def main() -> None:

@@ -121,7 +121,7 @@ impl Machine {
         Ok(settings)
     }
 
-    /// What settings would change, and what of that lasts.
+    /// Return the changes that settings would make, and those of them that last.
     pub fn planned(&mut self, given: &Map<String, Value>, dangerous: bool) -> Answer {
         if let Some(helper) = &mut self.helper {
             let (live, own) = split(given);
@@ -277,7 +277,7 @@ impl Machine {
         report["sentence"] = said.join(" ").into();
     }
 
-    /// Who has set what, and when.
+    /// Return the settings that are on, with who applied them and when.
     pub fn status(&mut self) -> Answer {
         let mut status = match &mut self.helper {
             None => self.held.status()?,
@@ -295,7 +295,7 @@ impl Machine {
         }
     }
 
-    /// What was noticed of settings since it was asked last: `drift`, `clamped`, `remarks`.
+    /// Take the observations on settings since the last call: `drift`, `clamped`, `remarks`.
     pub fn noticed(&mut self) -> Answer {
         let mut remarks = std::mem::take(&mut self.held.remarks);
         let Some(helper) = &mut self.helper else {

@@ -58,7 +58,7 @@ pub struct Options {
     pub count: Option<Pair>,
     /// Make a control group for programs at once, which observing them would make later.
     pub group: bool,
-    /// What sudo starts to change settings as root, where this process is not.
+    /// The helper that sudo starts to change settings, where this process is not root.
     pub helper: Option<PathBuf>,
     /// Figures that are reported in place of those of the machine: for tests.
     pub script: Option<PathBuf>,

@@ -13,7 +13,7 @@ pub fn sensible(number: f64) -> bool {
     (1e-60..=1e60).contains(&number)
 }
 
-/// What a text is that is no such number, in words.
+/// Return why a text is not such a number, in words.
 pub fn unfit(text: &str) -> &'static str {
     match text.trim().parse::<f64>() {
         Ok(number) if number > 0.0 => "not from 1e-60 to 1e60, as numbers are that have ratios and a spread",

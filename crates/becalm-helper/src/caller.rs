@@ -1,4 +1,4 @@
-//! Who had this program started as root, and which processes are that person's.
+//! The user who had this program started as root, and which processes belong to that user.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// says; nothing else of the environment is read.
 const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
 
-/// Who called, by number; root itself when nobody did. An error for a variable that is no number.
+/// Return the caller's user number, root's when nobody called. An error for a variable that is no number.
 pub fn caller() -> Result<u32, String> {
     let Some(text) = CALLERS.iter().find_map(|name| std::env::var(name).ok()) else { return Ok(0) };
     text.parse().map_err(|_| format!("{text:?} is not a user's number"))

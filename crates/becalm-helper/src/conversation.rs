@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::request::LONGEST;
 
-/// So many bytes a pipe takes at once when it can be written to (pipe(7), PIPE_BUF).
+/// The number of bytes that a writable pipe takes at once (pipe(7), PIPE_BUF).
 const PIECE: usize = 4096;
 
 /// Signals that ask to end.

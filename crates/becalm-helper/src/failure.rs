@@ -8,7 +8,7 @@ use becalm_core::knob::hold_error::HoldError;
 use becalm_core::knob::lock::LockError;
 use becalm_core::knob::setting_error::SettingError;
 
-/// What an `error` event says.
+/// The kind and message of an `error` event.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: &'static str,

@@ -28,18 +28,18 @@ use crate::groups::Groups;
 use crate::guard::{keeper, wait_for_interrupts, Guard};
 use seat::Seat;
 
-/// How long the person waits for interrupts to be back: those of a busy device are.
+/// The time for which a restore waits for interrupts to return: those of a busy device do.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// A machine and what is set on it.
 pub struct Held {
     pub tree: Tree,
-    /// Who asks, by name: looked up when it is needed.
+    /// The name of the user who asks, looked up when it is needed.
     who: Box<dyn Fn() -> String>,
     pub title: String,
     /// The person's name for it, apart from others of the same user.
     pub name: String,
-    /// How long interrupts may take to be back where they were.
+    /// The time that interrupts may take to return to their CPUs.
     pub patience: Duration,
     clock: AnyClock,
     hold: Option<(Hold, Guard)>,
@@ -51,7 +51,7 @@ pub struct Held {
     /// The process that starts programs, while all that it starts belongs in that group; and it there.
     starter: Option<libc::pid_t>,
     seat: Option<Seat>,
-    /// What a person should know about the settings that were put on.
+    /// Remarks for a person on the settings that were applied.
     pub remarks: Vec<String>,
 }
 
@@ -174,7 +174,7 @@ impl Held {
         }
     }
 
-    /// What an earlier becalm has put on until it is reset; None when nothing is on since this boot.
+    /// Return the settings that an earlier becalm left on until `reset`; None without any since this boot.
     pub fn kept(&self) -> Option<Recorded> {
         let found = journal::load(&self.tree).ok().flatten()?;
         (found.kept.is_some() && found.begin.boot == journal::boot_id(&self.tree)).then_some(found)
@@ -277,7 +277,7 @@ impl Held {
         ))
     }
 
-    /// Who changes the machine now, and for what.
+    /// Return who changes the machine now, and for what.
     pub fn begin(&self) -> Begin {
         Begin {
             boot: journal::boot_id(&self.tree),
@@ -309,12 +309,12 @@ impl Held {
         Ok(json!({"changes": changes, "remarks": remarks, "lasting": lasting, "took_ns": took_ns}))
     }
 
-    /// What somebody else has changed since it was set.
+    /// Places that somebody else has changed since they were set.
     pub fn drift(&mut self) -> Vec<Drift> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
     }
 
-    /// What the kernel made of values that it was given.
+    /// Values that the kernel has changed as they were written.
     pub fn clamped(&mut self) -> Vec<Clamped> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.clamped())
     }
@@ -416,7 +416,7 @@ impl Held {
         Ok(report)
     }
 
-    /// What restoring came to, for the answer to a request.
+    /// Return the outcome of restoring, for the answer to a request.
     pub fn report(&self, outcomes: &[Restored], sentence: &str) -> Value {
         let elsewhere = away::sentences(&self.tree);
         json!({

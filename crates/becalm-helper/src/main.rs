@@ -19,7 +19,7 @@ use becalm_helper::request::{parse, LONGEST, VERSION};
 use becalm_helper::server::Server;
 use serde_json::json;
 
-/// How long interrupts may take to be back, unless `hello` says another time.
+/// The time that interrupts may take to return, unless `hello` has another.
 const INTERRUPT_WAIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {

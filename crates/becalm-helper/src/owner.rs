@@ -1,4 +1,4 @@
-//! Whose settings are on: a user, and the name that this user gave (`becalm apply --as NAME`), apart from others who are
+//! The owner of settings: a user, and the name that this user gave (`becalm apply --as NAME`), apart from others who are
 //! root, too.
 
 use becalm_core::knob::journal::{self, Begin};

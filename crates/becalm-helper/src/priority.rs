@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["nice", "io_priority", "policy"];
 /// Values by name, as a request has them.
 pub type Priorities = BTreeMap<String, String>;
 
-/// What a process had before.
+/// The priorities that a process had before.
 pub struct Before {
     process: OwnProcess,
     rank: Rank,

@@ -1,4 +1,4 @@
-//! What `becalm-helper` is asked: a line of JSON each (docs/reference/helper.md). No field is a path, a program or a
+//! Requests to `becalm-helper`, a line of JSON each (docs/reference/helper.md). No field is a path, a program or a
 //! variable; what is not listed here is refused.
 
 use serde::Deserialize;
@@ -26,7 +26,7 @@ pub enum Request {
     /// The first one.
     Hello {
         protocol: u32,
-        /// What settings are for: told to root.
+        /// The purpose of the settings, which root can read in `status`.
         #[serde(default)]
         title: String,
         /// The person's name for it, apart from others of the same user.
@@ -38,7 +38,7 @@ pub enum Request {
     },
     /// The catalogue with what each knob is here.
     Knobs {},
-    /// What settings would change; nothing is changed.
+    /// Report the changes that settings would make; nothing is changed.
     Plan {
         settings: Map<String, Value>,
         #[serde(default)]
@@ -46,7 +46,7 @@ pub enum Request {
     },
     /// Settings are read while others are on that will be switched.
     Linger {},
-    /// What lingers is taken off.
+    /// Restore what `linger` has left on.
     Rest {},
     /// Have these on, and no others.
     Switch {
@@ -73,7 +73,7 @@ pub enum Request {
         mine: bool,
     },
     Status {},
-    /// What was noticed since it was asked last.
+    /// Take the observations since the last such request.
     Noticed {},
     /// Have programs join the group of settings that stay.
     JoinKept {},

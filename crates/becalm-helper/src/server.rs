@@ -22,7 +22,7 @@ const CACHES: &str = "/proc/sys/vm/drop_caches";
 /// A conversation about a machine.
 pub struct Server {
     held: Held,
-    /// Whose processes are placed.
+    /// The user whose processes are placed.
     uid: u32,
     greeted: bool,
     /// The process that was placed, and what it was before.
@@ -145,7 +145,7 @@ impl Server {
         Ok(json!({}))
     }
 
-    /// What settings would change, what of that lasts, and whether programs join a group for them.
+    /// Return the changes that settings would make, those that last, and whether programs join a group for them.
     fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
         let settings = self.read(settings, dangerous)?;
         let Changes { lasting, join, writes, .. } = &settings.changes;

@@ -20,7 +20,7 @@ Cell = str | int | float | None
 """A value of a table; None is an empty cell."""
 
 MARK = "'"
-"""What stands before a text that would be a formula."""
+"""The prefix of a text that would be a formula."""
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 """Signs that begin formulas, also in their full width."""

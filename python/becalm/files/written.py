@@ -41,7 +41,7 @@ MARKS = re.compile(
     rb"\A<!-- becalm |"
     rb"\A# HELP becalm_"
 )
-"""What the content of becalm's files begins with, or has near its beginning."""
+"""Marks at or near the beginning of files that becalm writes."""
 
 HEAD = 2048
 """The bytes in which a mark is looked for."""

@@ -88,7 +88,7 @@ ABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all programs start from: environment, and working directory; None: it was deleted."""
+    """The environment and working directory that all programs start from; None for a deleted directory."""
 
     environment: Mapping[str, str]
     directory: str | None

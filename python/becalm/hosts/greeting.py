@@ -18,16 +18,16 @@ PROTOCOL = 2
 """The version of the protocol (docs/reference/protocol.md)."""
 
 NOISE_LINES = 1000
-"""How many lines may come before the greeting: a login shell's start-up files say something, or a console does."""
+"""The most lines before the greeting, such as those of a login shell's start-up files or a console."""
 
 NOISE_BYTES = 1 << 20
-"""How many bytes, with those of the greeting."""
+"""The most bytes, with those of the greeting."""
 
 SECONDS = 120.0
-"""How long they may take. An agent first puts back what one before it had left."""
+"""The most seconds that they may take. An agent first puts back what one before it had left."""
 
 BEGINNING = b'{"becalm-agent"'
-"""How the greeting begins (docs/reference/protocol.md)."""
+"""The beginning of the greeting (docs/reference/protocol.md)."""
 
 VALUES: Mapping[str, tuple[type, str]] = {
     "protocol": (int, "a whole number"), "uid": (int, "a whole number"), "user": (dict, "an object"),
@@ -40,7 +40,7 @@ OPTIONAL = ("load_columns", "scripted", "helper")
 
 
 class GreetingError(MachineError):
-    """What came is not the greeting of the agent of this becalm."""
+    """A first answer that is not the greeting of this becalm's agent."""
 
 
 def read_greeting(link: Link, host: str) -> Mapping[str, Any]:

@@ -47,7 +47,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach the machine: as which user the workload runs, and whether sudo may start what changes settings.
+    """The way to reach the machine: the workload's user, and whether sudo may start what changes settings.
 
     `spool` is the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: act on a
     directory that looks like `/` instead of the machine. `title`: what for, as others who find the machine changed will

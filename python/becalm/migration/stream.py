@@ -25,4 +25,4 @@ class Stream:
     names: Mapping[str, str] = field(default_factory=dict)
     kinds: tuple[int, ...] = ALL
     looked_at: Mapping[str, Any] = field(default_factory=dict)
-    """What of it was looked at when it was recorded, as parts of a question: `tasks`, `llc`, `recorded`."""
+    """The parts of the recorded question: `tasks`, `llc`, `recorded`."""

@@ -1,4 +1,4 @@
-"""What is wrong with a store, and what was saved of a damaged one (values)."""
+"""Values for the health of a store, and for what was saved of a damaged one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StoreBackup(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoreRepair(Result):
-    """What was saved of a damaged store.
+    """The rows that were saved of a damaged store.
 
     `rows`, `damaged`: by table, rows in the new store, and rows that were found and are not as they were stored; those
     of which nothing is left are in neither. `missing`: rows that the counts of its studies have and the new store has

@@ -1,4 +1,4 @@
-"""What is said of a store that was checked, copied or repaired."""
+"""Sentences on a store that was checked, copied or repaired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = {
     "run_load": "record of load", "run_series": "series of load", "region_part": "piece of timed regions",
     "verdict": "result",
 }  # fmt: skip
-"""What a row of a table is called."""
+"""The names of a table's rows."""
 
 _MANY = {
     "study": "studies", "study_settings": "sets of settings", "run_load": "records of load",

@@ -1,4 +1,4 @@
-"""What a failing program writes is no command of the workflow that runs becalm."""
+"""Output of a failing program is not obeyed by the workflow that runs becalm."""
 
 import os
 import re

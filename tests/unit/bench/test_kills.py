@@ -1,4 +1,4 @@
-"""Who bench/kills.py kills, and how it counts what came of it; what bench/power_cuts.py counts."""
+"""The victims of bench/kills.py, and the counts of it and of bench/power_cuts.py."""
 
 import random
 

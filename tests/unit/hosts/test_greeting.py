@@ -1,4 +1,4 @@
-"""What comes from another machine before and instead of a greeting: bounded, and refused in a sentence."""
+"""Output of another machine before or instead of a greeting is bounded, and refused in a sentence."""
 
 import contextlib
 import json

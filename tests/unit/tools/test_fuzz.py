@@ -1,4 +1,4 @@
-"""What `tools/fuzz.py` searches, and what it does where libFuzzer cannot be compiled."""
+"""The targets of `tools/fuzz.py`, and its behaviour where libFuzzer cannot be compiled."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-//! What every part of `exec` asks the kernel in the same way.
+//! System calls that several parts of `exec` share.
 
 use std::io;
 

@@ -36,7 +36,7 @@ pub enum UserError {
 /// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1).
 const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
 
-/// Who had this process started as root, by number; None: nobody but root.
+/// Return the user number of whoever had sudo or pkexec start this process; None for root itself.
 pub fn caller() -> Option<String> {
     // SAFETY: cannot fail.
     let root = unsafe { libc::geteuid() } == 0;

@@ -1,4 +1,4 @@
-//! Who really holds the lock, and ending that: processes that have the locked file open, as the kernel lists it for each
+//! The processes that hold the lock, and how to end them. They have the locked file open, as the kernel lists it for each
 //! descriptor (proc_pid_fdinfo(5), `lock:`). The agent that took the lock may be dead while its guard has a copy.
 //!
 //! A process is known by a descriptor of it (pidfd_open(2)), taken before it is looked at: its number may be given to

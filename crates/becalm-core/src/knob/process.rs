@@ -162,7 +162,7 @@ impl Default for SchedAttr {
 }
 
 impl SchedAttr {
-    /// Of the calling process.
+    /// Return the attributes of the calling process.
     fn get() -> Option<Self> {
         Self::get_of(0)
     }
@@ -197,7 +197,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Those of a task.
+    /// Return the priorities of a task.
     pub fn of(pid: libc::pid_t) -> io::Result<Self> {
         let found = SchedAttr::get_of(pid).ok_or_else(io::Error::last_os_error)?;
         // SAFETY: no pointers. IOPRIO_WHO_PROCESS is 1.

@@ -1,6 +1,6 @@
-//! How often interrupts have fired, of `/proc/interrupts` (proc_interrupts(5)).
+//! Counts of interrupts from `/proc/interrupts` (proc_interrupts(5)).
 
-/// How often each interrupt of a device has fired, at all CPUs together, by its number. Those of processors and of the
+/// Return the count of each device interrupt over all CPUs, by its number. Those of processors and of the
 /// kernel itself have names, and are none.
 pub fn fired(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
     text.lines().filter_map(|line| {

@@ -171,7 +171,7 @@ def install(connection: Connection, agent: AgentBinary, there: RemoteMachine) ->
 
 @dataclass(frozen=True, slots=True)
 class RootWords:
-    """How an agent gets at root's rights there: what stands before it, and its option for `becalm-helper`."""
+    """The way an agent gets root's rights there: the words before its command, and its option for `becalm-helper`."""
 
     sudo: str = ""
     helper: str = ""

@@ -1,4 +1,4 @@
-"""What the forms share: comments, many CPUs in one line, and shell.
+"""Parts that the forms share: comments, many CPUs in one line, and shell.
 
 A file is made of `Line`s and nothing else (`file_of`): no text of a profile, a study or a host ends a line of it.
 """

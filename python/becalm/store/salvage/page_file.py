@@ -19,7 +19,7 @@ _HEADER = 100
 _LOG_HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
 _LOG_MAGIC = 0x377F0682
-"""Of a log whose checksums are of little-endian words; one more: of big-endian ones (4.1)."""
+"""The magic number of a log with checksums of little-endian words; one more for big-endian ones (4.1)."""
 
 
 class PageFile:

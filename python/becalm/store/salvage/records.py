@@ -31,7 +31,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Contents:
-    """What a page of a tree has: cells, pages below it, and how many cells are damaged."""
+    """The content of a page of a tree: cells, pages below it, and the number of damaged cells."""
 
     kind: int
     cells: list[Cell] = field(default_factory=list)

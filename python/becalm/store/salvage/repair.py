@@ -24,7 +24,7 @@ LOST = "lost"
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What became of a store.
+    """The result of the repair of a store.
 
     `rows`, `damaged`: by table, those that were saved, and those that were found and are not as they were stored.
     `described_anew`: studies whose description is lost; `pages`: pages of tables that cannot be read.

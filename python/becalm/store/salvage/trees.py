@@ -26,7 +26,7 @@ _INDEX = (LEAF_INDEX, INNER_INDEX)
 
 @dataclass(slots=True)
 class Rows:
-    """What was found of a table: rows that are as they were stored, and how many are damaged."""
+    """The rows of a table that are as they were stored, and the number of damaged ones."""
 
     whole: list[Row] = field(default_factory=list)
     damaged: int = 0

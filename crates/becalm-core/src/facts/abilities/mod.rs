@@ -100,7 +100,7 @@ const TABLE: &[Row] = &[
         way_out: "run becalm as root" },
 ];
 
-/// How ways out begin that end where `becalm-helper` changes settings as root.
+/// The beginning of each way out that is not needed where `becalm-helper` changes settings as root.
 const WITH_SUDO: &str = "run becalm with --sudo";
 
 /// Have the entries say what can be had where another process changes settings as root.
