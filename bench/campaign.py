@@ -145,6 +145,18 @@ def save(path: Path, result: Mapping[str, Any]) -> None:
     part.replace(path)
 
 
+def conclude(log: Path, result_path: Path, report: Callable[[Record], str], is_bad: Callable[[Record], bool]) -> int:
+    """Save and print the result of a log, and its last bad trials. Return the exit code: 1 when there are any."""
+    header, records = read_log(log)
+    result = {**header, "records": records}
+    save(result_path, result)
+    print(report(result))
+    bad = [record for record in records if is_bad(record)]
+    for record in bad[-10:]:
+        print(record)
+    return int(bool(bad))
+
+
 def saved(path: Path) -> Record:
     """A result that `save` wrote. Raises SystemExit with a sentence when there is none."""
     try:

@@ -40,7 +40,7 @@ from tests.support.real import bring_back, differences, elsewhere, machine, swap
 
 import becalm as package
 from becalm.hosts.agent import agent_path
-from campaign import OUT, Log, Record, describe, read_log, save, share, table, work_off
+from campaign import OUT, Log, Record, conclude, describe, share, table, work_off
 from kill_effects import effects
 from kill_victims import MARK, VICTIMS, kill, look
 
@@ -95,7 +95,7 @@ def words(verb: str, settings: dict[str, str], bystander: int) -> list[str]:
 VERBS = ("run", "run", "run", "compare", "tune", "apply", "migrate")
 
 
-def becalm(arguments: list[str], said: Path, environment: dict[str, str]) -> int:
+def becalm(arguments: list[str], output: Path, environment: dict[str, str]) -> int:
     """Run a command of becalm's in a process forked from this one, where all is imported; return its number."""
     pid = os.fork()
     if pid:
@@ -105,7 +105,7 @@ def becalm(arguments: list[str], said: Path, environment: dict[str, str]) -> int
         os.setsid()
         os.environ |= environment
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
         os.dup2(1, 2)
         sys.argv = ["becalm", *arguments]
         importlib.import_module("becalm.cli.main").main()
@@ -174,8 +174,8 @@ def trial(number: int, seed: int, place: Path, here: Machine, usual_s: float) ->
     home.mkdir()
     names = ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TMPDIR")
     environment = {name: str(home) for name in names} | {MARK: mark, "BECALM_STORE": str(home / "runs.db")}
-    said = home / "said"
-    front = becalm(words(verb, settings, here.bystander), said, environment)
+    output = home / "output"
+    front = becalm(words(verb, settings, here.bystander), output, environment)
     begun, first_s = time.monotonic(), None
     if number // len(VICTIMS) % 3:
         wait(lambda: JOURNAL.exists() or ended(front))
@@ -186,8 +186,8 @@ def trial(number: int, seed: int, place: Path, here: Machine, usual_s: float) ->
     on, stopped = JOURNAL.exists(), draw.random() < 0.25
     killed = kill(found(victim, front, mark, draw), stopped=stopped)
     whole = wait(lambda: ended(front)) and wait(lambda: not look(0, mark).pids)
-    outcome = judge(here, said, environment)
-    text = said.read_text(errors="replace")
+    outcome = judge(here, output, environment)
+    text = output.read_text(errors="replace")
     return {
         "number": number, "victim": victim, "verb": verb, "settings": settings, "on": on, "stopped": stopped,
         "first_s": first_s, "killed": len(killed), "hang": not whole, "defect": "defect" in text, **outcome,
@@ -202,18 +202,18 @@ def found(victim: str, front: int, mark: str, draw: random.Random) -> list[int]:
     return []
 
 
-def judge(here: Machine, said: Path, environment: dict[str, str]) -> dict[str, Any]:
+def judge(here: Machine, output: Path, environment: dict[str, str]) -> dict[str, Any]:
     """Compare, reset where there is something to put back, compare again. What stays different is the new before."""
     first = here.changed()
     reset: dict[str, object] = {}
     code = 0
     needed = bool(first) or JOURNAL.exists()
     if needed:
-        pid = becalm(["reset"], said, environment)
+        pid = becalm(["reset"], output, environment)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         reset = here.changed()
     # The store of whatever was killed is readable.
-    pid = becalm(["list"], said, environment)
+    pid = becalm(["list"], output, environment)
     listed = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     left = bool(reset) or JOURNAL.exists()
     if left:
@@ -326,14 +326,7 @@ def main() -> int:
             raise SystemExit(f"Settings are on ({JOURNAL}): take them off first, by becalm reset.")
         os.environ["BECALM_INTERRUPT_WAIT"] = "0.2"
         go_on(Log(path, {"seed": options.seed}), options)
-    header, records = read_log(path)
-    result = {**header, "records": records}
-    save(options.state.with_suffix(".json"), result)
-    print(report(result))
-    bad = [record for record in records if is_bad(record)]
-    for record in bad[-10:]:
-        print(record)
-    return int(bool(bad))
+    return conclude(path, options.state.with_suffix(".json"), report, is_bad)
 
 
 if __name__ == "__main__":

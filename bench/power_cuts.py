@@ -37,7 +37,7 @@ from becalm.hosts import Access
 from becalm.hosts.agent import agent_path
 from becalm.hosts.guest import GuestMachine, kernel, options, storage
 from becalm.nouns.settings import Settings
-from campaign import OUT, Log, Record, describe, read_log, save, share, table
+from campaign import OUT, Log, Record, conclude, describe, share, table
 
 PLACE = "/var/lib/becalm"
 SETTINGS: tuple[dict[str, str | int | bool], ...] = (
@@ -257,14 +257,7 @@ def main() -> int:
             round_of_cuts(options, log, end)
         shutil.rmtree(options.state / "root", ignore_errors=True)
         (options.state / "copy").unlink(missing_ok=True)
-    header, records = read_log(path)
-    result = {**header, "records": records}
-    save(options.state.with_suffix(".json"), result)
-    print(report(result))
-    bad = [record for record in records if is_bad(record)]
-    for record in bad[-10:]:
-        print(record)
-    return int(bool(bad))
+    return conclude(path, options.state.with_suffix(".json"), report, is_bad)
 
 
 if __name__ == "__main__":
