@@ -27,6 +27,7 @@ BENCHES = {
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
     **dict.fromkeys(("kills", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",
+    "replay": "explanation/replay.md",
     "tuning": "explanation/methods.md",
     "place": "explanation/placement.md",
     **dict.fromkeys(("sweetspots", "recording", "perf_data"), "explanation/sweetspots.md"),
