@@ -15,7 +15,7 @@ use becalm_core::source::account::Account;
 use becalm_core::source::pace::Pace;
 use becalm_core::source::pid_stat::PidStat;
 use becalm_core::source::process::{gone, Process};
-use becalm_core::source::taskstats::TaskStats;
+use becalm_core::source::process_sums::ProcessSums;
 use becalm_core::time::Clock;
 use serde_json::{json, Value};
 
@@ -84,7 +84,7 @@ struct Following<'a> {
     held: Held,
     process: Process,
     /// Where it is permitted, the kernel's sums over the whole process.
-    taskstats: Option<TaskStats>,
+    sums: Option<ProcessSums>,
     delays: bool,
     last: Account,
     readings: u64,
@@ -110,11 +110,8 @@ impl<'a> Following<'a> {
             fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|text| text.trim() == "1");
         let mut process = Process::new(&held.path(), delays);
         // Where they cannot be had of this process (another namespace of numbers), sums over its threads do.
-        let asked =
-            TaskStats::open().and_then(|mut asking| asking.of_process(wish.pid as u32).map(|_| asking));
-        let mut taskstats = asked.ok();
-        let last = read(&mut process, &mut taskstats, wish.pid, delays)
-            .map_err(|error| unreadable(wish.pid, &error))?;
+        let mut sums = ProcessSums::new(wish.pid).ok();
+        let last = read(&mut process, &mut sums, delays).map_err(|error| unreadable(wish.pid, &error))?;
         if let Some(started) = wish.started.filter(|started| *started != last.started) {
             let message = format!(
                 "Process {} is another one now: it began at tick {} of this boot, not at {started}. The one that was \
@@ -136,7 +133,7 @@ impl<'a> Following<'a> {
             reading,
             held,
             process,
-            taskstats,
+            sums,
             delays,
             last,
             readings: 1,
@@ -166,7 +163,7 @@ impl<'a> Following<'a> {
             }
             let ended = self.held.ended()?;
             // Of a process that has ended only a zombie can be read, and its parent may have waited for it by now.
-            let whole = match read(&mut self.process, &mut self.taskstats, self.wish.pid, self.delays) {
+            let whole = match read(&mut self.process, &mut self.sums, self.delays) {
                 Ok(account) => {
                     self.last = account;
                     self.readings += 1;
@@ -212,16 +209,13 @@ impl<'a> Following<'a> {
     }
 }
 
-/// Read a process. Where the kernel's own sums were had once, they are had always: others would go backwards.
-fn read(
-    process: &mut Process,
-    taskstats: &mut Option<TaskStats>,
-    pid: i32,
-    delays: bool,
-) -> io::Result<Account> {
+/// Read a process. Where the kernel's own sums are to be had, they are taken always: others would go backwards.
+fn read(process: &mut Process, sums: &mut Option<ProcessSums>, delays: bool) -> io::Result<Account> {
     let mut account = process.read()?;
-    if let Some(asking) = taskstats {
-        account.complete(&asking.of_process(pid as u32)?.delays, delays);
+    if let Some(sums) = sums {
+        if let Some(sums) = sums.read()? {
+            account.complete(&sums, delays);
+        }
     }
     account.doubt(u64::try_from(clock_ns(libc::CLOCK_BOOTTIME)).unwrap_or(u64::MAX), process.tick_ns());
     Ok(account)

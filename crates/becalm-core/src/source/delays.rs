@@ -52,6 +52,14 @@ impl Delays {
         }
     }
 
+    /// Return the larger of both in each part; what is unknown of one is unknown.
+    pub fn at_least(mut self, other: &Self) -> Self {
+        for (part, value) in self.0.iter_mut().zip(other.0) {
+            *part = part.zip(value).map(|(part, value)| part.max(value));
+        }
+        self
+    }
+
     /// Of one task that has lived this long: forget its wait for devices where that cannot be, since what it ran and waited
     /// is no more than its life. Since Linux 6.12 a task may fall asleep while another one is current, and then that one is
     /// told to wait (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`, which acts on `current`): what
