@@ -10,10 +10,14 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.effective_sample_size import effective_size
 from becalm.stats.normal_scores import normal_scores
+from becalm.stats.resolution import grid, spread_ties, valley
 from becalm.values import dataclass
 
 LEVEL = 0.01
 FEWEST = 20
+
+CELL_SHARE = 0.2
+"""Share of the level for an emptier cell, where values lie on a grid: its p value falls fast, so this costs little."""
 
 MOST = 2000
 """Longer series are represented by this many of their quantiles: the answer is the same and takes milliseconds."""
@@ -36,6 +40,8 @@ def bimodal(x: npt.ArrayLike) -> Modes:
 
     The statistic is twice Hartigan's dip (1985, Ann. Stat. 13:70); its distribution is taken for a uniform sample, the
     least favourable single hump, of the effective size of the series: a slow swing must not look like two states.
+    Equal values are spread over the cell that they were rounded to. Where values lie on a grid of few cells, a cell
+    that is emptier than both sides is looked for, too (`becalm.stats.resolution.valley`), and both share the level.
     Raises ValueError for an empty series or one that is not finite.
     """
     values = series(x, "The series of times")
@@ -44,11 +50,15 @@ def bimodal(x: npt.ArrayLike) -> Modes:
     if count < FEWEST or values.min() == values.max():
         return Modes(False, middle, middle, 1.0, 0.0, 1.0)
     ordered = np.sort(values)
-    if count > MOST:
-        ordered = ordered[np.linspace(0, count - 1, MOST).round().astype(np.intp)]
-    excess, valley = excess_mass(ordered)
-    p_value = tail(excess, effective_size(normal_scores(values)))
-    below, above = values[values <= valley], values[values > valley]
+    worth = effective_size(normal_scores(values))
+    excess, between = excess_mass(_thinned(spread_ties(ordered)))
+    p_value = tail(excess / _of_cells(ordered), worth)
+    if cells := grid(ordered):
+        by_cells, middle_cell = valley(cells, worth / count)
+        p_value, by_cells = min(1.0, p_value / (1 - CELL_SHARE)), min(1.0, by_cells / CELL_SHARE)
+        if by_cells < p_value:
+            p_value, between = by_cells, middle_cell
+    below, above = values[values <= between], values[values > between]
     return Modes(
         p_value < LEVEL,
         median_of(below) if len(below) else middle,
@@ -57,6 +67,23 @@ def bimodal(x: npt.ArrayLike) -> Modes:
         excess,
         p_value,
     )
+
+
+def _thinned(ordered: Floats) -> Floats:
+    count = len(ordered)
+    return ordered if count <= MOST else ordered[np.linspace(0, count - 1, MOST).round().astype(np.intp)]
+
+
+def _of_cells(ordered: Floats) -> float:
+    """Return how large the excess of rounded uniform values is, at most, of that of uniform ones.
+
+    Simulated with 40 to 400 values in 3 to 80 cells, at a probability of 1 %: 0.72 for 3 cells, 0.83 for 6, 0.95 for
+    20.
+    """
+    gaps = np.diff(ordered)
+    if gaps.min() > 0:
+        return 1.0
+    return 1 - 0.8 / (1 + float(ordered[-1] - ordered[0]) / float(gaps[gaps > 0].min()))
 
 
 @dataclass(frozen=True, slots=True)

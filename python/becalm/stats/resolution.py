@@ -1,0 +1,84 @@
+"""Values of a limited resolution: ties are spread over what was rounded, and counted cell by cell.
+
+A clock that ticks, or a tool that prints three digits, turns any distribution into a row of spikes. The spikes are no
+modes: what lies between two neighbouring values of the grid is not known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from becalm.stats.arrays import Floats
+from becalm.stats.student import betainc
+from becalm.values import dataclass
+
+AROUND = 5
+"""Distances on either side of a value whose smallest is the resolution there: it may change along the axis, as for
+tools that print so many digits."""
+
+MOST_CELLS = 60
+"""Cells of a grid beyond which the counts in single cells show nothing that intervals do not."""
+
+_OFF_GRID = 0.1
+"""The largest distance of a value from its cell, in cells: rounding of decimal numbers."""
+
+
+def spread_ties(ordered: Floats) -> Floats:
+    """Return the values with equal ones spread evenly over the cell that they were rounded to.
+
+    A cell is as wide as the smallest distance of neighbouring values around it. `ordered`: increasing, shape (n,).
+    """
+    distinct, counts = np.unique(ordered, return_counts=True)
+    if len(distinct) in (1, len(ordered)):
+        return ordered
+    gaps = np.pad(np.diff(distinct), AROUND, constant_values=np.inf)
+    widths = np.lib.stride_tricks.sliding_window_view(gaps, 2 * AROUND).min(axis=1)
+    size = np.repeat(counts, counts)
+    rank = np.arange(len(ordered)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.asarray(ordered + np.repeat(widths, counts) * ((rank + 0.5) / size - 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Counts of values, shape (cells,), at `first`, `first` + `step`, …"""
+
+    first: float
+    step: float
+    counts: npt.NDArray[np.int64]
+
+
+def grid(ordered: Floats) -> Grid | None:
+    """Return the grid that values lie on; None where they have none of at most MOST_CELLS cells, or no ties.
+
+    `ordered`: increasing, shape (n,), not all equal.
+    """
+    distinct = np.unique(ordered)
+    if len(distinct) > min(MOST_CELLS, len(ordered) // 2):
+        return None
+    step = float(np.diff(distinct).min())
+    places = (ordered - ordered[0]) / step
+    cells = np.rint(places)
+    if cells[-1] >= MOST_CELLS or float(np.abs(places - cells).max()) > _OFF_GRID:
+        return None
+    return Grid(float(ordered[0]), step, np.bincount(cells.astype(np.int64)))
+
+
+def valley(of: Grid, independent: float) -> tuple[float, float]:
+    """Test whether a cell holds fewer values than one before it and one after it; p value, and the middle of the cell.
+
+    With a single mode any cell between two others is at least as likely as one of these, so its count is binomial
+    with a probability of 1/2 or more; the p value is the larger of both, times the number of triples of cells
+    (Bonferroni). `independent`: the share of the values that are independent, by which counts are multiplied.
+    """
+    counts = of.counts * independent
+    cells = len(counts)
+    if cells < 3:
+        return 1.0, of.first
+    sides = np.minimum(np.maximum.accumulate(counts)[:-2], np.maximum.accumulate(counts[::-1])[::-1][2:])
+    # P(X <= low) of a binomial X of low + high values with probability 1/2 is this incomplete beta function.
+    pairs = zip(counts[1:-1], sides, strict=True)
+    tails = [betainc(float(side), float(low) + 1, 0.5) if side > low else 1.0 for low, side in pairs]
+    lowest = int(np.argmin(tails))
+    triples = cells * (cells - 1) * (cells - 2) / 6
+    return min(1.0, tails[lowest] * triples), of.first + (lowest + 1) * of.step
