@@ -1,4 +1,4 @@
-"""What a series of runs of one program shows: warm-up, drift, period, two modes, outliers; and what disturbed it.
+"""What the runs of one program show: warm-up, drift, levels, period, two modes, outliers; and what disturbed them.
 
 Pure: arrays in, `Finding` values out. The tests are in `becalm.stats.time_series`, the causes of outliers in
 `becalm.analysis.outlier_reasons`, the sentences in `becalm.wording.findings`.
@@ -75,8 +75,13 @@ def _shape(name: str, wall: Floats) -> list[Finding]:
     warm = time_series.warmup(wall)
     if warm.found:
         found.append(finding("warmup", {"drop": warm.drop, "excess": warm.excess}, name))
+    levels = time_series.levels(wall)
+    if levels.found:
+        numbers = {"run": levels.start + 1, "runs": len(wall), "change": levels.change, "spread": levels.spread}
+        found.append(finding("levels", {**numbers, "levels": levels.late}, name))
     drift = time_series.drift(wall[warm.drop :] if warm.found else wall)
-    if drift.found:
+    # A line through levels says less than they do.
+    if drift.found and not levels.found:
         found.append(finding("drift", {"change": drift.change, "p_value": drift.p_value}, name))
     period = time_series.period(wall)
     if period.found:

@@ -1,4 +1,4 @@
-"""What one program's runs show in their order: correlation, warm-up, drift, period, two modes, outliers.
+"""What one program's runs show in their order: correlation, warm-up, drift, levels, period, two modes, outliers.
 
 Every test has the false-alarm rate LEVEL, on white noise and on noise that is correlated in time;
 docs/explanation/statistics.md has what was measured. All but `outliers` see only the order of the values, so the shape
@@ -16,6 +16,7 @@ from becalm.stats.arrays import Floats, median_of, medians_of, quantiles, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
+from becalm.stats.levels import Levels, levels
 from becalm.stats.normal import ndtri
 from becalm.stats.normal_scores import memory, normal_scores
 from becalm.stats.periodogram import Period, period
@@ -26,6 +27,7 @@ __all__ = [
     "LEVEL",
     "Autocorrelation",
     "Drift",
+    "Levels",
     "Modes",
     "Outliers",
     "Period",
@@ -33,6 +35,7 @@ __all__ = [
     "autocorrelation",
     "bimodal",
     "drift",
+    "levels",
     "outliers",
     "period",
     "warmup",
@@ -87,9 +90,10 @@ def warmup(x: npt.ArrayLike) -> Warmup:
 
     Variance and autocorrelation are those of the second half, which has warmed up if anything has
     (`becalm.stats.normal_scores.memory`): the mean of k correlated runs varies more than sigma^2 / k. A slow first run
-    alone is found when it is the slowest of all and 8 robust standard deviations beyond the median. Where the warm-up
-    ends is where dropping one more run would no longer help: the marginal standard error rule (MSER, White 1997,
-    Simulation 69:323) on the scores. Raises ValueError for an empty series or one that is not finite.
+    alone is found when it is the slowest of all and 8 robust standard deviations beyond the median. First runs whose
+    median is that of the others are none. Where the warm-up ends is where dropping one more run would no longer help:
+    the marginal standard error rule (MSER, White 1997, Simulation 69:323) on the scores. Raises ValueError for an empty
+    series or one that is not finite.
     """
     values = series(x, "The series of times")
     count = len(values)
@@ -99,6 +103,8 @@ def warmup(x: npt.ArrayLike) -> Warmup:
     scores = normal_scores(values)
     late = scores[count // 2 :]
     noise = memory(late)
+    # The variance of a late half that is constant is not known: all values together give that of a permutation test.
+    late = late if late.min() < late.max() else scores
     worth = max(2.0, len(late) / noise.time)
     variance = float(late.var()) / (1 - 1 / worth)
     sizes = 2 ** np.arange(1, int(math.log2(count / 2)) + 1)
@@ -111,7 +117,9 @@ def warmup(x: npt.ArrayLike) -> Warmup:
         lone = values[0] >= values.max() and values[0] > median_of(values) + 8 * spread
         return Warmup(True, 1, _excess(values, 1), 1 / count) if lone else nothing
     drop = max(_end(scores), 1)
-    return Warmup(True, drop, _excess(values, drop), p_value)
+    excess = _excess(values, drop)
+    # A median that stays within the resolution of the values is no warm-up.
+    return Warmup(True, drop, excess, p_value) if excess > 0 else nothing
 
 
 def _end(scores: Floats) -> int:

@@ -65,6 +65,12 @@ TABLE: tuple[Row, ...] = (
     Row("short", "runs so short that they are mostly start-up", ("median_ns",), series.short),
     Row("warmup", "the first runs took longer than the rest", ("drop", "excess"), series.warmup),
     Row("drift", "runs became slower or faster over time", ("change", "p_value"), series.drift),
+    Row(
+        "levels",
+        "the level of the times still changes in the last sixth of the runs",
+        ("run", "runs", "change", "spread", "levels"),
+        series.levels,
+    ),
     Row("period", "times rise and fall periodically", ("period", "p_value"), series.period),
     Row(
         "bimodal",

@@ -1,4 +1,4 @@
-"""Sentences of findings on one program's series of runs: warm-up, drift, period, modes, outliers."""
+"""Sentences of findings on one program's series of runs: warm-up, drift, levels, period, modes, outliers."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ def drift(program: str, n: Numbers) -> str:
     return (
         f"It became {percent(abs(n['change']))} % {way} from the first to the last run "
         f"(p = {n['p_value']:.2g}): one mean hides that. `becalm compare` is immune: its order is random."
+    )
+
+
+def levels(program: str, n: Numbers) -> str:
+    """A level that changes late."""
+    way = "slower" if n["change"] > 0 else "faster"
+    more = ""
+    if n["levels"] > 2:
+        more = f"; the {n['levels']} levels of the last sixth of the runs differ by up to {percent(n['spread'])} %"
+    return (
+        f"The level changes at run {n['run']:,} of {n['runs']:,}: from there on runs are {percent(abs(n['change']))} % "
+        f"{way} than before{more}. It has not settled, and one mean describes none of its levels."
     )
 
 

@@ -56,6 +56,12 @@ def test_each_shape_is_found():
     assert kinds(warm)["warmup"].numbers["drop"] == pytest.approx(10, abs=3)
     slower = noise() * np.linspace(1, 1.3, 200)
     assert kinds(slower)["drift"].numbers["change"] == pytest.approx(0.3, abs=0.1)
+    jumping = noise()
+    jumping[180:] *= 1.3
+    found = kinds(jumping)
+    assert found["levels"].numbers["run"] == 181
+    assert found["levels"].numbers["change"] == pytest.approx(0.3, abs=0.01)
+    assert "drift" not in found
     swinging = noise() * (1 + 0.05 * np.sin(2 * np.pi * np.arange(200) / 10))
     assert kinds(swinging)["period"].numbers["period"] == pytest.approx(10, abs=0.5)
     modes = noise() * np.where(np.random.default_rng(1).random(200) < 0.5, 1, 1.3)

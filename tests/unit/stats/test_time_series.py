@@ -66,6 +66,16 @@ def test_one_slow_first_run_is_a_warm_up() -> None:
     assert not time_series.warmup(y).found
 
 
+def test_a_warm_up_to_a_constant_is_found_and_one_of_nothing_is_not() -> None:
+    warm = np.repeat([12.0, 10.0], [6, 54])
+    found = time_series.warmup(warm)
+    assert (found.found, found.drop) == (True, 6)
+    assert found.excess == pytest.approx(0.2)
+    # Five of the first eight are slower, so the mean is; their median is not.
+    tied = np.repeat([10.0, 11.0, 10.0, 11.0, 10.0], [2, 2, 2, 2, 92])
+    assert not time_series.warmup(tied).found
+
+
 def test_a_drift_is_found_with_its_size_and_sign() -> None:
     up = time_series.drift(100 + noise(1, 400) + np.linspace(0, 5, 400))
     down = time_series.drift(100 + noise(1, 400) - np.linspace(0, 5, 400))

@@ -18,6 +18,7 @@ EXAMPLES = {
     "short": {"median_ns": 8e5},
     "warmup": {"drop": 2, "excess": 0.3},
     "drift": {"change": -0.05, "p_value": 0.001},
+    "levels": {"run": 2869, "runs": 3000, "change": -0.17, "spread": 0.2, "levels": 3},
     "period": {"period": 12.3, "p_value": 0.001},
     "bimodal": {"low_ns": 1e7, "high_ns": 1.2e7, "low_share": 0.4, "p_value": 0.001},
     "outliers": {
