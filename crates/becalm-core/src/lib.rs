@@ -1,13 +1,13 @@
 //! The engine of becalm: what starts, watches and accounts for a program, and what reads the machine.
 //!
-//! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program once, `knob` is the table of settings,
-//! `boot` has the machine start once with other kernel parameters, `facts` tells what a machine is and allows, `source`
-//! what it does, `load` the records of that around runs, `metric` numbers in what programs print, `quantity` those that are
-//! measured of them, `stress` makes it
-//! busy, `clock` evaluates timers, `time` is the clock of reported figures, `beneath` opens files below a directory,
-//! `wakeups` is a workload that shows how soon woken threads run, `kernel` are workloads of known pressure on caches.
-//! Nothing here prints, and nothing here knows the protocol's framing.
-
+//! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program
+//! once, `knob` is the table of settings, `boot` has the machine start once with other kernel parameters, `facts`
+//! tells what a machine is and allows, `source` what it does, `load` the records of that around runs, `metric`
+//! numbers in what programs print, `quantity` those that are measured of them, `stress` makes it busy, `clock`
+//! evaluates timers, `time` is the clock of reported figures, `beneath` opens files below a directory, `unmounted`
+//! those of kernel file systems that nobody has mounted, `wakeups` is a workload that shows how soon woken threads
+//! run, `kernel` are workloads of known pressure on caches. Nothing here prints, and nothing here knows the
+//! protocol's framing.
 //!
 //! Without the feature `measuring` it is what settings need, and nothing that could start a program: for `becalm-helper`.
 
@@ -44,6 +44,7 @@ pub mod stress;
 pub mod time;
 #[cfg(feature = "measuring")]
 pub mod types;
+mod unmounted;
 #[cfg(all(test, feature = "measuring"))]
 mod waiting;
 #[cfg(feature = "measuring")]

@@ -18,8 +18,9 @@ from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh import reconnecting
 from becalm.nouns.settings import Settings
 
-PROGRAMS = "cat date echo false grep id ls mkdir nproc rmdir sh sleep stat sync tail taskset true"
-"""The programs that tests on a shared machine run; with others it would be booted again."""
+PROGRAMS = "cat date debugfs echo false grep id ls mkdir mount nproc rmdir sh sleep stat sync tail taskset true umount"
+"""The programs that tests on a shared machine run; with others it would be booted again. A file system that
+a test mounts has the name of one."""
 
 
 @pytest.fixture(scope="session", params=GROUPED)

@@ -76,6 +76,25 @@ def test_settings_of_the_scheduler_are_set_and_come_back(guest):
     assert alone() == single, "from which the kernel computes is as before, too"
 
 
+def test_settings_below_debugfs_need_no_mount(guest):
+    """Unmount debugfs: the agent opens it for itself, and no other process sees it."""
+    look = shell("cat /proc/mounts; echo /sys/kernel/debug/*")
+    place = "debugfs /sys/kernel/debug"
+    assert place in outputs(guest, (look, 0))[0]
+    outputs(guest, (shell("umount /sys/kernel/debug"), 0))
+    try:
+        rows = {row.name: row.value for row in guest.knobs()}
+        wanted = str(int(rows["sched_migration_cost_ns"]) + 1)
+        with guest.hold(Settings.of({"sched_migration_cost_ns": wanted, "sched_preempt": "full"}), dangerous=True):
+            assert {row.name: row.value for row in guest.knobs()}["sched_migration_cost_ns"] == wanted
+            (seen,) = outputs(guest, (look, 0))
+        assert place not in seen
+        assert seen.endswith("/sys/kernel/debug/*"), "the directory is empty"
+        assert {row.name: row.value for row in guest.knobs()} == rows
+    finally:
+        outputs(guest, (shell(f"mount -t debugfs {place}"), 0))
+
+
 def test_the_slice_of_the_program_only(guest):
     """Read it back in the program; a kernel without slices is told from one that has them."""
     work = shell("grep -s slice /proc/self/sched; true")

@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::choice::spelled;
-use crate::beneath;
+use crate::{beneath, unmounted};
 
 pub const CPU: &str = "/sys/devices/system/cpu";
 
@@ -63,6 +63,9 @@ impl Tree {
     pub fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File> {
         if !self.live {
             return beneath::open(&self.root, path, flags, mode);
+        }
+        if let Some(file) = unmounted::open(path, flags, mode) {
+            return file;
         }
         let path = CString::new(path).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         // SAFETY: a live string; the descriptor is new and ours.
