@@ -108,6 +108,32 @@ def test_a_process_bound_to_one_cpu_is_moved_to_another_and_bound_again(program:
     assert not JOURNAL.exists()
 
 
+@pytest.fixture
+def confined(program: Program) -> Iterator[Program]:
+    """Yield a program in a control group that has the first CPU only."""
+    top = Path("/sys/fs/cgroup/cpuset")
+    if not (top / "cpuset.cpus").exists():
+        pytest.skip("cpuset is not on cgroup v1 here")
+    group = top / "becalm-test-confined"
+    group.mkdir()
+    try:
+        (group / "cpuset.cpus").write_text(str(CPUS[0]))
+        (group / "cpuset.mems").write_text((top / "cpuset.mems").read_text())
+        (group / "cgroup.procs").write_text(str(program.pid))
+        yield program
+    finally:
+        (top / "cgroup.procs").write_text(str(program.pid))
+        group.rmdir()
+
+
+def test_a_cpu_outside_of_the_programs_control_group_is_refused(confined: Program) -> None:
+    before = confined.masks()
+    with pytest.raises(RefusedError, match=f"CPUs {CPUS[0]} only, by its affinity and its cpuset, and not {CPUS[-1]}"):
+        becalm.migrate(confined.pid, CPUS[-1])
+    assert confined.masks() == before
+    assert not JOURNAL.exists()
+
+
 AGAIN = """exec sh -c 'sleep 0.01; eval "$AGAIN"'"""
 """A shell that begins itself again for ever."""
 

@@ -425,6 +425,14 @@ def test_an_account_that_runs_no_commands(another, tmp_path):
     assert "did not run a command" in refused()
 
 
+def test_a_closed_cache_directory_is_named(another, tmp_path):
+    """An ordinary user's: root could write into it."""
+    ada(another, tmp_path, more="mkdir -m 0 /mnt/ada/.cache; chown 64321:64321 /mnt/ada/.cache")
+    said = refused()
+    assert "~/.cache/becalm" in said
+    assert "Permission denied" in said
+
+
 def test_what_a_login_shell_says_instead_of_running_a_command_is_quoted(another, tmp_path):
     ada(another, tmp_path, shell=shutil.which("nologin", path="/usr/sbin:/sbin"))
     said = refused()
