@@ -22,6 +22,7 @@ from becalm.stats.bins import Histogram
 from becalm.wording import measurement
 from becalm.wording.measurement import duration, memory, percent, ranks
 from becalm.wording.metric import measured, median_of, per_second, quantity
+from becalm.wording.numbers import Writing
 from becalm.wording.printable import distinct, lettered, one_line, printable
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def _summary(summary: Summary, confidence: float) -> Table:
     return table
 
 
-def _histogram(drawn: Histogram, plain: bool, shown: Callable[[float], str], width: int = 40) -> Table:
+def _histogram(drawn: Histogram, plain: bool, shown: Writing, width: int = 40) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
@@ -276,11 +277,11 @@ def _histogram(drawn: Histogram, plain: bool, shown: Callable[[float], str], wid
     most = max(drawn.counts)
     step = (drawn.high - drawn.low) / len(drawn.counts)
     if drawn.below:
-        table.add_row(f"below {shown(drawn.low)}", "", str(drawn.below))
+        table.add_row(f"below {shown(drawn.low, step)}", "", str(drawn.below))
     for index, count in enumerate(drawn.counts):
-        table.add_row(shown(drawn.low + (index + 0.5) * step), bar(count / most, width, plain), str(count))
+        table.add_row(shown(drawn.low + (index + 0.5) * step, step), bar(count / most, width, plain), str(count))
     if drawn.above:
-        table.add_row(f"above {shown(drawn.high)}", "", str(drawn.above))
+        table.add_row(f"above {shown(drawn.high, step)}", "", str(drawn.above))
     return table
 
 

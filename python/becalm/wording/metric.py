@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 from becalm.nouns.verdict import Answer, Difference, Interval, Summary
-from becalm.wording.numbers import duration, factor, percent
+from becalm.wording.numbers import Writing, decimals, duration, factor, percent
 
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 """Binary units of bytes."""
 
 LONGER = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
 """Units of many nanoseconds."""
+
+SHORTER = (("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
+"""Parts of a second, and how many there are in one."""
 
 FACTOR_FROM = 0.5
 """From here on a difference reads better as a factor: "1.62 times that of A"."""
@@ -33,25 +35,28 @@ def binary(size: float) -> tuple[str, float]:
     return BINARY[step], 1024.0**step
 
 
-def quantity(value: float, unit: str = "") -> str:
-    """A number with four digits and its unit; large ones with all their whole digits, in groups. Bytes in KiB,
-    seconds below one thousandth in µs or ns, nanoseconds from a thousand on in µs, ms or s."""
+def quantity(value: float, unit: str = "", step: float = 0.0) -> str:
+    """Return a number with four digits and its unit; large ones with all their whole digits, in groups.
+
+    Bytes come in KiB, seconds below one in ms, µs or ns, nanoseconds from a thousand on in µs, ms or s.
+    step: what is to be told apart, in the unit: more digits where it needs them.
+    """
     if not math.isfinite(value):
         return "?"
     if unit == "bytes":
         name, size = binary(abs(value))
-        return quantity(value / size, name)
+        return quantity(value / size, name, step / size)
     if unit == "ns" and abs(value) >= 1e3:
         name, size = next((name, size) for name, size in LONGER if abs(value) >= size)
-        return quantity(value / size, name)
-    if unit == "s" and 0 < abs(value) < 1e-3:
-        name, size = ("µs", 1e6) if abs(value) >= 1e-6 else ("ns", 1e9)
-        return quantity(value * size, name)
+        return quantity(value / size, name, step / size)
+    if unit == "s" and 0 < abs(value) < 1:
+        name, size = next((name, size) for name, size in SHORTER if abs(value) * size >= 1 or name == "ns")
+        return quantity(value * size, name, step * size)
     if value and not 1e-4 <= abs(value) < 1e12:
         text = f"{value:.3e}"
     else:
         digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-        text = f"{value:,.{min(digits, 7)}f}"
+        text = f"{value:,.{max(min(digits, 7), decimals(step))}f}"
     return f"{text} {unit}".strip()
 
 
@@ -61,7 +66,7 @@ class Measured(NamedTuple):
     mean: Interval
     median: Interval
     cv: Interval
-    shown: Callable[[float], str]
+    shown: Writing
 
 
 def measured(found: Summary) -> Measured:
@@ -71,7 +76,11 @@ def measured(found: Summary) -> Measured:
             raise ValueError(f"{found.name} has neither times nor metrics.")
         return Measured(found.mean_ns, found.median_ns, found.cv, duration)
     first = found.metrics[0]
-    return Measured(first.mean, first.median, first.cv, lambda value: quantity(value, first.unit))
+
+    def shown(value: float, /, step: float = 0.0) -> str:
+        return quantity(value, first.unit, step)
+
+    return Measured(first.mean, first.median, first.cv, shown)
 
 
 def per_second(found: Summary) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 LARGEST_PERCENTAGE = 999_999
 LARGEST_FACTOR = 999_999_999
@@ -28,6 +29,13 @@ def _beyond(number: float, largest: int) -> str:
     return f">{largest:,}" if number > 0 else f"<-{largest:,}"
 
 
+class Writing(Protocol):
+    """A way to write a value; `step`, in its unit, is what is to be told apart: more digits where it needs them."""
+
+    def __call__(self, value: float, /, step: float = 0.0) -> str:
+        """Return the value as text."""
+
+
 UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Units of time that a person may ask for, in ns."""
 
@@ -41,26 +49,35 @@ def time_unit(name: str) -> None:
     _Chosen.unit = name
 
 
-def duration(ns: float) -> str:
-    """A time with four digits, in the unit that was asked for, else in the one that a person would use."""
+def duration(ns: float, step: float = 0.0) -> str:
+    """Return a time with four digits, in the unit that was asked for, else in the one that a person would use.
+
+    step: what is to be told apart, in ns: more digits where it needs them.
+    """
     if not abs(ns) <= LARGEST_MINUTES * 60e9:
         return f"{_beyond(ns, LARGEST_MINUTES)} min".replace("? min", "?")
     if _Chosen.unit:
         value, name = ns / UNITS[_Chosen.unit], _Chosen.unit.replace("us", "µs")
         digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-        text = f"{value:,.{min(digits, 6)}f}" if abs(value) < 1e12 else f"{value:.3e}"
+        digits = max(min(digits, 6), decimals(step / UNITS[_Chosen.unit]))
+        text = f"{value:,.{digits}f}" if abs(value) < 1e12 else f"{value:.3e}"
         return f"{text} {name}"
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(ns) < 999.95 * size:
-            return f"{_four(ns / size)} {unit}" if size > 1 else f"{round(ns)} ns"
+            return f"{_four(ns / size, step / size)} {unit}" if size > 1 else f"{round(ns)} ns"
     if abs(ns) < 120e9:
-        return f"{_four(ns / 1e9)} s"
+        return f"{_four(ns / 1e9, step / 1e9)} s"
     return f"{ns / 60e9:.1f} min"
 
 
-def _four(value: float) -> str:
+def _four(value: float, step: float) -> str:
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 1
-    return f"{value:.{min(digits, 3)}f}"
+    return f"{value:.{max(min(digits, 3), decimals(step))}f}"
+
+
+def decimals(step: float) -> int:
+    """Return the number of decimals that tell apart what is a step apart; 0 for a step of 0."""
+    return min(9, max(0, math.ceil(-math.log10(step)))) if step > 0 else 0
 
 
 def factor(estimate: float, half: float) -> str:

@@ -30,13 +30,14 @@ def sentence(found: PlacementAdvice) -> str:
     if found.shape is Shape.ROUNDS:
         said = f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
         cost = f"{duration(1e9 * found.cost)} in all"
-        than = "less time than in rounds that chance fills"
+        than = f"{_less(gain.estimate)} time than in rounds that chance fills"
     else:
         said = f"These share a chip: {groups}"
         cost = f"they lose {percent(found.cost, gain.noise)} of their speed on average"
-        than = "less than by chance, the mean of all sharings"
+        than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
     if gain.noise is None:
-        return f"{said}. So {cost}, {percent(gain.estimate)} {than}; how sure that is cannot be said ({_unsure(gain)})."
+        worth = percent(abs(gain.estimate))
+        return f"{said}. So {cost}, {worth} {than}; how sure that is cannot be said ({_unsure(gain)})."
     if not gain.found:
         if gain.estimate == gain.noise == 0:
             return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
@@ -49,6 +50,10 @@ def sentence(found: PlacementAdvice) -> str:
         )
         return f"Nothing to gain is seen: {seen}. It would be {groups}."
     return f"{said}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
+
+
+def _less(gain: float) -> str:
+    return "more" if gain < 0 else "less"
 
 
 def interval(gain: Gain) -> str:

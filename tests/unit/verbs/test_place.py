@@ -1,5 +1,6 @@
 """`becalm.place`: what is advised by a profile and by costs of one's own, and what is refused in a sentence."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.unit.analysis.test_placement_gain import SOLO, TRUE
 import becalm
 from becalm.errors import UsageError
 from becalm.nouns.placement import Chip
-from becalm.nouns.placement_advice import Shape
+from becalm.nouns.placement_advice import Gain, Shape
 from becalm.wording import placement as wording
 
 SIM = "sim:laptop-a"
@@ -44,6 +45,8 @@ def test_one_cache_is_shared_in_rounds(given):
     assert "All CPUs share one cache" in found.sentence
     assert "less time than in rounds that chance fills" in found.sentence
     assert found.cpus_of("t0") == (0, 1)
+    longer = dataclasses.replace(found, over_random=Gain(-0.18))
+    assert "18 % more time than in rounds that chance fills" in wording.sentence(longer)
 
 
 def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):

@@ -8,12 +8,14 @@ from becalm.nouns.metric import Better, Metric
 from becalm.nouns.verdict import Answer, Difference, Interval, MetricSummary, Place, Ranking, Summary, Throughput
 from becalm.wording import measurement
 from becalm.wording.metric import measured, median_of, per_second, quantity
+from becalm.wording.numbers import duration
 
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.10234, "s", "0.1023 s"),
+        (0.10234, "s", "102.3 ms"),
+        (1.559, "s", "1.559 s"),
         (12345.6, "requests", "12,346 requests"),
         (93.9, "us", "93.90 us"),
         (1e-7, "s", "100.0 ns"),
@@ -110,3 +112,10 @@ def test_a_number_that_was_not_printed_is_said_with_the_last_line():
 def test_a_median_is_called_one_once():
     assert median_of("time of a loop") == "median time of a loop"
     assert median_of("median of the rounds") == "median of the rounds"
+
+
+def test_values_that_a_step_is_between_are_told_apart():
+    assert [quantity(0.5012 + place * 2e-5, "s", 2e-5) for place in range(3)] == ["501.20 ms", "501.22 ms", "501.24 ms"]
+    assert duration(501.2e6, 2e4) == "501.20 ms"
+    assert duration(501.2e6) == "501.2 ms"
+    assert quantity(10, "ops") == "10.00 ops"
