@@ -1,9 +1,10 @@
 """Sittings to a StoredComparison: pure, as all of this folder. `compare_sittings` is called by the verb.
 
 Every interval holds together with all others. Where a side has repeated sittings they are the unit
-(`becalm.stats.sittings`); where programs that never change were measured in both, it is these. A shift that the person
-vouches for widens the interval of the runs by as much to each side; without any of these it is the interval of the runs
-alone, which a limit does not believe.
+(`becalm.stats.sittings`), and benchmarks of one unit tell together how far these shift (`becalm.stats.suite_spread`);
+where programs that never change were measured in both, it is these. A shift that the person vouches for widens the
+interval of the runs by as much to each side; without any of these it is the interval of the runs alone, which a limit
+does not believe.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import numpy as np
 from becalm.analysis.benchmark_identity import aligned
 from becalm.analysis.comparison import difference, gate
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison
+from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison, SuiteShift
 from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.stats.sittings import over_references, over_sittings
+from becalm.stats.sittings import over_references, over_sittings, places
+from becalm.stats.suite_spread import SuiteSpread, suite_spread
 from becalm.stats.unpaired import unpaired
 from becalm.units import listed
 from becalm.wording.findings import finding
@@ -71,7 +73,11 @@ def compare_sittings(
     alpha = simultaneous_alpha(1 - confidence, max(1, len(both)))
     single = len(old) == len(new) == 1 and shift is None
     still = [(_logs(old[0], name), _logs(new[0], name)) for name in unchanged if single]
-    found = tuple(_compared(one, other, series, alpha, confidence, shift, still) for one, other, series in both)
+    suites = {} if still else _suites([series for _, _, series in both], [_both(old, new, name) for name in unchanged])
+    found = tuple(
+        _compared(one, other, series, alpha, confidence, shift, still, suites.get(_kind(series)))
+        for one, other, series in both
+    )
     made = StoredComparison(
         old=tuple(each.title for each in old),
         new=tuple(each.title for each in new),
@@ -84,11 +90,40 @@ def compare_sittings(
         units=tuple(units),
         unusable=tuple(unusable),
         references=tuple(unchanged) if still else (),
+        suites=tuple(
+            SuiteShift(metric, unit, suite.benchmarks, _fraction(math.sqrt(suite.prior.value)), suite.freedom)
+            for (unit, metric), suite in suites.items()
+        ),
         fail_above=fail_above,
         undecided=undecided,
         findings=(*_left_out((*old, *new)), *noticed),
     )
     return replace(made, gate=_gate(made))
+
+
+Series = Sequence[Sequence[SittingSeries]]
+"""One benchmark's sessions, of the old side and of the new one."""
+
+
+def _kind(series: Series) -> tuple[str, str]:
+    """Return unit and metric of a benchmark: those of one kind shift alike."""
+    return series[0][0].unit, series[0][0].metric
+
+
+def _both(old: Sequence[Sitting], new: Sequence[Sitting], name: str) -> list[list[SittingSeries]]:
+    """Return the sessions of a program that never changes, as those of one side."""
+    return [_series((*old, *new), name)]
+
+
+def _suites(compared: Sequence[Series], unchanged: Sequence[Series]) -> dict[tuple[str, str], SuiteSpread]:
+    """Return what the benchmarks of each unit and metric tell of the shift between sessions, where they are enough."""
+    groups: dict[tuple[str, str], list[list[Floats]]] = {}
+    for series in (*compared, *unchanged):
+        if sum(len(side) - 1 for side in series) > 0:
+            sides = [places([np.log(session.values) for session in side]) for side in series]
+            groups.setdefault(_kind(series), []).append(sides)
+    spreads = {kind: suite_spread(group) for kind, group in groups.items()}
+    return {kind: spread for kind, spread in spreads.items() if spread is not None}
 
 
 def _left_out(sittings: Sequence[Sitting]) -> Iterator[Finding]:
@@ -125,6 +160,7 @@ def _compared(
     confidence: float,
     shift: float | None,
     unchanged: Sequence[tuple[Floats, Floats]],
+    suite: SuiteSpread | None,
 ) -> BenchmarkDifference:
     logs = [[np.log(each.values) for each in side] for side in series]
     first = series[0][0]
@@ -137,7 +173,7 @@ def _compared(
         if unchanged:
             over = over_references(joined[0], joined[1], unchanged, alpha)
         else:
-            over = over_sittings(logs[0], logs[1], alpha)
+            over = over_sittings(logs[0], logs[1], alpha, suite)
         between = over.between
         estimate, low, high = over.estimate, over.low, over.high
         error, smallest, p_value = over.standard_error, over.detectable, over.p_value

@@ -1,7 +1,7 @@
 """The noun StoredComparison: what runs of two times say of each other, benchmark by benchmark.
 
 Public: Sitting (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
-GeometricMean (of all benchmarks of a unit).
+GeometricMean and SuiteShift (of all benchmarks of a unit).
 `becalm.study.sittings` reads sittings, `becalm.analysis.stored_comparison` makes the comparison.
 """
 
@@ -101,6 +101,21 @@ class GeometricMean:
     difference: float
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteShift:
+    """The shift between sessions that all benchmarks of one metric and unit show together, and that moderates each one.
+
+    `shift`: the standard deviation of the typical benchmark from one session of the same program to the next, a
+    fraction. `freedom`: degrees of freedom of the Student's t that sessions follow; few mean heavy tails.
+    """
+
+    metric: str
+    unit: str
+    benchmarks: int
+    shift: float
+    freedom: float
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredComparison(Result):
     """Runs of two times compared. `old`, `new`: the sittings of each side, by title.
@@ -108,8 +123,9 @@ class StoredComparison(Result):
     `shift`: the largest shift between sittings that the person vouched for, a fraction; None without. `gone`, `added`:
     benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
     with both. `unusable`: benchmarks that cannot be compared, with why. `references`: programs that never change, of
-    which the shift between the sittings is known; empty where it is known from elsewhere or not at all. `gate`: what
-    became of `fail_above`.
+    which the shift between the sittings is known; empty where it is known from elsewhere or not at all. `suites`: what
+    benchmarks of each metric and unit tell of the shift together; empty where they are few. `gate`: what became of
+    `fail_above`.
     """
 
     old: tuple[str, ...]
@@ -123,6 +139,7 @@ class StoredComparison(Result):
     units: tuple[tuple[str, str, str], ...] = ()
     unusable: tuple[tuple[str, str], ...] = ()
     references: tuple[str, ...] = ()
+    suites: tuple[SuiteShift, ...] = ()
     fail_above: float | None = None
     gate: Gate | None = None
     undecided: str = "fail"
@@ -144,6 +161,13 @@ class StoredComparison(Result):
         )
 
     @property
+    def half_width(self) -> float:
+        """The median over all benchmarks of half an interval's width, a fraction; NaN without benchmarks."""
+        halves = sorted((each.difference.high - each.difference.low) / 2 for each in self.benchmarks)
+        count = len(halves)
+        return (halves[(count - 1) // 2] + halves[count // 2]) / 2 if count else math.nan
+
+    @property
     def bounded(self) -> bool:
         """Whether every interval takes the shift between sittings into account."""
         return self.shift is not None or all(each.shift is not None for each in self.benchmarks)
@@ -157,6 +181,6 @@ class StoredComparison(Result):
         """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         means = [asdict(each) for each in self.geometric_means]
         known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
-        value = finite({**known, "geometric_means": means})
+        value = finite({**known, "geometric_means": means, "half_width": self.half_width})
         assert isinstance(value, dict)
         return value

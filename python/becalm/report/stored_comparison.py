@@ -46,7 +46,7 @@ def tables(found: StoredComparison) -> Iterator[Table]:
         for each in found.geometric_means
     )
     numbers = tuple(index for index in range(1, len(head)) if head[index] != "answer")
-    note = "shift: standard deviation between sittings of the same program." if repeated else ""
+    note = "shift: standard deviation between sessions of the same program." if repeated else ""
     # Of a narrow terminal runs and old values go first.
     yield Table("", head, rows, numbers, note, spare=(len(head) - 1, 1, *((6,) if repeated else ()), 2), codes=0)
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from becalm.stats.arrays import level, series
+from becalm.stats.arrays import Floats, level, series
 from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
+from becalm.stats.suite_spread import SuiteSpread
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,23 @@ class SittingsEstimate:
     df: float
 
 
+def places(side: Sequence[npt.ArrayLike]) -> Floats:
+    """Return the Huber location of each session of a side, shape (sessions,). Raises ValueError as `over_sittings`."""
+    return np.array([location(series(session, "A sitting")).estimate for session in side])
+
+
 def over_sittings(
-    reference: Sequence[npt.ArrayLike], candidate: Sequence[npt.ArrayLike], alpha: float = 0.05
+    reference: Sequence[npt.ArrayLike],
+    candidate: Sequence[npt.ArrayLike],
+    alpha: float = 0.05,
+    suite: SuiteSpread | None = None,
 ) -> SittingsEstimate:
     """Difference of two groups of sittings, each a series of log times, shape (n,), in the order it was run.
 
     Student's two-sample t of the sittings' Huber locations with a common variance, since sittings of both sides shift
     alike and there are few; with one sitting on a side it is the prediction of a further one. The standard error is
-    never below what the runs alone leave unsure, so that sittings that agree by chance prove nothing. Raises
+    never below what the runs alone leave unsure, so that sittings that agree by chance prove nothing. With the spread
+    of a `suite` the variance is moderated by its other benchmarks', and t has the tails that these have. Raises
     ValueError when no side has two sittings, and for an empty series or one of something else than finite numbers.
     """
     level(alpha)
@@ -55,15 +65,19 @@ def over_sittings(
     df = sum(counts) - 2
     if min(counts) < 1 or df < 1:
         raise ValueError(f"{counts[0]} and {counts[1]} sittings: one side needs two to tell how far they shift.")
-    places = [np.array([each.estimate for each in side]) for side in groups]
-    estimate = float(places[1].mean() - places[0].mean())
-    variance = sum(float(((each - each.mean()) ** 2).sum()) for each in places) / df
-    error = math.sqrt(variance * sum(1 / count for count in counts))
+    group = [np.array([each.estimate for each in side]) for side in groups]
+    estimate = float(group[1].mean() - group[0].mean())
+    if suite is None:
+        freedom = float(df)
+        variance = sum(float(((side - side.mean()) ** 2).sum()) for side in group) / df
+        error = math.sqrt(variance * sum(1 / count for count in counts))
+    else:
+        freedom, variance, error = suite.freedom, suite.variance(group)[1], suite.error(group)
     within = math.sqrt(sum((mean_error(each.influence)[0] / len(side)) ** 2 for side in groups for each in side))
     # A sitting of one run says nothing of itself: its own error is in the distance to the others.
     error = max(error, within if math.isfinite(within) else 0.0)
-    critical = float(stdtrit(df, 1 - alpha / 2))
-    p_value = 2 * float(stdtr(df, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
+    critical = float(stdtrit(freedom, 1 - alpha / 2))
+    p_value = 2 * float(stdtr(freedom, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
     return SittingsEstimate(
         estimate=estimate,
         low=estimate - critical * error,
@@ -72,7 +86,7 @@ def over_sittings(
         between=math.sqrt(variance),
         detectable=detectable(error, critical),
         p_value=p_value,
-        df=df,
+        df=freedom,
     )
 
 

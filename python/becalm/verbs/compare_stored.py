@@ -40,8 +40,8 @@ def compare_stored(
             `target/criterion`, with `@BASELINE` for one of that name.
         warned: told in a sentence what was recovered from killed becalms meanwhile.
 
-    All intervals hold together at `confidence`. With further sittings of the same programs they take into account how
-    far sittings shift by themselves; without, they do not, and a limit stays undecided unless `shift` bounds it.
+    All intervals hold together at `confidence`. With further sessions of the same programs they take into account how
+    far sessions shift by themselves; without, they do not, and a limit stays undecided unless `shift` bounds it.
 
     Raises UsageError for a source that does not exist, cannot be read, or is named twice; StoreError.
     """
@@ -50,7 +50,7 @@ def compare_stored(
     sources: list[list[str | int]] = [[old, *options.more_old], [new, *options.more_new]]
     named = [str(each) for side in sources for each in side]
     if twice := [each for each in named if named.count(each) > 1]:
-        raise UsageError(f"{twice[0]} is named twice: a sitting compared with itself says nothing. Name another one.")
+        raise UsageError(f"{twice[0]} is named twice: a session compared with itself says nothing. Name another one.")
     sides = [[sitting(each, options.store, warned=warned) for each in side] for side in sources]
     _refuse_copies(sides)
     found = compare_sittings(
@@ -65,17 +65,17 @@ def compare_stored(
 
 
 def _refuse_copies(sides: Sequence[Sequence[Sitting]]) -> None:
-    """Raise UsageError for a sitting that is compared with itself, or that counts twice on one side."""
+    """Raise UsageError for a session that is compared with itself, or that counts twice on one side."""
     origins: dict[str, str] = {}
     for each in (each for side in sides for each in side):
         if each.origin in origins:
             first = origins[each.origin]
-            raise UsageError(f"{first} and {each.title} are the same sitting: compared with itself it says nothing.")
+            raise UsageError(f"{first} and {each.title} are the same session: compared with itself it says nothing.")
         origins[each.origin] = each.title
     for side in sides:
         content: dict[str, str] = {}
         for each in side:
             if each.series and (first := content.setdefault(each.content, each.title)) != each.title:
                 raise UsageError(
-                    f"{first} and {each.title} hold the same runs: one sitting must not count as two. Leave one out."
+                    f"{first} and {each.title} hold the same runs: one session must not count as two. Leave one out."
                 )

@@ -13,6 +13,12 @@ from becalm.units import listed
 from becalm.wording.measurement import counted, duration, percent
 from becalm.wording.metric import quantity
 
+WIDE = 0.10
+"""The half width of the median interval, a fraction, from which a comparison is reported to see little."""
+
+HEAVY = 30.0
+"""Degrees of freedom of Student's t below which its tails are worth a word."""
+
 SAID = 3
 """So many differences are said one by one; the table has all."""
 
@@ -88,7 +94,7 @@ def standing(found: StoredComparison) -> list[str]:
     if found.shift is not None and any(each.shift is None for each in found.benchmarks):
         return [
             f"Measured at different times: intervals are wider by {percent(found.shift)} % to each side, the shift "
-            "between sittings that --shift allows for. Weaker than measuring both in turn."
+            "between sessions that --shift allows for. Weaker than measuring both in turn."
         ]
     if found.references:
         shift = percent(next(each.shift or 0.0 for each in found.benchmarks))
@@ -98,20 +104,48 @@ def standing(found: StoredComparison) -> list[str]:
         few = "" if len(found.references) > 2 else " Three or more such programs make intervals much narrower."
         return [
             f"Measured at different times: intervals come from how far {still} between the two (standard deviation of "
-            f"a sitting {shift} %).{few} Weaker than measuring both in turn."
+            f"a session {shift} %).{few} Weaker than measuring both in turn."
         ]
     if found.bounded:
-        most = max((each.shift or 0.0) for each in found.benchmarks)
-        sittings = f"{counted(len(found.old), 'sitting')} against {len(found.new)}"
-        return [
-            f"Measured at different times: intervals come from how far repeated sittings of the same program differ "
-            f"(standard deviation {'' if len(found.benchmarks) == 1 else 'up to '}{percent(most)} %; {sittings}). "
-            "Weaker than measuring both in turn."
-        ]
+        return [_repeated(found), *_wide(found)]
     return [
-        "These intervals hold for the runs alone. Sittings of the same program differ, too, and by how much is not "
-        "known here: equal programs are often called different this way. Add sittings (--more-old, --more-new), bound "
+        "These intervals hold for the runs alone. Sessions of the same program differ, too, and by how much is not "
+        "known here: equal programs are often called different this way. Add sessions (--more-old, --more-new), bound "
         "the shift (--shift 3%), or measure both in turn: becalm compare OLD NEW."
+    ]
+
+
+def _repeated(found: StoredComparison) -> str:
+    """What repeated sessions say of the shift, of each benchmark by itself or of all together."""
+    most = percent(max((benchmark.shift or 0.0) for benchmark in found.benchmarks))
+    spread = f"standard deviation {'' if len(found.benchmarks) == 1 else 'up to '}{most} %"
+    if len(found.suites) == 1:
+        (suite,) = found.suites
+        tails = f", with tails of Student's t with {suite.freedom:g} degrees of freedom"
+        spread = (
+            f"{suite.benchmarks} benchmarks show that together: a standard deviation of {percent(suite.shift)} % in "
+            f"the typical one and of up to {most} %{tails if suite.freedom < HEAVY else ''}"
+        )
+    sessions = f"{counted(len(found.old), 'session')} against {len(found.new)}"
+    return (
+        "Measured at different times: intervals come from how far repeated sessions of the same program differ "
+        f"({sessions}; {spread}). Weaker than measuring both in turn."
+    )
+
+
+def _wide(found: StoredComparison) -> list[str]:
+    """Report intervals too wide for the limit, or for most uses, and what one more session would do."""
+    limit = WIDE if found.fail_above is None else found.fail_above
+    if not found.half_width > limit:
+        return []
+    old, new = len(found.old), len(found.new)
+    side, more = ("new", 1 / old + 1 / (new + 1)) if new <= old else ("old", 1 / (old + 1) + 1 / new)
+    narrower = percent(1 - math.sqrt(more / (1 / old + 1 / new)))
+    half = f"±{percent(min(found.half_width, 1.0))} %"
+    what = f"The interval is {half}" if len(found.benchmarks) == 1 else f"Half of the intervals are {half} or wider"
+    return [
+        f"{what}: smaller changes stay unseen. One more {side} session (--more-{side}) makes that about {narrower} % "
+        "narrower."
     ]
 
 
@@ -140,7 +174,7 @@ def _limit(found: StoredComparison) -> list[str]:
     if not found.benchmarks:
         why = "there is nothing to compare"
     elif not found.bounded:
-        why = "how far sittings shift by themselves is not known (--more-old, --more-new, --shift)"
+        why = "how far sessions shift by themselves is not known (--more-old, --more-new, --shift)"
     else:
         open_ = [
             each.name

@@ -205,6 +205,33 @@ def test_the_geometric_mean_is_of_each_unit_that_several_have():
     assert compared([half(1, 1.0, a=100)], [half(1, 1.1, a=100)]).geometric_means == ()
 
 
+def suite_of(count, sessions, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        sitting(f"{k}", **{f"b{b}": 1000 * np.exp(0.01 * rng.standard_normal() + 1e-4 * rng.standard_normal(3))
+                           for b in range(count)})
+        for k in range(sessions)
+    ]  # fmt: skip
+
+
+def test_benchmarks_of_a_suite_tell_together_how_far_sessions_shift():
+    many = suite_of(40, 4)
+    found = compared(many[:3], many[3:])
+    (suite,) = found.suites
+    assert (suite.benchmarks, suite.unit) == (40, "ns")
+    assert suite.shift == pytest.approx(0.01, rel=0.2)
+    few = compared(*([replace(each, series=dict(list(each.series.items())[:10])) for each in side]
+                     for side in (many[:3], many[3:])))  # fmt: skip
+    assert few.suites == ()
+    assert found.half_width < 0.5 * few.half_width
+    assert "40 benchmarks show that together" in found.sentence
+    assert "stay unseen" not in found.sentence
+    assert "±11 % or wider" in few.sentence
+    assert "One more new session (--more-new) makes that about 21 % narrower." in few.sentence
+    assert "or wider: smaller changes stay unseen" in compared(many[:3], many[3:], fail_above=0.02).sentence
+    assert found.to_json()["half_width"] == found.half_width
+
+
 def test_more_is_better_where_the_metric_says_so():
     old, new = (
         [sitting(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]

@@ -116,9 +116,9 @@ def test_other_processors_are_said_and_whole_names_come_first(tmp_path):
 def test_a_sitting_counts_once(tmp_path):
     paths = [hyperfine(tmp_path / f"{name}.json", THREADS) for name in ("old", "copy")]
     new = hyperfine(tmp_path / "new.json", {key: 1.1 * value for key, value in THREADS.items()})
-    with pytest.raises(UsageError, match="hold the same runs: one sitting must not count as two"):
+    with pytest.raises(UsageError, match="hold the same runs: one session must not count as two"):
         becalm.compare_stored(paths[0], new, more_old=[paths[1]])
-    with pytest.raises(UsageError, match="are the same sitting"):
+    with pytest.raises(UsageError, match="are the same session"):
         becalm.compare_stored(paths[0], f"{tmp_path}/./old.json")
     assert list(factors(becalm.compare_stored(*paths)).values()) == [1.0] * 4, "a copy may be compared"
 

@@ -1,4 +1,4 @@
-"""The options of `compare --stored`: which further sittings there are, and when a difference is too large."""
+"""The options of `compare --stored`: which further sessions there are, and when a difference is too large."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def _sources(given: Sequence[str | int]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sittings(StudyOptions):
-    """Further sittings of both sides, and how large a difference is accepted."""
+    """Further sessions of both sides, and how large a difference is accepted."""
 
     more_old: tuple[str, ...] = option(
         (),
-        "With --stored: a further sitting of the first one's programs. Sittings tell how far they shift by themselves.",
+        "With --stored: a further session of the first one's programs. Sessions tell how far they shift by themselves.",
         Sequence[str | int],
         metavar="FILE|ID",
         repeats=True,
@@ -28,7 +28,7 @@ class Sittings(StudyOptions):
     )
     more_new: tuple[str, ...] = option(
         (),
-        "With --stored: a further sitting of the second one's programs.",
+        "With --stored: a further session of the second one's programs.",
         Sequence[str | int],
         metavar="FILE|ID",
         repeats=True,
@@ -36,7 +36,7 @@ class Sittings(StudyOptions):
     )
     shift: float | None = option(
         None,
-        "With --stored: how far sittings of the same program differ at most, where you know it: 3%.",
+        "With --stored: how far sessions of the same program differ at most, where you know it: 3%.",
         float | str | None,
         unit="fraction",
         metavar="SHARE",
