@@ -29,7 +29,8 @@ def check(given: str | None) -> StoreHealth:
             studies = tuple(_study(store, study) for study in _studies(store))
         except StoreError as error:
             studies = ()
-            problems = (*problems, str(error))
+            # The sentence above the problems has what to do.
+            problems = tuple(dict.fromkeys((*problems, str(error.__cause__ or error))))
         return StoreHealth(store.shown, studies, problems)
 
 
