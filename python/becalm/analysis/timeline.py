@@ -292,7 +292,8 @@ def _findings(made: Timeline, table: _Table) -> list[Finding]:
         units.setdefault(name, []).append(unit)
     found += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
     found += _renames(made)
-    moments = sorted(made.sittings, key=lambda each: each.study)
+    # Results of other tools are not imported in the order in which they were measured.
+    moments = sorted((each for each in made.sittings if not each.source), key=lambda each: each.study)
     back = sum(b.when_ns < a.when_ns for a, b in pairwise(moments) if a.machine == b.machine)
     if back:
         found.append(finding("clock_stepped", {"times": back, "order": made.order}))

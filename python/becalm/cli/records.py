@@ -16,6 +16,7 @@ from becalm.cli.echo import echo
 from becalm.cli.workflow_commands import Guarded
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
+from becalm.units import listed
 
 MANY = 3
 """Studies of a file that are named one by one."""
@@ -194,9 +195,15 @@ def command_export(
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--study", metavar="NUMBER|last", help="The files hold this study's load, written by sadf -j.")
-@click.option("--machine", metavar="NAME", help="With --study: whose record it is, of a study that does not tell.")
+@click.option(
+    "--machine", metavar="NAME", help="With --study: whose record it is; with --project: what to call the machine."
+)
 @click.option("--t-diff", metavar="TIME|FILE", help=T_DIFF)
-@click.option("--project", metavar="NAME", help="What to call the history of asv's results. [default: as asv does]")
+@click.option("--project", metavar="NAME", help="Put results into the history of this project (becalm history).")
+@click.option("--commit", metavar="REV", help="The commit that was measured.  [default: as the file tells]")
+@click.option("--date", help="Its date, where no repository knows it: 2026-11-28.")
+@click.option("--branch", metavar="NAME", help="Its branch.  [default: as the file tells]")
+@click.option("--repository", metavar="DIR", help="The git repository.  [default: that of the working directory]")
 @click.option("--beside", metavar="NUMBER|last", help="The study whose record of load may explain outliers of regions.")
 @STORE
 @output.as_json
@@ -206,12 +213,14 @@ def command_import(
     machine: str | None,
     t_diff: str | None,
     beside: str | None,
-    project: str | None,
     store: str | None,
     as_json: bool,
+    **place: str | None,
 ) -> None:
     """Read runs of other tools or another becalm, or timed regions, into the store (docs/reference/formats.md).
 
+    With --project: results become sittings of a project's history; pyperformance, pytest-benchmark, Go, asv and tables
+    as CSV (commit, benchmark, value) tell the commit.
     With --study: give runs without a record of load the one that sysstat made at that time.
     Files of timed regions are written by becalm-clock and becalm_regions.h (docs/how-to/regions.md).
 
@@ -219,14 +228,16 @@ def command_import(
     hyperfine --export-json old.json './old input'
     becalm import old.json
     becalm import .asv/results; becalm history
+    becalm import --project parser --commit v1.2 benchmarks.json
     sadf -j /var/log/sysstat/sa21 -- -A > sa.json
     becalm import --study 12 sa.json
     becalm import --t-diff 5ns parse.regions
     """
-    if machine is not None and study is None:
-        raise UsageError("--machine is for records of sysstat: give --study, too.")
-    if project is not None and (study, t_diff, beside) != (None, None, None):
-        raise UsageError("--project is for asv's results. Leave it out, or the other options.")
+    named = [f"--{name}" for name, value in place.items() if value is not None]
+    if named and (study, t_diff, beside) != (None, None, None):
+        raise UsageError(f"{listed(named)}: for results in a history only. Leave it out, or the other options.")
+    if machine is not None and study is None and not named:
+        raise UsageError("--machine is for records of sysstat and for histories: give --study or --project, too.")
     if t_diff is not None or beside is not None:
         if study is not None:
             raise UsageError(
@@ -238,7 +249,9 @@ def command_import(
     if study is not None:
         _import_load(files, study, machine, store, as_json)
         return
-    _told({file: becalm.import_file(file, store, project=project) for file in files}, as_json, store)
+    if named:
+        place["machine"] = machine
+    _told({file: becalm.import_file(file, store, **place) for file in files}, as_json, store)
 
 
 def _told(imported: dict[str, becalm.Imported], as_json: bool, store: str | None) -> None:
@@ -263,8 +276,11 @@ def _of_file(file: str, made: becalm.Imported, runs: Mapping[int, str]) -> Itera
     from becalm.wording.findings import sentence
 
     new = [number for number in made.studies if number not in made.known]
-    if len(new) > MANY:
-        yield f"{file} is studies {new[0]} to {new[-1]} now. See sittings of commits with: becalm history"
+    if made.project and new:
+        count = "1 sitting" if len(new) == 1 else f"{len(new):,} sittings"
+        yield f"{file} is {count} of {made.project} now. See them with: becalm history {made.project}"
+    elif len(new) > MANY:
+        yield f"{file} is studies {new[0]} to {new[-1]} now. See them with: becalm list"
     else:
         for number in new:
             yield f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}"

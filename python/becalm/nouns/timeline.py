@@ -21,7 +21,8 @@ from becalm.nouns.verdict import SCHEMA, Finding
 class Sitting:
     """One measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
 
-    `machine`: position among the machines; sittings of one are comparable. `ordinal`: as in RecordOptions.
+    `machine`: position among the machines; sittings of one are comparable. `ordinal`: as in RecordOptions. `source`:
+    the tool whose results were imported; empty for becalm's own.
     """
 
     study: int
@@ -35,6 +36,7 @@ class Sitting:
     ordinal: int | None
     machine: int
     changed: bool
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from becalm.load.record import Load, Series
+from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.verdict import Finding
@@ -32,6 +33,8 @@ class Document:
     """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
     noticed: Sequence[Finding] = ()
     """What settings showed while they were on."""
+    revision: Revision = UNKNOWN
+    """The code that was measured, as a foreign file tells."""
 
 
 def by_program(document: Document) -> list[tuple[str, list[Run]]]:

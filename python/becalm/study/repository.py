@@ -141,6 +141,18 @@ class Repository:
         wanted = set(known)
         return {name: place for place, name in enumerate(line for line in text.split() if line in wanted)}
 
+    def apart_from(self, branch: str, commits: Iterable[str]) -> set[str]:
+        """Return the commits that the repository has and that do not lead to a branch; none for an unknown branch."""
+        known = self._known(commits)
+        try:
+            self.name_of(branch)
+        except UsageError:
+            return set()
+        if not known:
+            return set()
+        text = self._git("rev-list", "--stdin", given="\n".join(known) + f"\n^{self.name_of(branch)}\n")
+        return set(known) & set(text.split())
+
     def _known(self, commits: Iterable[str]) -> list[str]:
         names = [each for each in dict.fromkeys(commits) if each and all(c in "0123456789abcdef" for c in each)]
         text = self._git("cat-file", "--batch-check", given="\n".join(names) + "\n") if names else ""

@@ -45,7 +45,7 @@ def history(
 
     Arguments:
         project: its name [default: that of the repository's directory, else the only one that is recorded].
-        branch: only sittings of it; those whose branch is not known count as any.
+        branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
         tag: only sittings with this word.
         baseline: name of a sitting to compare the present with.
         renamed: old names of benchmarks to new ones.
@@ -73,6 +73,7 @@ def history(
             tell(words.left_out(sorted(unknown), ""))
         project = _project(project, here, sorted({options.project for _, options in studies} - {""}))
         lost: list[int] = []
+        studies = _of_branch(studies, here, branch)
         chosen = [
             _recorded(opened, each, options, lost)
             for each, options in sorted(studies, key=lambda pair: pair[0].number)
@@ -125,6 +126,20 @@ def _project(given: str | None, here: Repository | None, known: list[str]) -> st
     return given
 
 
+def _of_branch(
+    studies: list[tuple[StoredStudy, RecordOptions]], here: Repository | None, branch: str | None
+) -> list[tuple[StoredStudy, RecordOptions]]:
+    """Leave out sittings of an unknown branch whose commits the repository has, and not on this branch.
+
+    asv's results, for instance, tell no branch.
+    """
+    if branch is None or here is None:
+        return studies
+    unknown = [options.commit for _, options in studies if not options.branch]
+    apart = here.apart_from(branch, unknown)
+    return [(each, options) for each, options in studies if options.branch or options.commit not in apart]
+
+
 def _asked(options: RecordOptions, branch: str | None, tag: str | None) -> bool:
     return (branch is None or options.branch in ("", branch)) and (tag is None or tag in options.tags)
 
@@ -167,6 +182,7 @@ def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions, lost: 
         ordinal=options.ordinal,
         machine=0,
         changed=options.changed,
+        source=options.source,
     )
     return Recorded(sitting, machine_of(stored, options), _measured(stored, found), options.references)
 
@@ -181,7 +197,9 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
     if memory.get("total_bytes"):
         processor.append(f"{round(memory['total_bytes'] / 2**30)} GiB")
     values = {**options.kept.to_json(), **(stored.study.settings[0].to_json() if stored.study.settings else {})}
-    settings = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
+    # Tools measure in different ways.
+    told = [f"results of {options.source}"] if options.source else []
+    settings = ", ".join([*told, *(f"{key}={value}" for key, value in sorted(values.items()))])
     return name, ", ".join(processor), str(kernel.get("release") or ""), settings
 
 

@@ -27,6 +27,7 @@ from becalm.store import Store
 from becalm.study.known_content import KnownContent
 from becalm.study.stored import Warned, document_of, stored
 from becalm.verbs import Kind, function, kind_of
+from becalm.verbs.import_history import HistoryPlace, in_history
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,32 +186,35 @@ DRAWN = 3
 class Imported:
     """The result of an import. `studies`: their numbers, in its order; `known`: those of them that were stored before.
 
-    `left_out`: entries of the file that are no values, by the reason.
+    `left_out`: entries of the file that are no values, by the reason. `project`: the one whose sittings they are; empty
+    for studies of their own.
     """
 
     studies: tuple[int, ...]
     known: tuple[int, ...] = ()
     left_out: tuple[Finding, ...] = ()
+    project: str = ""
 
 
-def import_(path: str | Path, store: str | None = None, *, project: str | None = None) -> tuple[int, ...]:
+def import_(path: str | Path, store: str | None = None, **place: str | None) -> tuple[int, ...]:
     """Put the studies of a file (docs/reference/formats.md, timed regions) into the store, all or none.
 
-    `project`: what to call the history of asv's results [default: as asv.conf.json does]. Returns their numbers; a
-    study that the store has already keeps its number, and nothing changes.
+    `place`: the fields of `HistoryPlace`, by name: where in the history of which project results of other tools belong
+    [default: they are studies of their own; asv's and tables over commits are sittings of the project that they name].
+    Returns their numbers; a study that the store has already keeps its number, and nothing changes.
 
     Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.
     """
-    return import_file(path, store, project=project).studies
+    return import_file(path, store, **place).studies
 
 
 def import_file(
     path: str | Path,
     store: str | None = None,
     *,
-    project: str | None = None,
     t_diff: str | float | None = None,
     beside: str | int | None = None,
+    **place: str | None,
 ) -> Imported:
     """Import a file as `import_` does, and return what was left out of it and what is not new.
 
@@ -222,7 +226,7 @@ def import_file(
     if timed or (not Path(path).is_dir() and str(path) != STANDARD_INPUT and regions.is_regions(Path(path))):
         study, before = regions.import_known(path, store, t_diff=t_diff, beside=beside)
         return Imported((study,), (study,) if before else ())
-    documents = [_of_project(each, project, path) for each in read(Path(path))]
+    documents = in_history(read(Path(path)), HistoryPlace(**place), path)
     numbers: list[int] = []
     known: list[int] = []
     with Store.open(store) as opened, opened.together():
@@ -241,7 +245,8 @@ def import_file(
                     title = document.study.title or document.study.kind
                     raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
             numbers.append(number)
-    return Imported(tuple(numbers), tuple(known), of_documents(each.noticed for each in documents))
+    project = str(documents[0].study.options.get("project") or "") if documents else ""
+    return Imported(tuple(numbers), tuple(known), of_documents(each.noticed for each in documents), project)
 
 
 def _added(opened: Store, document: Document) -> int:
@@ -263,16 +268,6 @@ def _added(opened: Store, document: Document) -> int:
     if document.verdict is not None:
         opened.conclude(number, document.verdict)
     return number
-
-
-def _of_project(document: Document, project: str | None, path: str | Path) -> Document:
-    """The same in the history of a project that was named. Raises UsageError for what is in none."""
-    if project is None:
-        return document
-    if document.study.kind != "record":
-        raise UsageError(f"{path} holds no sittings of a history, so it belongs to no project. Leave --project out.")
-    options = {**document.study.options, "project": project}
-    return replace(document, study=replace(document.study, options=options))
 
 
 def _wrong(document: Document, *, drawn: bool = True) -> str:

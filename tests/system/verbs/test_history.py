@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from tests.support.repositories import repository
+from tests.support import repositories
+from tests.support.repositories import git, repository
 
 import becalm
 from becalm.errors import UsageError
@@ -110,3 +111,28 @@ def test_an_empty_store_and_equal_names_are_said(project):
         becalm.history()
     with pytest.raises(UsageError, match="Two benchmarks are called 'spin 20ms'"):
         becalm.record(["spin 20ms", "spin 20ms"], **SIM)
+
+
+def test_the_repository_tells_the_rest_of_imported_results(project, tmp_path):
+    results = tmp_path / "results.json"
+    for number, revision in enumerate(("HEAD", "HEAD~2", "HEAD~1")):
+        results.write_text(json.dumps({"results": [{"command": "sort", "times": [0.1 + number, 0.11 + number]}]}))
+        becalm.import_(results, project="app", commit=revision)
+    history = becalm.history("app")
+    assert (history.order, [each.commit for each in history.sittings]) == ("git", project)
+    assert [each.subject for each in history.sittings] == ["change 0", "change 1", "change 2"]
+    with pytest.raises(UsageError, match="is not a commit of"):
+        becalm.import_(results, project="app", commit="v9", repository=str(tmp_path / "app"))
+
+
+def test_sittings_of_an_unknown_branch_are_on_those_that_have_their_commits(project, tmp_path):
+    app = tmp_path / "app"
+    git(app, "checkout", "-q", "-b", "topic", project[1])
+    aside = repositories.commit(app, "aside", 9)
+    rows = [f"{name},sort,{number + 1}" for number, name in enumerate((*project, aside, "unknown"))]
+    (tmp_path / "results.csv").write_text("\n".join(["commit,benchmark,value", *rows]))
+    becalm.import_(tmp_path / "results.csv", project="app")
+    assert {each.commit for each in becalm.history("app").sittings} == {*project, aside, "unknown"}
+    assert {each.commit for each in becalm.history("app", branch="main").sittings} == {*project, "unknown"}
+    assert {each.commit for each in becalm.history("app", branch="topic").sittings} == {*project[:2], aside, "unknown"}
+    assert {each.commit for each in becalm.history("app", branch="gone").sittings} == {*project, aside, "unknown"}

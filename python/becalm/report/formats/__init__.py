@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -99,6 +99,13 @@ FOREIGN = (
     Row(
         "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a sitting of each commit, for `becalm history`"
     ),
+    Row(
+        "CSV",
+        ".csv",
+        f"{_OWN}.history_csv",
+        True,
+        "commit, benchmark, value: a history, for `becalm history`",
+    ),
     Row("Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"),
 )
 """What is read only."""
@@ -117,7 +124,7 @@ def read(path: Path) -> list[Document]:
 
     A directory is asv's or Criterion's. Raises UsageError with the path and what was expected.
     """
-    from becalm.report.formats import asv, criterion, go_benchmark
+    from becalm.report.formats import asv, criterion, go_benchmark, history_csv
 
     if asv.directory(path):
         return asv.read_directory(path)
@@ -125,7 +132,7 @@ def read(path: Path) -> list[Document]:
         return criterion.read_directory(*found)
     data = read_bytes(path)
     try:
-        value = _parsed(data, go_benchmark.recognises)
+        value = _parsed(data, (go_benchmark.recognises, history_csv.recognises))
     except (ValueError, RecursionError) as error:
         raise UsageError(described(data, str(path), _readable(), _no_json(data, error))) from None
     for row in (*FORMATS, *FOREIGN):
@@ -147,13 +154,13 @@ def read(path: Path) -> list[Document]:
     raise UsageError(described(data, str(path), _readable(), "is JSON, but none that becalm knows"))
 
 
-def _parsed(data: bytes, text_format: Callable[[Any], bool]) -> Any:
+def _parsed(data: bytes, text_formats: Sequence[Callable[[Any], bool]]) -> Any:
     """A JSON value, or the text itself where it is of a format that is none. Raises ValueError, RecursionError."""
     text = text_of(data, legacy=True)
     try:
         return json.loads(text)
     except ValueError:
-        if text_format(text):
+        if any(recognises(text) for recognises in text_formats):
             return text
         raise
 

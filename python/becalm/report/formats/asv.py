@@ -95,6 +95,8 @@ def read_directory(path: Path) -> list[Document]:
         raise UsageError(f"{path} {refused(left_out.refusal('it holds no file of results that can be read'), WHOSE)}.")
     if not sittings:
         raise UsageError(f"{path} has machines of asv, but no results. `asv run` makes some.")
+    # asv names files by commit: their dates tell which was measured first.
+    sittings.sort(key=lambda sitting: sitting.study.options["commit_ns"] or 0)
     first = sittings[0]
     return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sittings[1:]]
 

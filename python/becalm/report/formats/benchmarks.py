@@ -79,7 +79,7 @@ def study_of(
     return [
         Document(
             study, runs, facts=origin.facts, created_ns=origin.created_ns, environment="unknown",
-            noticed=(*left_out.findings(), *origin.noticed),
+            noticed=(*left_out.findings(), *origin.noticed), revision=origin.revision,
         )
     ]  # fmt: skip
 

@@ -16,9 +16,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from becalm.nouns.metric import Better
+from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import ITERATION, Benchmark, Parameters, Repetition, study_of
 from becalm.report.formats.left_out import NO_RATIO, LeftOut
+from becalm.report.formats.origin import Dates, Origin
 from becalm.workloads.go import PROCESSORS, without_processors
 
 _NAME = r"Benchmark(?![a-z])\S*"
@@ -31,7 +33,7 @@ _RESULT = re.compile(rf"^{_NAME}[ \t]+\d+[ \t]+{_VALUE}[ \t]+(?![\d.]+\s)\S*[^\s
 
 _ENDED = re.compile(rf"^[ \t]*--- (FAIL|SKIP): ({_NAME})", re.MULTILINE)
 
-_SETTING = re.compile(r"^(pkg|goos|goarch|cpu|toolchain|commit|branch): *([^\n]*\S)", re.MULTILINE)
+_SETTING = re.compile(r"^(pkg|goos|goarch|cpu|toolchain|commit-time|commit|branch): *([^\n]*\S)", re.MULTILINE)
 """Lines that say of all benchmarks below them where and of what they are."""
 
 _UNIT = re.compile(r"^Unit[ \t]+(\S+)[ \t]+(?:\S+=\S+[ \t]+)*better=(higher|lower)", re.MULTILINE)
@@ -69,7 +71,16 @@ def read(value: str) -> list[Document]:
             left_out.add(name, "it failed" if how == "FAIL" else "it was skipped")
     values = _joined(values)
     better = {unit: Better(word) for unit, word in _UNIT.findall(value)}
-    return study_of(_benchmarks(values, better), "go test -bench", left_out)
+    return study_of(_benchmarks(values, better), "go test -bench", left_out, Origin(revision=_revision(value)))
+
+
+def _revision(text: str) -> Revision:
+    """Return the commit of all benchmarks, as lines that begin with `commit:`, `commit-time:`, `branch:` tell."""
+    told: dict[str, set[str]] = {}
+    for name, said in _SETTING.findall(text):
+        told.setdefault(name, set()).add(said)
+    only = {name: next(iter(values)) for name, values in told.items() if len(values) == 1}
+    return revision(only.get("commit"), Dates().ns(only.get("commit-time")), only.get("branch"))
 
 
 def _line(about: Parameters, name: str, rest: str, values: _Values, left_out: LeftOut, *, cut: bool) -> None:

@@ -10,6 +10,7 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
+from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.nouns.verdict import Finding
 from becalm.wording.findings import finding
 
@@ -81,8 +82,9 @@ def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a file: facts of its machine, when it was written, and what had to be assumed."""
+    """The origin of a file: facts of its machine, when it was written, what had to be assumed, which code it timed."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     created_ns: int | None = None
     noticed: tuple[Finding, ...] = ()
+    revision: Revision = UNKNOWN

@@ -11,6 +11,7 @@ from typing import Any
 
 from becalm._version import VERSION
 from becalm.nouns.options.measuring import ImportOptions
+from becalm.nouns.revision import Revision, revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -98,8 +99,9 @@ def read(value: dict[str, Any]) -> list[Document]:
                 left_out.add(name, "it has no values, only runs that calibrate")
     if entries and not benchmarks:
         raise left_out.refusal("it holds no benchmark with values")
+    origin = _origin(benchmarks, dates, _revision(common, entries))
     if any(each.unit != "second" or each.loops or _fine(each) for each in benchmarks):
-        return _metrics(benchmarks, left_out, _origin(benchmarks, dates))
+        return _metrics(benchmarks, left_out, origin)
     runs: list[Run] = []
     for place, benchmark in enumerate(benchmarks):
         for (number, seconds), started_ns in zip(benchmark.values, benchmark.started_ns, strict=True):
@@ -108,20 +110,28 @@ def read(value: dict[str, Any]) -> list[Document]:
     workloads = tuple(Workload(argv=(each.name,), name=each.name, parameters=each.tags) for each in benchmarks)
     options = ImportOptions(source="pyperf", values="per loop iteration").to_json()
     study = Study("import", workloads, options=options, host="unknown", title="imported from pyperf")
-    origin = _origin(benchmarks, dates)
     return [
         Document(
             study, runs, facts=origin.facts, created_ns=origin.created_ns, environment="unknown",
-            noticed=(*left_out.findings(), *origin.noticed),
+            noticed=(*left_out.findings(), *origin.noticed), revision=origin.revision,
         )
     ]  # fmt: skip
 
 
-def _origin(benchmarks: Sequence[_Benchmark], dates: Dates) -> Origin:
-    """Return the machine of all runs, where they are of one, and when the first of them began."""
+def _revision(common: Mapping[str, Any], entries: Sequence[Part]) -> Revision:
+    """Return the commit that pyperformance writes with a suite, or with its first benchmark."""
+    about = dict(common)
+    with contextlib.suppress(Unlike):
+        about = {**(_metadata(entries[0]) if entries else {}), **common}
+    return revision(about.get("commit_id"), Dates().ns(about.get("commit_date")), about.get("commit_branch"))
+
+
+def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> Origin:
+    """Return the machine of all runs, where they are of one, when the first of them began, and the code."""
     machines = {each.machine for each in benchmarks}
     starts = [started for each in benchmarks for started in each.started_ns if started]
-    return Origin(facts_of(*machines.pop()) if len(machines) == 1 else {}, min(starts, default=None), dates.findings())
+    facts = facts_of(*machines.pop()) if len(machines) == 1 else {}
+    return Origin(facts, min(starts, default=None), dates.findings(), code)
 
 
 VERSION_READ = "1.0"

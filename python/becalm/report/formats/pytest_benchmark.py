@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import Benchmark, Repetition, study_of
 from becalm.report.formats.layout import Part, scalars
@@ -31,8 +32,19 @@ def read(value: dict[str, Any]) -> list[Document]:
     machine = value["machine_info"] if isinstance(value["machine_info"], dict) else {}
     cpu = machine.get("cpu")
     model = cpu.get("brand_raw", cpu.get("brand")) if isinstance(cpu, dict) else None
-    origin = Origin(facts_of(machine.get("node"), model), dates.ns(value.get("datetime")) or None)
+    created_ns = dates.ns(value.get("datetime")) or None
+    origin = Origin(facts_of(machine.get("node"), model), created_ns, revision=_revision(value.get("commit_info")))
     return study_of(benchmarks, "pytest-benchmark", left_out, origin)
+
+
+def _revision(about: Any) -> Revision:
+    """Return the commit of a file; pytest-benchmark writes "unknown" where there is no repository."""
+    if not isinstance(about, dict) or about.get("id") in ("unknown", "unversioned"):
+        return Revision()
+    written = about.get("time") or about.get("author_time")
+    branch = about.get("branch")
+    known = branch if branch not in ("(unknown)", "(detached head)") else None
+    return revision(about.get("id"), Dates().ns(written), known, about.get("dirty"))
 
 
 def _benchmark(name: str, entry: Part, left_out: LeftOut) -> Benchmark:

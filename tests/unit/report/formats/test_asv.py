@@ -140,8 +140,8 @@ def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
     assert by_name["bench.mem_list"].unit == "bytes"
     assert [point.value for point in by_name["bench.time_sort(1000)"].points[:2]] == [1.25e8, 1.25e8]
     done = CliRunner().invoke(group, ["import", str(place), "--store", store, "--project", "again"])
-    assert "is studies 8 to 14 now" in done.output
-    with pytest.raises(UsageError, match="belongs to no project"):
+    assert "is 7 sittings of again now" in done.output
+    with pytest.raises(UsageError, match="does not tell which commit"):
         becalm.import_(ROOT / "tests/data/benchmarks/hyperfine-1.json", store, project="x")
 
 

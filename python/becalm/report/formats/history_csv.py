@@ -1,0 +1,145 @@
+"""A table of results over commits, as CSV: a row for each value, with `commit`, `benchmark` and `value` in the header.
+
+More columns are known: `date` (of the commit), `branch`, `unit`, `machine`, `measured` (when) and `better` (`higher` or
+`lower`). Several rows of the same are repetitions. Each commit on each machine becomes a sitting of a history, as
+`becalm record` makes them; rows of one commit that were measured at different times are sittings of their own. Cells
+are divided by commas, semicolons or tabs.
+
+Public: recognises, read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from becalm.errors import UsageError
+from becalm.nouns.metric import Better
+from becalm.nouns.options.record import RecordOptions
+from becalm.nouns.revision import Revision, revision
+from becalm.nouns.study import Study
+from becalm.report.document import Document
+from becalm.report.formats.benchmarks import ITERATION, NS, Benchmark, Repetition, programs_of
+from becalm.report.formats.left_out import LeftOut
+from becalm.report.formats.origin import Dates, facts_of
+from becalm.units import plain_number
+
+NEEDED = ("commit", "benchmark", "value")
+
+KNOWN = (*NEEDED, "date", "branch", "unit", "machine", "measured", "better")
+
+DELIMITERS = ",;\t"
+
+MOST_ROWS = 1_000_000
+"""Rows of a file."""
+
+SOURCE = "CSV"
+
+Sitting = tuple[str, str, str, str, str]
+"""Commit, its date, branch, machine and when it was measured, as the file has them."""
+
+Row = Mapping[str, str]
+
+
+def recognises(value: object) -> bool:
+    """Return whether a text is of this format."""
+    return isinstance(value, str) and _delimiter(value) is not None
+
+
+def _delimiter(text: str) -> str | None:
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    for delimiter in DELIMITERS:
+        if set(NEEDED) <= set(_names(header, delimiter)):
+            return delimiter
+    return None
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    return [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter), [])]
+
+
+def read(value: str) -> list[Document]:
+    """Return a sitting for each commit. Raises ValueError for unknown columns, and where no row has a value."""
+    delimiter = _delimiter(value) or ","
+    table = csv.reader(io.StringIO(value.lstrip()), delimiter=delimiter)
+    names = [name.strip().lower() for name in next(table, [])]
+    if unknown := [name for name in names if name not in KNOWN]:
+        raise ValueError(f"its column {unknown[0]!r:.80} is not known; known are {', '.join(KNOWN)}")
+    if len(set(names)) < len(names):
+        raise ValueError("it has two columns of the same name")
+    left_out, sittings = LeftOut(), dict[Sitting, list[Row]]()
+    for place, cells in enumerate(table):
+        if place == MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS:,} rows; divide it into several files")
+        if not any(cell.strip() for cell in cells):
+            continue
+        row = dict(zip(names, map(str.strip, cells), strict=False))
+        with left_out.entry(f"row {place + 2}"):
+            sittings.setdefault(_sitting(row, len(cells) == len(names)), []).append(row)
+    # A commit's date is a day more often than not, and only puts commits in order.
+    commits, dates = Dates(utc=True), Dates()
+    documents = [_document(sitting, rows, commits, dates, left_out) for sitting, rows in sittings.items()]
+    known = [document for document in documents if document.runs]
+    if not known:
+        raise left_out.refusal("it holds no row with a value")
+    # In the order of the commits, as far as dates tell; sorting keeps that of the file else.
+    known.sort(key=lambda document: document.study.options["commit_ns"] or 0)
+    noticed = (*left_out.findings(), *dates.findings())
+    return [replace(known[0], noticed=(*noticed, *known[0].noticed)), *known[1:]]
+
+
+def _sitting(row: Row, whole: bool) -> Sitting:
+    """Return which sitting a row is of. Raises ValueError."""
+    if not whole:
+        raise ValueError("it has another number of cells than the header")
+    for name in NEEDED:
+        if not row[name]:
+            raise ValueError(f"its {name} is empty")
+    return row["commit"], row.get("date", ""), row.get("branch", ""), row.get("machine", ""), row.get("measured", "")
+
+
+def _document(sitting: Sitting, rows: list[Row], commits: Dates, dates: Dates, left_out: LeftOut) -> Document:
+    commit, date, branch, machine, measured = sitting
+    commit_ns = commits.ns(date) or None
+    values: dict[tuple[str, str, str, Better], list[Repetition]] = {}
+    for row in rows:
+        with left_out.entry(f"{row['benchmark']} of {commit:.12}"):
+            if date and commit_ns is None:
+                raise ValueError(f"its date {date!r:.40} is not understood; write it like 2026-11-28T09:30:00+00:00")
+            unit, number = row.get("unit", ""), _number(row["value"])
+            better = Better(row.get("better") or ("higher" if unit.endswith("/s") else "lower"))
+            scale, shown, metric = (NS[unit], "ns", ITERATION) if unit in NS else (1.0, unit, "value")
+            values.setdefault((row["benchmark"], shown, metric, better), []).append(Repetition(number * scale))
+    benchmarks = [
+        Benchmark(name, repetitions, shown, metric, better)
+        for (name, shown, metric, better), repetitions in values.items()
+    ]
+    workloads, runs = programs_of(benchmarks, left_out)
+    options = RecordOptions(source=SOURCE, machine=machine).to_json()
+    study = Study("record", workloads, options=options, host="unknown", title="imported from CSV")
+    return Document(
+        placed(study, revision(commit, commit_ns, branch)),
+        runs,
+        facts=facts_of(machine),
+        created_ns=dates.ns(measured) or commit_ns,
+        environment="unknown",
+    )
+
+
+def _number(text: str) -> float:
+    """Return a value. Raises ValueError for what is no number, or can be read in two ways."""
+    try:
+        return plain_number(text)
+    except UsageError as error:
+        raise ValueError(str(error).removesuffix(".")) from None
+
+
+def placed(study: Study, code: Revision) -> Study:
+    """Return a sitting with its place in a history: commit, date, branch."""
+    place: dict[str, Any] = {
+        "commit": code.commit, "commit_ns": code.commit_ns, "branch": code.branch, "changed": code.changed,
+    }  # fmt: skip
+    return replace(study, options={**study.options, **place})

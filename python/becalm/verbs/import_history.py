@@ -1,0 +1,132 @@
+"""`becalm import --project`: results of other tools as sittings of a project's history."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from becalm.errors import BecalmError, UsageError
+from becalm.nouns.options.record import RecordOptions
+from becalm.nouns.revision import LONGEST, Revision
+from becalm.report.document import Document
+from becalm.report.formats.origin import Dates
+from becalm.study.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPlace:
+    """The place of imported results in a history, as far as a person names it; the files tell the rest.
+
+    `project`: its name. `commit`: what was measured, by any name that git knows in the repository, and else as it is.
+    `date`: of the commit. `branch`: of the commit. `machine`: what counts as the same machine. `repository`: the git
+    repository that knows the commit [default: that of the working directory].
+    """
+
+    project: str | None = None
+    commit: str | None = None
+    date: str | None = None
+    branch: str | None = None
+    machine: str | None = None
+    repository: str | None = None
+
+
+def in_history(documents: Sequence[Document], place: HistoryPlace, path: str | Path) -> list[Document]:
+    """Return the studies of a file as sittings of a project.
+
+    Without a project results of other tools stay studies of their own, and sittings get the name that their file tells,
+    else that of the repository or the file. Raises UsageError for what has no place in a history, and for results of
+    which neither the file nor `place` tells the commit.
+    """
+    own = [document for document in documents if document.study.kind not in ("import", "record")]
+    if place == HistoryPlace():
+        return [
+            _named(document, place, path) if document.study.kind == "record" else document for document in documents
+        ]
+    if own:
+        raise UsageError(
+            f"{path} holds a study of becalm's own ({own[0].study.kind}), which belongs to no history. "
+            "Leave --project and what goes with it out."
+        )
+    return [
+        _named(document, place, path) if document.study.kind == "record" else _sitting(document, place, path)
+        for document in documents
+    ]
+
+
+def _named(document: Document, place: HistoryPlace, path: str | Path) -> Document:
+    """Return a sitting in the project that is meant; its file has told the commit. Raises UsageError."""
+    if place.commit is not None or place.date is not None:
+        raise UsageError(f"{path} tells the commits itself. Leave --commit and --date out.")
+    options = dict(document.study.options)
+    options["project"] = place.project or options.get("project") or _project(place, path)
+    if place.branch is not None:
+        options["branch"] = options.get("branch") or place.branch
+    if place.machine is not None:
+        options["machine"] = options.get("machine") or place.machine
+    return replace(document, study=replace(document.study, options=options))
+
+
+def _project(place: HistoryPlace, path: str | Path) -> str:
+    here = _repository(place)
+    return here.top.name if here is not None else Path(path).name.partition(".")[0] or "history"
+
+
+def _repository(place: HistoryPlace) -> Repository | None:
+    if place.repository is not None:
+        return Repository.of(place.repository)
+    with contextlib.suppress(BecalmError):
+        return Repository.of(Path.cwd())
+    return None
+
+
+def _sitting(document: Document, place: HistoryPlace, path: str | Path) -> Document:
+    """Return results of another tool as a sitting. Raises UsageError where nobody tells the commit."""
+    code = document.revision
+    name = place.commit or code.commit
+    if not name:
+        raise UsageError(
+            f"{path} does not tell which commit it has measured. Name it: --commit REV, "
+            "and --date DATE where no repository knows it."
+        )
+    if len(name) > LONGEST:
+        raise UsageError(f"{name:.40}… is no commit: it has {len(name)} characters.")
+    commit, ordinal, subject = _known(name, place)
+    date = _date(place.date)
+    options = RecordOptions(
+        project=place.project or _project(place, path),
+        commit=commit.commit,
+        commit_ns=date or commit.commit_ns or (code.commit_ns if name == code.commit else None),
+        ordinal=ordinal,
+        subject=subject,
+        branch=place.branch or code.branch,
+        machine=place.machine or "",
+        changed=code.changed and name == code.commit,
+        source=str(document.study.options.get("source") or ""),
+    )
+    study = replace(document.study, kind="record", options=options.to_json())
+    return replace(document, study=study)
+
+
+def _known(name: str, place: HistoryPlace) -> tuple[Revision, int | None, str]:
+    """Return a commit with its number and subject as the repository has them. Raises UsageError where one is named."""
+    here = _repository(place)
+    if here is not None:
+        try:
+            commit = here.commit(name)
+        except UsageError:
+            if place.repository is not None:
+                raise
+        else:
+            return Revision(commit.name, commit.when_ns), commit.ordinal, commit.subject
+    return Revision(name), None, ""
+
+
+def _date(text: str | None) -> int | None:
+    """Return a date in ns since 1970. Raises UsageError."""
+    if text is None:
+        return None
+    if ns := Dates().ns(text):
+        return ns
+    raise UsageError(f"{text!r:.80} is not a date. Write it like 2026-11-28 or 2026-11-28T09:30:00+01:00.")
