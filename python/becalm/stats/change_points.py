@@ -1,28 +1,20 @@
-"""When did a benchmark change? Steps in series of sittings, with a rate of false alarms over a whole suite.
+"""When did a benchmark change? Steps in series of sessions, with a rate of false alarms over a whole suite.
 
-Values are logarithms of times, one row a sitting, in the order of the commits; NaN where a benchmark was not measured.
+Values are logarithms of times, one row a session, in the order of the commits; NaN where a benchmark was not measured.
 `change_points` goes through them as they came in and looks at nothing later, so that a change once found stays found:
 
-1. What all benchmarks of a sitting have in common (a warmer room, a busier neighbour) is taken away where at least
+1. What all benchmarks of a session have in common (a warmer room, a busier neighbour) is taken away where at least
    `SUITE` of them were measured, and is a series itself (`becalm.stats.common_mode`).
-2. A step at row k is the level of 3, 4, 6 or 10 values from k on (`LOOKS`) against that of up to 6, 12 or 30 before it:
-   of these the reach with which such steps varied least in the past. Of five values after it at least four must lie
-   beyond a third of it.
-3. Three things must be unlikely without it. Its size, against its standard deviation (Student's t). The likelihood of
-   one level instead of two, where values are normal but for a share that strays (`becalm.stats.contaminated`): so
-   single bad sittings never make a step, nor hide one. And that so many values lie in a row where few of the past did,
-   whatever their distribution (`becalm.stats.exceedance`).
-4. The standard deviation is that of white noise, from successive differences, times a factor: how much more such
-   steps varied in the past of the same series. Drift of any kind raises it. It rests on few independent windows, so
-   that the other benchmarks moderate it (`becalm.stats.moderation`). A move of the machine that is larger than usual
-   adds what is not known of how far the benchmark answers to it.
-5. While little is known of drift, as much of it is supposed as differences allow (`becalm.stats.random_walk`): what is
-   larger is a step from the tenth value on. And a series that has shown none yet is looked back at a few times
-   (`BACK`), since a step among its first values was there before its noise was known; only steps that have nothing to
-   do with that one say what is noise then.
-6. `rate` false alarms per commit are spent in equal parts on the benchmarks, and by `SHARES` on the looks (Bonferroni).
+2. A step at row k is the level of 3, 4, 6, 10 or 20 values from k on (`LOOKS`) against that of up to 30 before it. The
+   evidence for it is how much likelier such values are with a step than without, whatever noise and drift may be
+   (`becalm.stats.step_evidence`). In a suite drift is what remains of the machine's, and small; what a benchmark does
+   beyond that by itself is what commits do.
+3. Values that stray are bounded before (`Scan.bounded`), and a step's values must lie in a row where few of the past
+   did, whatever their distribution (`becalm.stats.exceedance`): so single bad sessions never make a step, nor hide one.
+4. A step lies where the values fit two levels best, and its interval is of bounded values (`becalm.stats.step_places`).
+5. `rate` false alarms per commit are spent in equal parts on the benchmarks (Bonferroni).
 
-`bench/history.py` holds it to its rate on noisy and drifting machines.
+`bench/history.py` holds it to its rate on noisy and drifting machines, `bench/replay.py` tries it on public data.
 """
 
 from __future__ import annotations
@@ -36,14 +28,12 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats
 from becalm.stats.arrays import level as checked
 from becalm.stats.common_mode import SUITE, CommonMode
-from becalm.stats.exceedance import Residuals
-from becalm.stats.moderation import Prior, prior_of
-from becalm.stats.step_scan import EVERY, LOOKS, REACHES, SETTLED, Peers, Scan
+from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT
+from becalm.stats.step_places import interval_of_step
+from becalm.stats.step_scan import Peers, Scan, Step, due, shared
 
 RATE = 5e-4
 """False alarms per commit that are aimed at, over all benchmarks: half of one in a thousand."""
-
-_ALONE = Peers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,34 +89,31 @@ def change_points(
     rows, columns = y.shape
     series = columns + (columns >= SUITE)
     share = checked(rate) / max(1, series)
-    suite, shared, mode = [Scan() for _ in range(columns)], Scan(), CommonMode(columns)
+    scan = Scan(columns, LITTLE_DRIFT if columns >= SUITE else ANY_DRIFT)
+    machine, mode = Scan(1), CommonMode(columns)
     common = np.zeros(rows)
-    found: list[tuple[int, int, int, float]] = []
-    peers = _ALONE
+    found: list[tuple[int, int, Step]] = []
+    peers, alone = Peers(), Peers()
     for row in range(rows):
-        there = np.flatnonzero(~np.isnan(y[row])).tolist()
+        there = np.flatnonzero(~np.isnan(y[row]))
         together = len(there) >= SUITE
+        mark = float(marks[row])
         if together:
-            mode.take(y[row], suite, there)
-            shared.take(row, float(marks[row]), mode.now, 0.0, peers.stray)
+            mode.take(y[row], scan, there)
+            machine.take(row, mark, np.array([mode.now]), np.zeros(1), peers.stray)
         common[row] = mode.now
-        for i in there:
-            suite[i].take(
-                row, float(marks[row]), float(y[row, i]) - mode.share(i), float(own[row, i]), peers.stray, mode.now
-            )
-        if row % (EVERY if row <= SETTLED else 3 * EVERY) == 0:
-            peers = Peers(_priors(suite), _stray(suite), _residuals(suite))
-        for i in there:
-            if (step := suite[i].look(peers, share) or suite[i].look_back(peers, share)) is not None:
-                found.append((i, row, *step))
-        if together and (step := shared.look(_ALONE, share) or shared.look_back(_ALONE, share)) is not None:
-            found.append((-1, row, *step))
+        scan.take(row, mark, y[row] - mode.share, own[row], peers.stray, mode.now)
+        if due(row):
+            peers = shared(scan, range(columns))
+        found += [(step.series, row, step) for step in scan.look(peers, share)]
+        if together:
+            found += [(-1, row, step) for step in machine.look(alone, share)]
     return ChangePoints(
-        tuple(_sized(shared if each[0] < 0 else suite[each[0]], each, found, series) for each in found),
+        tuple(_sized(machine if column < 0 else scan, column, row, step, found, series) for column, row, step in found),
         common,
-        np.array([each.white for each in suite]),
-        np.array([each.lacking for each in suite], np.int64),
-        np.array([each.visible(peers, share) for each in suite]),
+        scan.white,
+        scan.lacking(),
+        scan.visible(peers, share),
     )
 
 
@@ -146,33 +133,13 @@ def _given(values: object, commits: object, errors: object) -> tuple[Floats, Flo
     return y, own, marks
 
 
-def _priors(suite: Sequence[Scan]) -> Sequence[Sequence[Prior]]:
-    """What the benchmarks say of each other's factors, for each look and reach."""
-    return [[_prior(suite, index, reach) for reach in range(len(REACHES))] for index in range(len(LOOKS))]
-
-
-def _prior(suite: Sequence[Scan], index: int, reach: int) -> Prior:
-    factors = [each.factors[index][reach] for each in suite]
-    known = [each for each in factors if each[1] and each[0] > 0]
-    return prior_of([value for value, _ in known], [freedom for _, freedom in known])
-
-
-def _stray(suite: Sequence[Scan]) -> float:
-    """Share of stray values in the suite; the usual one while nothing is known."""
-    known = [each.noise.stray for each in suite if each.white > 0 and each.noise.core > 0]
-    return sum(known) / len(known) if known else _ALONE.stray
-
-
-def _residuals(suite: Sequence[Scan]) -> Residuals:
-    """Distances of all past values from the levels before them."""
-    return Residuals.of([each.residuals() for each in suite if each.white > 0 and each.noise.core > 0])
-
-
 def _sized(
-    scan: Scan, step: tuple[int, int, int, float], steps: Sequence[tuple[int, int, int, float]], series: int
+    scan: Scan, column: int, row: int, step: Step, found: Sequence[tuple[int, int, Step]], series: int
 ) -> ChangePoint:
-    column, row, place, p = step
-    ends = [each[2] for each in steps if each[0] == column and each[2] > place]
-    begins = [each[2] for each in steps if each[0] == column and each[2] < place]
-    size, low, high = scan.interval(place, max(begins, default=0), min(ends, default=len(scan.values)))
-    return ChangePoint(column, scan.rows[place], row, size, low, high, min(1.0, p * series))
+    own, place, last = step.series, step.place, int(scan.counts[step.series])
+    places = [other.place for index, _, other in found if index == column]
+    begin = max((other for other in places if other < place), default=0)
+    end = min((other for other in places if other > place), default=last)
+    values = scan.values[own]
+    size, low, high = interval_of_step(values[begin:place], values[place:end], float(scan.core[own]))
+    return ChangePoint(column, int(scan.rows[own, place]), row, size, low, high, min(1.0, step.chance * series))

@@ -1,26 +1,30 @@
-"""What all benchmarks of a suite do at once from sitting to sitting: the machine, not the programs.
+"""What all benchmarks of a suite do at once from session to session: the machine, not the programs.
 
 y_it = level_i + c_it + e_it, where c_i moves by lambda_i (m_t - m_{t-1}): the machine's common movement m, to which
 benchmarks answer more or less. m moves by the weighted median of what is left of them, so that what fewer than half of
-them do has no say. lambda_i is a ridge regression of differences over `LAG` sittings on those of m, around 1.
+them do has no say. lambda_i is a ridge regression of differences over `LAG` sessions on those of m, around 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from becalm.stats.arrays import Floats, median_of
-from becalm.stats.step_scan import EVERY, YOUNG, Scan
+from becalm.stats.arrays import Floats, Ints, clipped, median_of
+from becalm.stats.step_scan import Scan
 
 SUITE = 8
 """Benchmarks from which on what they have in common is told from what one of them does."""
 
 LAG = 5
-"""Sittings from one value to the next of the regression: far enough that the machine moved more than its noise."""
+"""Sessions from one value to the next of the regression: far enough that the machine moved more than its noise."""
+
+YOUNG = 24
+"""Values from which on a benchmark's scatter says how much it weighs."""
+
+EVERY = 4
+"""Sessions after which answers are computed anew."""
 
 REMEMBERED = 240
 SCATTER = 0.3
@@ -33,68 +37,66 @@ HEAVIEST = 3.0
 common to itself, which makes it scatter less, until it alone is the machine."""
 
 
-@dataclass(slots=True)
 class CommonMode:
-    """The common movement so far. `now`: m; of each benchmark its answer, its share c of m, and past (m, y)."""
+    """The common movement so far.
 
-    columns: int
-    now: float = 0.0
-    _rows: int = 0
-    _answer: list[float] = field(default_factory=list)
-    _share: list[float] = field(default_factory=list)
-    _last: list[float] = field(default_factory=list)
-    _past: list[list[tuple[float, float]]] = field(default_factory=list)
+    `now`: m. `share`: what of each benchmark's newest value the machine did, shape (columns,). `answer`: lambda.
+    `last`: m at each benchmark's newest value. `moves`, `values`: m and y of the past, shape (columns, room), of which
+    the first `counts` are taken.
+    """
 
-    def __post_init__(self) -> None:
-        self._answer = [1.0] * self.columns
-        self._share = [0.0] * self.columns
-        self._last = [0.0] * self.columns
-        self._past = [[] for _ in range(self.columns)]
+    def __init__(self, columns: int) -> None:
+        self.now, self.sessions = 0.0, 0
+        self.answer, self.share, self.last = np.ones(columns), np.zeros(columns), np.zeros(columns)
+        self.moves, self.values = np.zeros((columns, 64)), np.zeros((columns, 64))
+        self.counts = np.zeros(columns, np.int64)
 
-    def share(self, column: int) -> float:
-        """What of a benchmark's newest value the machine did."""
-        return self._share[column]
-
-    def take(self, row: Floats, suite: Sequence[Scan], there: Sequence[int]) -> None:
-        """One more sitting of the benchmarks `there`, shape (columns,); `suite` has their values before it."""
-        moves = []
-        for i in there:
-            level = suite[i].level()
-            if not math.isnan(level):
-                expected = level + self._share[i] + self._answer[i] * (self.now - self._last[i])
-                known = suite[i].white > 0 and len(suite[i].values) >= YOUNG
-                weight = self._answer[i] / suite[i].white if known else 0.0
-                moves.append(((float(row[i]) - expected) / self._answer[i], weight))
-        if len(moves) >= SUITE:
-            self.now += weighted_median(moves)
-        self._rows += 1
-        for i in there:
-            self._past[i].append((self.now, float(row[i])))
-            if self._rows % EVERY == 0 and len(self._past[i]) > 4 * LAG:
-                self._answer[i], suite[i].unsure = self._regressed(i, suite[i].white)
-            if not suite[i].unsure and len(moves) >= SUITE:
-                suite[i].unsure = SCATTER
-            self._share[i] += self._answer[i] * (self.now - self._last[i])
-            self._last[i] = self.now
+    def take(self, row: Floats, scan: Scan, there: Ints) -> None:
+        """Take one more session of the benchmarks `there`, shape (columns,); `scan` has their values before it."""
+        level = scan.level()[there]
+        answer = self.answer[there]
+        expected = level + self.share[there] + answer * (self.now - self.last[there])
+        known = (scan.white[there] > 0) & (scan.counts[there] >= YOUNG)
+        weights = np.where(known, answer / np.where(known, scan.white[there], 1.0), 0.0)
+        left = (row[there] - expected) / answer
+        able = ~np.isnan(left)
+        together = int(able.sum()) >= SUITE
+        if together:
+            self.now += weighted_median(list(zip(left[able].tolist(), weights[able].tolist(), strict=True)))
+        self.sessions += 1
+        at = self.counts[there]
+        if int(at.max(initial=0)) >= self.moves.shape[1]:
+            self.moves, self.values = (np.hstack([table, np.zeros_like(table)]) for table in (self.moves, self.values))
+        self.moves[there, at], self.values[there, at] = self.now, row[there]
+        self.counts[there] += 1
+        if self.sessions % EVERY == 0:
+            for column in there[self.counts[there] > 4 * LAG]:
+                self.answer[column], scan.unsure[column] = self._regressed(int(column), float(scan.white[column]))
+        if together:
+            scan.unsure[there] = np.where(scan.unsure[there] > 0, scan.unsure[there], SCATTER)
+        self.share[there] += self.answer[there] * (self.now - self.last[there])
+        self.last[there] = self.now
 
     def _regressed(self, column: int, white: float) -> tuple[float, float]:
-        """Answer of a benchmark and its standard error."""
-        past = np.array(self._past[column][-REMEMBERED - LAG :])
+        """Return the answer of a benchmark and its standard error."""
         if not white > 0:
             return 1.0, SCATTER
-        machine, own = (past[LAG:] - past[:-LAG]).T
+        part = slice(max(0, int(self.counts[column]) - REMEMBERED - LAG), int(self.counts[column]))
+        moves, values = self.moves[column, part], self.values[column, part]
+        machine, own = moves[LAG:] - moves[:-LAG], values[LAG:] - values[:-LAG]
         # A benchmark's own step is no answer: what is far from the line counts less.
-        beside = own - machine * self._answer[column]
-        reach = WINSOR * max(white * math.sqrt(2), median_of(np.abs(beside)) * 1.4826)
-        own = machine * self._answer[column] + np.clip(beside, -reach, reach)
-        # Differences over LAG sittings overlap: so many of them tell as much as one.
+        rest = own - machine * self.answer[column]
+        reach = WINSOR * max(white * math.sqrt(2), median_of(np.abs(rest)) * 1.4826)
+        own = machine * self.answer[column] + clipped(rest, -reach, reach)
+        # Differences over LAG sessions overlap: so many of them tell as much as one.
         ridge = LAG * 2 * white**2 / SCATTER**2
-        told = float(machine @ machine) + ridge
-        return float(np.clip((machine @ own + ridge) / told, 0.3, 3.0)), SCATTER * math.sqrt(ridge / told)
+        total = float(machine @ machine) + ridge
+        answer = (float(machine @ own) + ridge) / total
+        return min(3.0, max(0.3, answer)), SCATTER * math.sqrt(ridge / total)
 
 
 def weighted_median(pairs: list[tuple[float, float]]) -> float:
-    """The median of (value, weight); values without a weight get the usual one, and none has many times that."""
+    """Return the median of (value, weight); values without a weight get the usual one, and none has many times that."""
     known = sorted(weight for _, weight in pairs if weight)
     usual = known[len(known) // 2] if known else 1.0
     ordered = sorted((value, min(weight or usual, HEAVIEST * usual)) for value, weight in pairs)

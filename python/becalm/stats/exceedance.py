@@ -22,10 +22,6 @@ from becalm.stats.contaminated import WIDER, Noise
 PEERS = 100.0
 """How many values of its own what others have seen is worth."""
 
-TOGETHER = 8.0
-"""Times as often as a step may be said by chance that its values may lie in a row by chance: size and likelihood must
-be unlikely as well, and all three are so more seldom than each. Chosen on simulated histories (bench/history.py)."""
-
 FAR = 100.0
 """Standard deviations beyond which no line is sought: some hundred past values that far are none of noise."""
 

@@ -1,4 +1,8 @@
-"""One series of sittings, looked at for steps as its values come in (`becalm.stats.change_points` says how and why)."""
+"""Series of sessions, looked at for steps as their values come in (`becalm.stats.change_points` says how and why).
+
+`Scan` holds all series of a suite side by side: one row of sessions costs a few operations on arrays, however many
+benchmarks it has.
+"""
 
 from __future__ import annotations
 
@@ -7,467 +11,355 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import log_ndtr, stdtr, stdtrit
 
-from becalm.stats.arrays import Floats
-from becalm.stats.contaminated import Noise, noise_of
-from becalm.stats.exceedance import TOGETHER, Residuals, modelled, rare, share_beyond
-from becalm.stats.moderation import Prior, moderate, winsorised_variance
-from becalm.stats.random_walk import step_factor
+from becalm.stats.arrays import Floats, Ints
+from becalm.stats.contaminated import USUAL, Noise, noise_of
+from becalm.stats.exceedance import Residuals, rare, share_beyond
+from becalm.stats.moderation import winsorised_variance
+from becalm.stats.step_evidence import ANY_DRIFT, Drift, log_evidence
+from becalm.stats.step_places import bounded_to, place_of_step
 
-LOOKS = (3, 4, 6, 10)
-"""Sittings after a step, of each look at it."""
+LOOKS = (3, 4, 6, 10, 20)
+"""Sessions after a step, of each look at it."""
 
-SHARES = (0.6, 0.2, 0.1, 0.1)
-"""What each look may spend of a step's error."""
+SHARES = (0.35, 0.2, 0.15, 0.15, 0.15)
+"""Weights with which the looks' evidence is averaged."""
 
-REACHES = (6, 12, 30)
-"""Sittings before a step that it may be held against: of each look those with which past steps varied least."""
+REACHES = (3, 5, 8, 12, 20, 30)
+"""Sessions before a step that it may be held against: the largest of these that the present level has."""
 
-USUAL = 1
-"""Which of these, where nothing is known of past steps."""
-
-BEFORE = 6
-"""Values of one level that are needed before a step can be seen."""
+YOUNGEST = 9
+"""Values from which on a scale is known."""
 
 REMEMBERED = 240
-"""Differences and past steps from which scales are computed."""
-
-LEAST = 12
-"""Past differences and steps of a series without which its scale is not known."""
-
-FREEDOM = 4.0
-"""Degrees of freedom of a scale below which no step is judged by it."""
-
-YOUNGEST = 10
-"""Values from which on a step is judged that no drift makes: the standard deviation rests on nine differences then."""
+"""Values from which scales and shares are computed."""
 
 RECENT = 12
 """Values of which the present level is the median."""
 
-TRIMMED = 3.0
-"""Values so many standard deviations from their median have no say in a level."""
+NEIGHBOURS = 2
+"""Values on both sides with which a value is bounded."""
 
-BEYOND = 1 / 3
+BOUND = 3.0
+"""Standard deviations from the median of its neighbours beyond which a value counts as one there."""
+
+CONSISTENT = 1 / 3
 """Of five values after a step at least four lie beyond this part of it."""
+
+STRICT = 8.0
+"""How much rarer so much evidence is without a step than Markov's inequality says. Chosen on simulated histories
+(bench/history.py)."""
+
+CONTRAST = 2.0
+"""Standard errors of white noise below which no step is examined."""
+
+FREEDOM, LEAST_FREEDOM = 24.0, 2.0
+"""Degrees of freedom of a scale: what the values of a look lack to so many comes from those before them."""
 
 PEERS = 50.0
 """How many values of its own the share of stray values of other benchmarks is worth."""
 
-YOUNG = 24
-SETTLED = 80
-EVERY = 4
-"""Scales are computed anew with every value, after `YOUNG` of them with every fourth, after `SETTLED` with every
-twelfth."""
-
 EXACT = 1e-4
 """Standard deviation, of logarithms, of a series that repeats itself to the digit but for its steps: sizes, counts."""
 
-NEAR = 2
-"""Values by which a step may lie earlier or later than where it was seen."""
-
-BACK = (24, 32, 44, 60)
-"""Values with which a series that has shown no step yet is looked back at: by then a scale is known that the step is no
-part of. What these looks may spend is half of what could be spent while no drift was known, in equal parts."""
-
-Factor = tuple[float, float]
-"""How much more past steps varied than white noise lets them, and with how many degrees of freedom."""
+YOUNG, SETTLED = 24, 80
+"""Rows up to which scales are computed with every second one, and with every sixth; after that with every twelfth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """What the benchmarks of a suite say of each other: factors, of each look and reach; the share of values that
-    stray; residuals of all."""
+    """What the benchmarks of a suite say of each other: the share of values that stray, and residuals of all."""
 
-    factors: Sequence[Sequence[Prior]] = ((Prior(),) * len(REACHES),) * len(LOOKS)
-    stray: float = Noise().stray
+    stray: float = USUAL
     residuals: Residuals = field(default_factory=Residuals)
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """The newest values against those before: position of the first after it, how many before, their level, size."""
+class Step:
+    """A step in a series: position of the first value after it, and the probability of so much evidence by chance."""
 
-    at: int
-    before: int
-    level: float
-    size: float
-
-    def scaled(self, after: int) -> float:
-        """Its size with the variance that a value has, of white noise."""
-        return self.size / math.sqrt(1 / after + 1 / self.before)
+    series: int
+    place: int
+    chance: float
 
 
-@dataclass(slots=True)
+def due(row: int) -> bool:
+    """Return whether scales are computed anew with a row."""
+    return row % (2 if row <= YOUNG else 6 if row <= SETTLED else 12) == 0
+
+
 class Scan:
-    """The values of one series so far. `first`: position at which its present level begins; `white`: standard deviation
-    of white noise in it; `noise`: that told apart from stray values; `factors`: of each look and reach; `machine`: what
-    the machine did, which was taken away as far as the series answers to it; `unsure`: standard error of how far."""
+    """The values of some series so far.
 
-    rows: list[int] = field(default_factory=list)
-    commits: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-    machine: list[float] = field(default_factory=list)
-    unsure: float = 0.0
-    _unsure: list[float] = field(default_factory=list)
-    _residuals: list[float] = field(default_factory=list)
-    first: int = 0
-    white: float = math.nan
-    noise: Noise = field(default_factory=Noise)
-    factors: list[list[Factor]] = field(default_factory=lambda: [[(1.0, 0.0)] * len(REACHES) for _ in LOOKS])
-    _steps: list[list[list[tuple[int, float]]]] = field(default_factory=lambda: [[[] for _ in REACHES] for _ in LOOKS])
-    _now: list[list[_Step]] = field(default_factory=lambda: [[] for _ in LOOKS])
-    _levels: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
-    _means: dict[tuple[int, int], float] = field(default_factory=dict)
+    `values`, `bounded`, `errors`, `commits`, `rows`, `machine`, `distances` have the shape (series, room), of which the
+    first `counts` are taken. `first`: position at which a series' present level begins.
+    `core`, `stray`: its noise. `white`: standard deviation of white noise. `machine`: what the machine did, which was
+    taken away as far as a series answers to it; `unsure`: standard error of how far.
+    """
 
-    def level(self, count: int = RECENT) -> float:
-        """Median of the newest values of the present level; NaN where there are none."""
-        newest = self.values[max(self.first, len(self.values) - count) :]
-        return _median(newest) if newest else math.nan
+    def __init__(self, series: int, drift: Drift = ANY_DRIFT) -> None:
+        self.drift = drift
+        self.counts = np.zeros(series, np.int64)
+        self.first = np.zeros(series, np.int64)
+        self.core, self.white = np.full(series, math.nan), np.full(series, math.nan)
+        self.stray, self.unsure = np.full(series, USUAL), np.zeros(series)
+        self.values, self.bounded, self.distances = (np.full((series, 64), math.nan) for _ in range(3))
+        self.errors, self.commits, self.machine, self.doubt = (np.zeros((series, 64)) for _ in range(4))
+        self.rows = np.zeros((series, 64), np.int64)
 
-    @property
-    def lacking(self) -> int:
-        """Values that are needed until a step can be seen."""
-        begun = BEFORE + LOOKS[0] - (len(self.values) - self.first)
-        return max(0, begun, YOUNGEST - len(self.values))
+    TABLES = ("values", "bounded", "distances", "errors", "commits", "machine", "doubt", "rows")
 
-    def take(self, row: int, commit: float, value: float, error: float, stray: float, machine: float = 0.0) -> None:
-        """One more value; steps that end with it become part of what is known of the series.
+    def level(self, count: int = RECENT) -> Floats:
+        """Return the median of the newest values of each present level, NaN where there are none."""
+        back = np.arange(-count, 0)
+        places = self.counts[:, None] + back
+        newest = np.take_along_axis(self.values, np.maximum(places, 0), axis=1)
+        newest[places < self.first[:, None]] = math.nan
+        return nan_median(newest)
 
-        `stray`: the share of stray values in other series.
+    def lacking(self) -> Ints:
+        """Return how many values each series needs until a step can be seen."""
+        begun = REACHES[0] + LOOKS[0] - (self.counts - self.first)
+        lacks: Ints = np.maximum(0, np.maximum(begun, YOUNGEST - self.counts))
+        return lacks
+
+    def take(self, row: int, commit: float, values: Floats, errors: Floats, stray: float, machine: float = 0.0) -> None:
+        """Append one row, shape (series,), NaN for what was not measured. `stray`: share of stray values in others."""
+        there = np.flatnonzero(~np.isnan(values))
+        at = self.counts[there]
+        if len(at) and int(at.max()) >= self.values.shape[1]:
+            self._grow()
+        for table, entry in (
+            (self.values, values[there]),
+            (self.bounded, values[there]),
+            (self.errors, errors[there]),
+            (self.commits, commit),
+            (self.machine, machine),
+            (self.doubt, self.unsure[there]),
+            (self.rows, row),
+        ):
+            table[there, at] = entry
+        self.counts[there] += 1
+        self._bound_newest(there)
+        if due(row):
+            self._scale(there[self.counts[there] >= YOUNGEST], stray)
+
+    def look(self, peers: Peers, error: float) -> list[Step]:
+        """Return the steps that the newest row has made clear; a new level begins at each.
+
+        `error`: probability with which one is seen in a series at a row where there is none.
         """
-        known = len(self.values) - self.first >= BEFORE
-        self._residuals.append(value - self.level() if known else math.nan)
-        self.rows.append(row)
-        self.commits.append(commit)
-        self.values.append(value)
-        self.errors.append(error)
-        self.machine.append(machine)
-        self._unsure.append(self.unsure)
-        count = len(self.values)
-        self._levels.pop(count - LOOKS[-1] - 1, None)
+        steps: list[Step] = []
+        newest = self.rows[np.arange(len(self.counts)), np.maximum(self.counts - 1, 0)]
+        there = np.flatnonzero((self.counts > 0) & (newest == newest.max(initial=0)) & (self.core > 0))
+        for series in self._clear(there, self.counts[there], error):
+            steps += self._confirmed(int(series), int(self.counts[series]), peers, error)
+        return steps
+
+    def visible(self, peers: Peers, error: float) -> Floats:
+        """Return the least step of each series that would be reported within ten rows if it came with the next one."""
+        result = np.full(len(self.counts), math.nan)
+        index, after = LOOKS.index(10), 10
+        before = self.counts - self.first
+        known = np.flatnonzero((before >= REACHES[0]) & (self.core > 0))
+        for reach, group in by_reach(known, before[known]):
+            old = self._window(group, self.counts[group], reach)
+            level = np.median(old, axis=1)[:, None]
+            # The step's values scatter as those before it did.
+            again = np.resize(np.arange(reach - 1, -1, -1), after)
+            low, high = np.zeros(len(group)), np.full(len(group), math.log(1e4))
+            for _ in range(14):
+                middle = (low + high) / 2
+                new = old[:, again] + (np.exp(middle) * self.core[group])[:, None]
+                logs = self._log_evidence(group, self.counts[group] + after, np.hstack([old, new]) - level, reach)
+                clear = logs + math.log(SHARES[index]) >= -math.log(STRICT * error)
+                low, high = np.where(clear, low, middle), np.where(clear, middle, high)
+            sizes = np.where(high < math.log(9e3), np.exp(high), math.nan)
+            result[group] = sizes * self.core[group]
+        for series in known:
+            noise = Noise(float(self.core[series]), float(self.stray[series]))
+            own = self.residuals(int(series))
+            line = max(rare(error, after, after // 5, sign, own, peers.residuals, noise) for sign in (-1.0, 1.0))
+            result[series] = np.maximum(result[series], line * noise.core)
+        return result
+
+    def residuals(self, series: int, end: int | None = None) -> Floats:
+        """Return distances of values before a position from the median of their neighbours, in standard deviations."""
+        last = int(self.counts[series]) if end is None else end
+        part: Floats = self.distances[series, max(0, last - REMEMBERED) : last] / self.core[series]
+        return part[~np.isnan(part)]
+
+    def _grow(self) -> None:
+        for name in self.TABLES:
+            table = getattr(self, name)
+            setattr(self, name, np.concatenate([table, np.zeros_like(table)], axis=1))
+
+    def _window(self, series: Ints, ends: Ints, count: int) -> Floats:
+        """Return the bounded values before these positions, shape (series, count)."""
+        window: Floats = self.bounded[series[:, None], ends[:, None] + np.arange(-count, 0)]
+        return window
+
+    def _bound_newest(self, there: Ints) -> None:
+        """Bound the newest values by the median of the newest five of their level."""
+        width = 2 * NEIGHBOURS + 1
+        whole = there[self.counts[there] - self.first[there] >= width]
+        if not len(whole):
+            return
+        places = self.counts[whole][:, None] + np.arange(-width, 0)
+        newest = self.values[whole[:, None], places]
+        middle = np.sort(newest, axis=1)[:, NEIGHBOURS]
+        bound = BOUND * np.where(self.core[whole] > 0, self.core[whole], math.inf)
+        part = slice(NEIGHBOURS, None)
+        self.bounded[whole[:, None], places[:, part]] = bounded_to(newest[:, part], middle[:, None], bound[:, None])
+        self.distances[whole, places[:, NEIGHBOURS]] = newest[:, NEIGHBOURS] - middle
+
+    def _bound_again(self, series: Ints) -> None:
+        """Bound the values of the largest window by the present scale."""
+        width = 2 * NEIGHBOURS + 1
+        room = max(REACHES) + max(LOOKS)
+        for each in series:
+            begin, end = max(int(self.first[each]), int(self.counts[each]) - room), int(self.counts[each])
+            if end - begin < width:
+                continue
+            part = self.values[each, begin:end]
+            middles = np.sort(np.lib.stride_tricks.sliding_window_view(part, width), axis=1)[:, NEIGHBOURS]
+            middles = np.concatenate([[middles[0]] * NEIGHBOURS, middles, [middles[-1]] * NEIGHBOURS])
+            self.bounded[each, begin:end] = bounded_to(part, middles, BOUND * self.core[each])
+
+    def _scale(self, series: Ints, stray: float) -> None:
+        """Compute the noise of series anew."""
+        if not len(series):
+            return
+        width = min(REMEMBERED + 1, int(self.counts[series].max()))
+        places = self.counts[series][:, None] + np.arange(-width, 0)
+        recent = np.where(places >= 0, self.values[series[:, None], np.maximum(places, 0)], math.nan)
+        differences = np.diff(recent, axis=1)
+        self.core[series], self.stray[series] = noise_of(differences, stray, PEERS)
+        for i, each in enumerate(series):
+            own = differences[i, ~np.isnan(differences[i])]
+            changed = int(np.count_nonzero(own))
+            self.white[each] = math.sqrt(winsorised_variance(own) / 2)
+            if changed <= max(1, len(own) // 10):
+                self.core[each] = EXACT if changed else math.nan
+            elif changed < len(own) / 3:
+                self.core[each] = math.nan
+        self._bound_again(series[self.core[series] > 0])
+
+    def _log_evidence(
+        self, series: Ints, ends: Ints, values: Floats, before: int, extra: Floats | None = None
+    ) -> Floats:
+        lacks = np.maximum(LEAST_FREEDOM, FREEDOM - values.shape[1])
+        freedom = np.clip((ends - values.shape[1]) * 2 / 3, LEAST_FREEDOM, lacks)
+        return log_evidence(values, before, self.core[series], freedom, self.drift, extra)
+
+    def _looks(self, series: Ints, ends: Ints, extra: bool = False) -> Floats:
+        """Return the weighed logarithms of evidence of the values before these positions, shape (looks, series)."""
+        result = np.full((len(LOOKS), len(series)), -math.inf)
         for index, after in enumerate(LOOKS):
-            at = count - after
-            self._now[index] = []
-            if at - self.first >= BEFORE:
-                self._now[index] = self._stepped(at, index, self.first)
-                for reach, step in enumerate(self._now[index]):
-                    self._steps[index][reach].append((at, step.scaled(after)))
-        if count <= YOUNG or count % (EVERY if count <= SETTLED else 3 * EVERY) == 0:
-            self._scale(stray)
-
-    def look(self, peers: Peers, error: float) -> tuple[int, float] | None:
-        """Where a step lies that the newest value has made clear, and its p-value; then a new level begins there.
-
-        `error`: probability with which one is seen at a commit where there is none.
-        """
-        if not self.noise.core > 0:
-            return None
-        for index, steps in enumerate(self._now):
-            # Far from any threshold, at which nothing else is computed; no step lies within a commit.
-            if not steps or abs(steps[USUAL].size) < self.noise.core:
-                continue
-            at = steps[0].at
-            if self.commits[at] == self.commits[at - 1]:
-                continue
-            step, factor, freedom = self._best(steps, LOOKS[index], self.factors[index], peers.factors[index])
-            p = self._chance(step, index, factor, freedom, peers) if freedom >= FREEDOM else 1.0
-            if p > error:
-                step, p = steps[0], 2 * self._drifted(steps[0], index, peers)
-            if p <= error:
-                place = self._place(step)
-                self._begin(place)
-                return place, p
-        return None
-
-    def look_back(self, peers: Peers, error: float) -> tuple[int, float] | None:
-        """As `look`, for steps among the first values, which were there before a scale was known.
-
-        A step that is a tenth of all that is known makes past steps vary much: as drift does. So each place is judged
-        by the steps that end before it or begin after it. `error` as in `look`.
-        """
-        count = len(self.values)
-        if self.first or count not in BACK or not self.noise.core > 0:
-            return None
-        places = [at for at in range(BEFORE, count - BEFORE + 1) if self.commits[at] != self.commits[at - 1]]
-        share = error / 2 * (LEAST + BEFORE + LOOKS[0]) / len(BACK) / max(1, len(places))
-        found, least = None, share
-        for at in places:
-            for index, after in enumerate(LOOKS):
-                if at + after > count:
-                    continue
-                step = self._stepped(at, index, 0)[USUAL]
-                if abs(step.size) < self.noise.core:
-                    continue
-                beside = [*self._sizes(0, at, index), *self._sizes(at, count, index)]
-                if not beside:
-                    continue
-                past = winsorised_variance(np.array(beside))
-                factor, freedom = self._usual(
-                    (past / self.noise.core**2, len(beside) / after), peers.factors[index][USUAL]
+            at = ends - after
+            before = at - self.first[series]
+            able = np.flatnonzero(before >= REACHES[0])
+            if len(able):
+                own = series[able]
+                able = able[self.commits[own, at[able]] != self.commits[own, at[able] - 1]]
+            for reach, group in by_reach(able, before[able]):
+                own = series[group]
+                window = self._window(own, ends[group], reach + after)
+                window = window - window[:, :reach].mean(axis=1)[:, None]
+                clear = np.abs(window[:, reach:].mean(axis=1)) > CONTRAST * self.core[own] * math.sqrt(
+                    1 / after + 1 / reach
                 )
-                if freedom >= FREEDOM and (p := self._chance(step, index, factor, freedom, peers)) <= least:
-                    found, least = step, p
-        if found is None:
-            return None
-        place = self._place(found)
-        for index in range(len(LOOKS)):
-            left, right = self._past(0, place, index), self._past(place, count, index)
-            self._steps[index] = [one + other for one, other in zip(left, right, strict=True)]
-        self._moved_to(place)
-        self._scale(self.noise.stray)
-        return place, least * error / share
+                if not clear.any():
+                    continue
+                group, own, window = group[clear], own[clear], window[clear]
+                more = None
+                if extra:
+                    places = zip(own.tolist(), (ends[group] - after).tolist(), strict=True)
+                    more = np.array([self._extra(i, place, after, reach) for i, place in places])
+                logs = self._log_evidence(own, ends[group], window, reach, more)
+                result[index, group] = logs + math.log(SHARES[index])
+        return result
 
-    def visible(self, peers: Peers, error: float) -> float:
-        """The least step that a look would report if it came with the next value; NaN while none would be seen."""
-        before, least = len(self.values) - self.first, math.inf
-        if before < BEFORE or not self.noise.core > 0:
-            return math.nan
-        own = self.residuals()
-        for index, after in enumerate(LOOKS):
-            chance = error * SHARES[index] / 2
-            scales = [
-                (*self._usual(self.factors[index][reach], peers.factors[index][reach]), min(before, most), chance)
-                for reach, most in enumerate(REACHES)
-            ]
-            scales.append(
-                (step_factor(after, min(before, REACHES[0])), self._freedom, min(before, REACHES[0]), chance / 2)
-            )
-            sizes = [
-                -float(stdtrit(freedom, p)) * math.sqrt(factor * (1 / after + 1 / count))
-                for factor, freedom, count, p in scales
-                if freedom >= FREEDOM
-            ]
-            line = max(
-                rare(chance * TOGETHER, after, after // 5, sign, own, peers.residuals, self.noise)
-                for sign in (-1.0, 1.0)
-            )
-            least = min([least, *(max(1.0, each, line) for each in sizes)])
-        return self.noise.core * least if math.isfinite(least) else math.nan
+    def _clear(self, series: Ints, ends: Ints, error: float) -> Ints:
+        """Return those of these series of which the looks together have enough evidence."""
+        clear: Ints = series[np.logaddexp.reduce(self._looks(series, ends), axis=0) >= -math.log(STRICT * error)]
+        return clear
 
-    def _sizes(self, begin: int, end: int, index: int) -> Iterator[float]:
-        """Yield the sizes of steps with the usual reach, as `_past` has them."""
-        after = LOOKS[index]
-        for at in range(begin + BEFORE, end - after + 1):
-            self._levels[at] = self._levels_before(at, begin)
-            before, level = self._levels[at][USUAL]
-            yield (self._level(at, at + after) - level) / math.sqrt(1 / after + 1 / before)
+    def _confirmed(self, series: int, end: int, peers: Peers, error: float) -> Iterator[Step]:
+        """Yield the step before this position, and those after it that the values up to the newest one show then."""
+        logs = self._looks(np.array([series]), np.array([end]), extra=True)[:, 0]
+        total = float(np.logaddexp.reduce(logs))
+        after = LOOKS[int(logs.argmax())]
+        if total < -math.log(STRICT * error) or not self._usual_no_more(series, end - after, after, peers, error):
+            return
+        begin = max(int(self.first[series]), end - after - max(REACHES))
+        own, commits = self.values[series, begin:end], self.commits[series, begin:end]
+        place = begin + place_of_step(own, commits, float(self.core[series]), end - after - begin, after)
+        self.first[series] = place
+        yield Step(series, place, min(1.0, math.exp(-total) / STRICT))
+        for later in range(place + REACHES[0] + LOOKS[0], int(self.counts[series]) + 1):
+            if len(self._clear(np.array([series]), np.array([later]), error)):
+                yield from self._confirmed(series, later, peers, error)
+                return
 
-    def _past(self, begin: int, end: int, index: int) -> list[list[tuple[int, float]]]:
-        """Positions and sizes of steps, as `_steps` has them, of the values of one level alone."""
-        after = LOOKS[index]
-        found: list[list[tuple[int, float]]] = [[] for _ in REACHES]
-        for at in range(begin + BEFORE, end - after + 1):
-            self._levels.pop(at, None)
-            for reach, step in enumerate(self._stepped(at, index, begin)):
-                found[reach].append((at, step.scaled(after)))
-        return found
-
-    def _stepped(self, at: int, index: int, begin: int) -> list[_Step]:
-        """The values of a look from a position on against those before it, of a level that begins at `begin`: of each
-        reach."""
-        middle = self._level(at, at + LOOKS[index])
-        if at not in self._levels or begin != self.first:
-            self._levels[at] = self._levels_before(at, begin)
-        return [_Step(at, count, level, middle - level) for count, level in self._levels[at]]
-
-    def _levels_before(self, at: int, begin: int) -> list[tuple[int, float]]:
-        """Return the number of values and the level before a position, of each reach."""
-        counts = [min(most, at - begin) for most in REACHES]
-        return [(count, self._level(at - count, at)) for count in counts]
-
-    def _best(
-        self, steps: Sequence[_Step], after: int, factors: Sequence[Factor], priors: Sequence[Prior]
-    ) -> tuple[_Step, float, float]:
-        """The step with the reach by which past ones varied least, its factor, and degrees of freedom."""
-        usual = [self._usual(factor, prior) for factor, prior in zip(factors, priors, strict=True)]
-        variance = [
-            factor * (1 / after + 1 / step.before) if freedom >= FREEDOM else math.inf
-            for (factor, freedom), step in zip(usual, steps, strict=True)
-        ]
-        best = min(range(len(steps)), key=variance.__getitem__)
-        return (steps[best], *usual[best])
-
-    def _usual(self, own: Factor, prior: Prior) -> tuple[float, float]:
-        """How much more steps vary than white noise lets them, and degrees of freedom of a step's scale."""
-        value, more = moderate(*own, prior) if own[1] or prior.freedom else (1.0, 0.0)
-        if not more:
-            return 1.0, 0.0
-        return max(1.0, value), 1 / (1 / self._freedom + 1 / more)
-
-    @property
-    def _freedom(self) -> float:
-        """Degrees of freedom of the standard deviation."""
-        # Two thirds: successive differences share a value (von Neumann's statistic has that efficiency).
-        return (min(REMEMBERED + 1, len(self.values)) - 1) * 2 / 3
-
-    def residuals(self, end: int | None = None) -> Floats:
-        """Distances of values before this position from the level before each, in standard deviations."""
-        found: Floats = np.array(self._residuals[:end][-REMEMBERED:]) / self.noise.core
-        return found[~np.isnan(found)]
-
-    def _drifted(self, step: _Step, index: int, peers: Peers) -> float:
-        """As `_chance`, as if the series drifted as much as its differences allow: nothing need be known of that."""
-        freedom, noise, factor = self._freedom, self.noise, step_factor(LOOKS[index], step.before)
-        if step.scaled(LOOKS[index]) ** 2 < 2 * factor * noise.core**2:
-            return 1.0
-        if len(self.values) <= SETTLED:
-            # Of a few differences the step itself is one, which must not make it seem usual.
-            beside = np.delete(np.diff(self.values), step.at - 1)
-            freedom, noise = len(beside) * 2 / 3, self.noise
-            if self.white > 0:
-                noise = noise_of(beside, self.noise, peers.stray, PEERS)
-            if not noise.core > 0:
-                return 1.0
-        return self._chance(step, index, factor, freedom, peers, noise) if freedom >= FREEDOM else 1.0
-
-    def _chance(
-        self, step: _Step, index: int, factor: float, freedom: float, peers: Peers, noise: Noise | None = None
-    ) -> float:
-        """p-value of a step, of all looks; 1 for one that is none.
-
-        It must be large for what is known of the scale (Student's t), likely beside stray values (normal), and its
-        values must lie where such values seldom came by chance one after the other.
-        """
-        after, noise = LOOKS[index], noise or self.noise
-        white = noise.core**2 * (1 / after + 1 / step.before)
-        spread = (factor - 1) * white + self._worse(step.at, after, step.before)
-        if step.size**2 < 9 * (white + spread):
-            return 1.0
-        spread += self._moved(step.at, after, step.before)
-        before, newest = self.values[step.at - step.before : step.at], self.values[step.at : step.at + after]
-        old, new, root = noise.evidence(before, newest, spread)
-        size, missing = new - old, after // 5
+    def _usual_no_more(self, series: int, at: int, after: int, peers: Peers, error: float) -> bool:
+        """Return whether values lie where such values seldom came by chance one after the other."""
+        before = self.values[series, max(int(self.first[series]), at - RECENT) : at]
+        newest = self.values[series, at : at + after]
+        level, missing = float(np.median(before)), after // 5
+        size = float(np.median(newest)) - level
         sign = math.copysign(1.0, size)
-        if sorted(sign * (each - old) for each in newest)[missing] <= abs(size) * BEYOND:
-            return 1.0
-        # Against the level that past distances are from.
-        level = _median(self.values[max(self.first, step.at - RECENT) : step.at])
-        line = max(0.0, sorted(sign * (each - level) for each in newest)[missing] / noise.core)
-        own = self.residuals(step.at) * (self.noise.core / noise.core)
-        share = share_beyond(line, sign, own, peers.residuals, noise)
-        # Where more values lie there than the model lets, as many more of such rows are by chance.
-        more = (after - missing) * max(0.0, math.log(share.value / modelled(line, noise)))
-        chance = math.exp(min(0.0, float(log_ndtr(-root)) + more))
-        p = max(float(stdtr(freedom, -abs(size) / math.sqrt(white + spread))), chance)
-        p = max(p, share.in_a_row(after, missing) / TOGETHER)
-        return min(1.0, 2 * p / SHARES[index])
+        line = float(np.sort(sign * (newest - level))[missing])
+        if line <= abs(size) * CONSISTENT:
+            return False
+        noise = Noise(float(self.core[series]), float(self.stray[series]))
+        share = share_beyond(line / noise.core, sign, self.residuals(series, at), peers.residuals, noise)
+        return share.in_a_row(after, missing) <= error
 
-    def _worse(self, at: int, after: int, before: int) -> float:
-        """Variance that sittings beside the step add, since they are known worse than those before them."""
-        usual = sum(each * each for each in self.errors[at - before : at]) / before
-        new = sum(each * each for each in self.errors[at : at + after]) / after
-        return max(0.0, new - usual) / after
+    def _extra(self, series: int, at: int, after: int, before: int) -> float:
+        """Return the variance of a step that is none of noise or drift.
 
-    def _moved(self, at: int, after: int, before: int) -> float:
-        """Variance that a move of the machine adds which is larger than usual, since the answer to it is not exact."""
+        Sessions that are known worse than those before them, and a move of the machine that is larger than usual, since
+        the answer to it is not exact.
+        """
+        errors = np.square(self.errors[series, at - before : at + after])
+        worse = max(0.0, float(errors[before:].mean() - errors[:before].mean())) / after
         # What was known when the machine moved: that the answer is known better since takes nothing back.
-        unsure = max(self._unsure[at - before : at + after])
-        if not unsure:
-            return 0.0
-        total = np.concatenate(([0.0], np.cumsum(self.machine[max(0, at + after - REMEMBERED) : at + after])))
-        left = (total[before:-after] - total[: -after - before]) / before
-        right = (total[before + after :] - total[before:-after]) / after
-        moves = np.square(right - left)
-        usual = float(np.median(moves)) if len(moves) >= LEAST else 0.0
-        return unsure**2 * max(0.0, float(moves[-1]) - usual)
-
-    def _level(self, begin: int, end: int) -> float:
-        """Return the mean of values but for those that stray."""
-        # Looking back asks for the same levels again and again.
-        if (begin, end) not in self._means:
-            self._means[begin, end] = self._mean(begin, end)
-        return self._means[begin, end]
-
-    def _mean(self, begin: int, end: int) -> float:
-        values = self.values[begin:end]
-        ordered = sorted(values)
-        middle = _middle(ordered)
-        if not self.noise.core > 0:
-            return middle
-        reach = TRIMMED * self.noise.core
-        low, high = middle - reach, middle + reach
-        if low <= ordered[0] and ordered[-1] <= high:
-            return sum(values) / len(values)
-        usual = [each for each in values if low <= each <= high] or [middle]
-        return sum(usual) / len(usual)
-
-    def _place(self, step: _Step) -> int:
-        """Where between two commits the step is most likely: the split with the least squares, near where it showed.
-
-        One of a young series may have shown long after it was there: it is looked for among all values of that look.
-        """
-        end, begin = min(len(self.values), step.at + LOOKS[-1]), step.at - step.before
-        near = NEAR if self.first or len(self.values) > BACK[-1] else end - begin
-        found, least = step.at, math.inf
-        for place in range(max(begin + 2, step.at - near), min(end - 2, step.at + near) + 1):
-            if self.commits[place] != self.commits[place - 1]:
-                rest = _squares(self.values[begin:place]) + _squares(self.values[place:end])
-                if rest < least:
-                    found, least = place, rest
-        return found
-
-    def _moved_to(self, place: int) -> None:
-        """Another level begins there: distances from the one before it are none of noise."""
-        self.first = place
-        self._levels.clear()
-        self._residuals[place:] = [math.nan] * (len(self.values) - place)
-
-    def _begin(self, place: int) -> None:
-        self._moved_to(place)
-        for index, after in enumerate(LOOKS):
-            for reach in range(len(REACHES)):
-                self._steps[index][reach] = [each for each in self._steps[index][reach] if each[0] + after <= place]
-
-    def _scale(self, stray: float) -> None:
-        self._means.clear()
-        values = np.array(self.values[-REMEMBERED - 1 :])
-        if len(values) < YOUNGEST:
-            return
-        differences = np.diff(values)
-        self.white = math.sqrt(winsorised_variance(differences) / 2)
-        if not self.white > 0:
-            self.noise = _exact(differences, self.noise)
-            return
-        self.noise = noise_of(differences, self.noise, stray, PEERS)
-        for index, after in enumerate(LOOKS):
-            for reach in range(len(REACHES)):
-                steps = np.array([step for _, step in self._steps[index][reach][-REMEMBERED:]])
-                if len(steps) >= LEAST and self.noise.core > 0:
-                    value = winsorised_variance(steps) / self.noise.core**2
-                    self.factors[index][reach] = (value, len(steps) / after)
-
-    def interval(self, at: int, begin: int, end: int, share: float = 0.95) -> tuple[float, float, float]:
-        """Size of the step at a position and its interval, from the values of up to twenty on both sides of it.
-
-        `begin`, `end`: positions at which the level before it begins and that after it ends.
-        """
-        most = 20
-        left = self.values[max(begin, at - most) : at]
-        right = self.values[at : min(end, at + most)]
-        size = sum(right) / len(right) - sum(left) / len(left)
-        known = self.factors[-1][USUAL] if self.factors[-1][USUAL][1] else self.factors[0][USUAL]
-        reach = self.white * math.sqrt(max(1.0, known[0]) * (1 / len(left) + 1 / len(right)))
-        reach *= float(stdtrit(max(2, len(left) + len(right) - 2), (1 + share) / 2))
-        return size, size - reach, size + reach
+        unsure = float(self.doubt[series, at - before : at + after].max())
+        moved = 0.0
+        if unsure:
+            part = self.machine[series, max(0, at + after - REMEMBERED) : at + after]
+            total = np.concatenate(([0.0], np.cumsum(part)))
+            left = (total[before:-after] - total[: -after - before]) / before
+            right = (total[before + after :] - total[before:-after]) / after
+            moves = np.square(right - left)
+            usual = float(np.median(moves)) if len(moves) >= RECENT else 0.0
+            moved = unsure**2 * max(0.0, float(moves[-1]) - usual)
+        return worse + moved
 
 
-def _exact(differences: Floats, last: Noise) -> Noise:
-    """Noise of a series of which most differences are 0: of steps alone where there are few; else unknown."""
-    few = np.count_nonzero(differences) <= max(1, len(differences) // 10)
-    return Noise(EXACT, last.stray) if few else Noise()
+def by_reach(series: Ints, before: Ints) -> Iterator[tuple[int, Ints]]:
+    """Yield the reaches and those of the series that have as many values before a place."""
+    places = np.searchsorted(REACHES, before, side="right") - 1
+    for place in np.unique(places):
+        if place >= 0:
+            yield REACHES[place], series[places == place]
 
 
-def _median(values: Sequence[float]) -> float:
-    return _middle(sorted(values))
+def nan_median(values: Floats) -> Floats:
+    """Return the median of each row without NaN; NaN where there is nothing else."""
+    ordered = np.sort(values, axis=1)
+    count = (~np.isnan(values)).sum(axis=1)
+    rows = np.arange(len(values))
+    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, values.shape[1] - 1)
+    result: Floats = (ordered[rows, low] + ordered[rows, high]) / 2
+    result[count == 0] = math.nan
+    return result
 
 
-def _middle(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def _squares(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return sum((each - mean) ** 2 for each in values)
+def shared(scan: Scan, series: Sequence[int]) -> Peers:
+    """Return what series say of each other."""
+    known = [each for each in series if scan.core[each] > 0 and scan.white[each] > 0]
+    if not known:
+        return Peers()
+    return Peers(float(scan.stray[known].mean()), Residuals.of([scan.residuals(each) for each in known]))

@@ -79,7 +79,7 @@ def test_a_change_names_its_commit_its_size_and_the_commits_that_were_not_measur
     assert change.low < 0.04 < change.high
     assert change.one_in > 2000
     text = words.change(found, change)
-    assert "render became worse by +4" in text
+    assert "render became worse by +3.99" in text
     assert "or one of 2 commits before it that were not measured" in text
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from becalm.stats.contaminated import Noise
 from becalm.stats.exceedance import Residuals, Share, rare, share_beyond
-from becalm.stats.random_walk import step_factor
 
 NONE = np.zeros(0)
 
@@ -51,17 +50,3 @@ def test_the_line_of_a_probability_is_where_a_row_has_it():
         assert share_beyond(line + 0.01, sign, own, Residuals(), noise).in_a_row(3, 0) <= 1e-5
         assert share_beyond(line - 0.02, sign, own, Residuals(), noise).in_a_row(3, 0) > 1e-5
     assert rare(1e-5, 3, 0, 1.0, own, Residuals(), noise) > 6
-
-
-@pytest.mark.parametrize(("after", "before"), [(3, 6), (4, 12), (10, 30)])
-def test_a_random_walk_steps_by_its_factor(after, before):
-    rng = np.random.default_rng(3)
-    walks = np.cumsum(rng.standard_normal((20_000, after + before)), axis=1)
-    steps = walks[:, before:].mean(axis=1) - walks[:, :before].mean(axis=1)
-    white = 0.5 * (1 / after + 1 / before)
-    assert steps.var() / white == pytest.approx(step_factor(after, before), rel=0.05)
-
-
-def test_a_trend_steps_by_less_than_a_walk_is_allowed():
-    """Three values against six of one that rises by 1 each time."""
-    assert 4.5 / np.sqrt(step_factor(3, 6) * 0.5 * (1 / 3 + 1 / 6)) == pytest.approx(2.57, abs=0.01)

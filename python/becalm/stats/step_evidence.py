@@ -1,0 +1,142 @@
+"""How much likelier is a series with a step at a place than one without, whatever its noise and its drift?
+
+Values are white noise plus a random walk, which stands for drift of any kind: the variance of a successive difference
+is 2 s^2, and `ratios` are the standard deviations of the walk's increments, as multiples of the noise's, that are
+thought possible. The level is unknown (a flat prior), the scale s has an inverse gamma prior, a step a normal one with
+several widths. All three are integrated out in closed form (Zellner 1971, An Introduction to Bayesian Inference in
+Econometrics, chapter 3), and ratios and widths are averaged over.
+
+The result is an e-value: for series without a step its mean is 1, so that it exceeds 1 / p with a probability of at
+most p (Markov), also as an average of several looks at the same values (Vovk & Wang 2021, Ann. Stat. 49:1736). A drift
+that moves before and after the place as it does at it explains a step; two flat levels do not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from becalm.stats.arrays import Floats
+
+WIDTHS = (3.0, 10.0, 30.0, 100.0)
+"""Standard deviations of a step's size, in those of a value, that are equally likely."""
+
+Drift = tuple[tuple[float, float], ...]
+"""Ratios of a random walk's increments to white noise, and their prior probabilities."""
+
+ANY_DRIFT: Drift = ((0.0, 0.25), (0.1, 0.15), (0.25, 0.2), (0.6, 0.2), (1.5, 0.15), (5.0, 0.05))
+"""From no drift to nothing but drift: where nobody knows what the machine did."""
+
+LITTLE_DRIFT: Drift = ((0.0, 0.4), (0.1, 0.4), (0.15, 0.2))
+"""What is left of the machine's drift where that of all benchmarks in common was taken away. More is not drift: it is
+what commits do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is known of so many values before a place and after it without looking at them, for each ratio of drift.
+
+    `whitening`: residuals of the level in units of white noise, shape (ratios, n, n). `contrast`: the step's estimate
+    in its standard errors, shape (ratios, n). `information`: the reciprocal of its variance. `constant`: logarithm of
+    the part of the likelihood that does not depend on values, prior included.
+    """
+
+    whitening: Floats
+    contrast: Floats
+    information: Floats
+    constant: Floats
+
+
+@lru_cache(maxsize=1024)
+def window(before: int, after: int, drift: Drift) -> Window:
+    """Return the window of so many values on both sides of a place."""
+    count = before + after
+    order = np.arange(count, dtype=np.float64)
+    walk = np.minimum.outer(order, order)
+    whitening, contrast, information, constant = [], [], [], []
+    for ratio, prior in drift:
+        covariance = (np.eye(count) + ratio**2 * walk) * 2 / (2 + ratio**2)
+        lower = np.linalg.cholesky(covariance)
+        white = np.linalg.inv(lower)
+        level = white.sum(axis=1)
+        squared = float(level @ level)
+        level /= math.sqrt(squared)
+        residual = white - np.outer(level, level @ white)
+        step = residual @ (order >= before)
+        size = math.sqrt(float(step @ step))
+        whitening.append(residual)
+        contrast.append(step @ residual / size)
+        information.append(size**2)
+        constant.append(math.log(prior) - float(np.log(np.diag(lower)).sum()) - math.log(squared) / 2)
+    return Window(np.array(whitening), np.array(contrast), np.array(information), np.array(constant))
+
+
+def log_evidence(
+    values: Floats, before: int, scale: Floats, freedom: Floats, drift: Drift, extra: Floats | None = None
+) -> Floats:
+    """Return the logarithm of the e-value of a step in each series.
+
+    Arguments:
+        values: shape (series, n), about 0.
+        before: how many of them lie before the place.
+        scale: standard deviation of white noise as it is known from other values, above 0, shape (series,).
+        freedom: its degrees of freedom, shape (series,).
+        drift: which drift is thought possible.
+        extra: variance of the step that is none of noise or drift, in the square of the values' unit, shape (series,).
+    """
+    count = values.shape[1]
+    known = window(before, count - before, drift)
+    squares = np.square(known.whitening @ values.T).sum(axis=1).T
+    contrast = np.square(values @ known.contrast.T)
+    total = (freedom * scale**2)[:, None] + squares
+    half = ((count - 1 + freedom) / 2)[:, None]
+    without = known.constant - half * np.log(total)
+    share = contrast / total
+    ratios = []
+    for width in WIDTHS:
+        gain = width**2 * known.information
+        ratios.append(-0.5 * np.log1p(gain) - half * np.log1p(-gain / (1 + gain) * share))
+    result = _averaged(np.stack(ratios), without)
+    if extra is None:
+        return result
+    # The extra variance is no multiple of an unknown scale: take the scale that a step leaves, and the lesser evidence.
+    variance = (total - contrast) / (2 * half)
+    explained = 1 + extra[:, None] / variance * known.information
+    ratios = []
+    for width in WIDTHS:
+        gain = width**2 * known.information / explained
+        ratios.append(-0.5 * np.log1p(gain) + gain / (1 + gain) * contrast / variance / explained / 2)
+    usual = -0.5 * np.log(explained) - contrast / variance / explained / 2
+    return np.minimum(result, _averaged(np.stack(ratios), usual + known.constant - half * np.log(variance)))
+
+
+def _averaged(ratios: Floats, without: Floats) -> Floats:
+    """Return the logarithm of likelihood with a step over that without, averaged over widths and drift.
+
+    `ratios`: of each width and drift, shape (widths, series, ratios). `without`: shape (series, ratios).
+    """
+    stepped = np.logaddexp.reduce(ratios, axis=0) - math.log(len(WIDTHS)) + without
+    result: Floats = np.logaddexp.reduce(stepped, axis=1) - np.logaddexp.reduce(without, axis=1)
+    return result
+
+
+def size_of_step(values: Floats, before: int, scale: float, freedom: float, drift: Drift) -> tuple[float, float, float]:
+    """Return the size of a step, its standard error and degrees of freedom, averaged over drift.
+
+    Arguments as those of `log_evidence`, `values` of one series, shape (n,).
+    """
+    known = window(before, len(values) - before, drift)
+    squares = np.square(known.whitening @ values).sum(axis=1)
+    contrast = known.contrast @ values
+    rest = freedom * scale**2 + squares - contrast**2
+    own = len(values) - 2 + freedom
+    logs = known.constant - own / 2 * np.log(rest) - np.log(known.information) / 2
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    sizes = contrast / np.sqrt(known.information)
+    variances = rest / own / known.information
+    size = float(weights @ sizes)
+    return size, math.sqrt(float(weights @ (variances + (sizes - size) ** 2))), own
