@@ -24,6 +24,7 @@ BENCHES = {
         ("observe", "interference", "holding", "late", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
     ),
     "explain": "how-to/explain.md",
+    "gates": "how-to/check.md",
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
     **dict.fromkeys(("kills", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",

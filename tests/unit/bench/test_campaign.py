@@ -156,7 +156,9 @@ def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() 
     folder = Path(fill.__file__).parent
     rows = {each.name: each for each in all_benches.TABLE}
     helpers = {"all", "campaign", "disturbance", "fill", "kill_effects", "kill_victims", "loop", "model_tree", "tools"}
-    assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers
+    # It needs data that others recorded, which a person names.
+    by_hand = {"replay"}
+    assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers - by_hand
     assert sum(each.minutes for each in all_benches.chosen_benches([])) <= all_benches.LIMIT_MINUTES
     for name, row in rows.items():
         ways = [row.document is not None, name in fill.BENCHES, row.printed]
