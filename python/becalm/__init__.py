@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from becalm.nouns.calibration import Calibration as Calibration
     from becalm.nouns.check import CheckResult as CheckResult
     from becalm.nouns.co_run_profile import CoRunProfile as CoRunProfile
+    from becalm.nouns.configuration_choice import ConfigurationChoice as ConfigurationChoice
     from becalm.nouns.demand import Demand as Demand
     from becalm.nouns.demand import Made as Made
     from becalm.nouns.design import Design as Design
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.suite import SuiteParts as SuiteParts
     from becalm.nouns.options.survey import SurveyOptions as SurveyOptions
     from becalm.nouns.options.tune import TuneOptions as TuneOptions
+    from becalm.nouns.options.tune_table import TuneTableOptions as TuneTableOptions
     from becalm.nouns.options.watch import WatchOptions as WatchOptions
     from becalm.nouns.options.watch import WatchReference as WatchReference
     from becalm.nouns.production import ProductionSettings as ProductionSettings
@@ -141,6 +143,7 @@ _VALUES = {
     "becalm.nouns.bisection": "BisectResult",
     "becalm.nouns.calibration": "Calibration",
     "becalm.nouns.co_run_profile": "CoRunProfile",
+    "becalm.nouns.configuration_choice": "ConfigurationChoice",
     "becalm.nouns.measured_programs": "MeasuredProgram MeasuredPrograms",
     "becalm.nouns.demand": "Demand Made",
     "becalm.load.explanation": "Explanation",
@@ -168,6 +171,7 @@ _VALUES = {
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",
     "becalm.nouns.options.tune": "TuneOptions",
+    "becalm.nouns.options.tune_table": "TuneTableOptions",
     "becalm.nouns.options.watch": "WatchOptions WatchReference",
     "becalm.nouns.production": "ProductionSettings",
     "becalm.nouns.progress": "ProgressListener",

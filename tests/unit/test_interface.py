@@ -50,7 +50,7 @@ def test_what_it_takes_of_the_package_is_public(path):
 
 DISPLAY = {"as_json", "markdown", "quiet", "plain", "report", "overwrite", "sort", "time_unit"}
 ASIDE = {
-    "tune": {"config", "save", "fast", "programs", "dry_run"},
+    "tune": {"config", "save", "fast", "programs", "dry_run", "table"},
     "clock": {"compare", "headers"},
     "compare": {"commands", "regions", "against", "stored"},
     "check": {"comment", "annotate", "annotations", "file"},
@@ -65,7 +65,7 @@ FUNCTIONS = {
     "run": (becalm.run,),
     "check": (becalm.check,),
     "compare": (becalm.compare, becalm.compare_regions, becalm.compare_stored),
-    "tune": (becalm.tune,),
+    "tune": (becalm.tune, becalm.tune_table),
     "survey": (becalm.survey,),
     "profile": (becalm.measure_co_runs,),
     "suite": (becalm.suite,),

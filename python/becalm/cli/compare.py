@@ -130,7 +130,7 @@ def _stored(sources: tuple[str, ...], given: dict[str, Any]) -> NoReturn:
     if len(sources) != 2:
         raise UsageError(
             "--stored takes the old and the new: becalm compare --stored 12 15, or two files. "
-            "Further sittings of them are --more-old and --more-new."
+            "Further sessions of them are --more-old and --more-new."
         )
     known = {*SHARED, *STORED_ONLY, *output.NAMES}
     if other := options.typed(*(name for name in given if name not in known)):

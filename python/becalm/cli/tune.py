@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -44,16 +44,24 @@ class Searching(click.Command):
 @click.option(
     "--program", "programs", multiple=True, metavar="SOURCE", help="One more program: a command line, pyperf:FILE, …"
 )
+@click.option(
+    "--from",
+    "table",
+    metavar="FILE",
+    help="Measure nothing: choose among the configurations of a table, measured on several machines or days.",
+)
 @click.option("--resume", metavar="STUDY", help="Continue a study that was stopped: its number, or last.")
 @click.option("--save", metavar="NAME|FILE", help="Save what is recommended as a profile.")
 @click.option("--dry-run", is_flag=True, help="Say what it would take, after a few pilot runs, and search nothing.")
 @click.option("--fast", is_flag=True, help="The same as --method fast: greedy with five runs a trial.")
 @options.of(*VALUES, without=("host", "settings"))
+@options.of(becalm.TuneTableOptions)
 @output.options
 @config
 def command_tune(
     command: tuple[str, ...],
     programs: tuple[str, ...],
+    table: str | None,
     resume: str | None,
     save: str | None,
     fast: bool,
@@ -71,9 +79,14 @@ def command_tune(
     becalm tune --minimize metric --metric 'json:p99,unit=us' -- ./bench
     becalm tune --try llvm-tips --try 12 -- ./other
     becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
+    becalm tune --from runs.csv --unit machine --value requests --better higher
 
     One word with spaces is split as a shell would; several words are taken as they are.
     """
+    if table is not None:
+        _from_table(table, command, given)
+    if only := options.typed(*OF_TABLE):
+        raise UsageError(f"{only[0]} is about a table of measurements: becalm tune --from FILE.csv")
     if not command and not programs and resume is None:
         raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
     if resume is not None:
@@ -96,6 +109,21 @@ def command_tune(
     if save is not None:
         _save(found, save, chosen.get("store"))
     out.leave(found)
+
+
+OF_TABLE = ("units", "value", "better")
+"""Options that go with --from alone."""
+
+
+def _from_table(table: str, command: tuple[str, ...], given: dict[str, Any]) -> NoReturn:
+    """Choose among measured configurations, and leave. Raises UsageError for what would be ignored."""
+    known = {"table", "factors", *OF_TABLE, *output.NAMES, "config"}
+    names = (parameter.name or "" for parameter in click.get_current_context().command.params)
+    if other := options.typed(*(name for name in names if name not in known)):
+        what = other[0] if other[0].startswith("-") else "The program"
+        raise UsageError(f"{what} is for programs that are measured; with --from nothing is. Leave it out.")
+    chosen = options.keywords({name: given[name] for name in OF_TABLE}, becalm.TuneTableOptions)
+    output.Output.of(given).end(becalm.tune_table(table, factors=given.get("factors") or (), **chosen))
 
 
 def _told(

@@ -47,6 +47,7 @@ HOMES = {
     "RegionOverview": "regions.overview",
     "CheckResult": "check",
     "StoredComparison": "stored_comparison",
+    "ConfigurationChoice": "configuration_choice",
     "Spotted": "sweetspots",
     "Accounted": "migration_account",
     "LiveAccounted": "live_account",

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from becalm.verbs.sweetspots_live import record_sweetspots as record_sweetspots
     from becalm.verbs.tune import tune as tune
     from becalm.verbs.tune import tune_cost as tune_cost
+    from becalm.verbs.tune_table import tune_table as tune_table
     from becalm.verbs.watch import watch_machine as watch_machine
     from becalm.verbs.watch import watch_process as watch_process
     from becalm.verbs.watch_run import watch as watch
@@ -159,7 +160,7 @@ TABLE = (
     Verb(
         "tune",
         "Find the system settings under which a program varies least, or runs fastest.",
-        functions="tune tune.tune_cost",
+        functions="tune tune.tune_cost tune_table.tune_table",
         kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.nouns.tune_verdict:from_json"),
     ),
     Verb(

@@ -110,6 +110,7 @@ NO_CANDIDATES = {
     "", "CODES", "N", "SHARE", "DURATION", "SIZE", "TEXT", "CMD", "LIST", "NAME", "WORD", "URL", "TIME", "K=V", "CPUS",
     "SPEC", "RULE", "SOURCE", "A B", "OLD=NEW", "NAME=VALUE", "NAME=VALUES", "NAME=PID", "all|NAME", "MODEL",
     "POWER", "NAME=GOAL", "NAME=RANGE", "KIND", "E=ABCD", "TIMES|DURATION", "NAME=NUMBER,…", "N|NAME", "RANGE",
+    "COLUMN",
 }  # fmt: skip
 """What stands for values that cannot be listed; those of one option that can are found by its name."""
 

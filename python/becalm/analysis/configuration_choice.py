@@ -1,0 +1,82 @@
+"""Measurements of configurations on units to a ConfigurationChoice: pure, as all of this folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from becalm.nouns.configuration_choice import ConfigurationChoice, ConfigurationResult, NextMeasurement
+from becalm.nouns.metric import Better
+from becalm.stats.unit_choice import STEADY, SURE, OverUnits, choose, next_units
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One value of a configuration on a unit; None where the configuration failed there."""
+
+    factors: tuple[tuple[str, str], ...]
+    unit: str
+    value: float | None
+
+
+def choose_among(
+    measurements: Sequence[Measurement], *, source: str, unit: str, value: str, better: Better
+) -> ConfigurationChoice:
+    """Choose the configuration that a further unit is promised most of.
+
+    Values of the same configuration on the same unit are repeated runs: their geometric mean is the unit's value. A
+    value of 0 or below is a failure, as is None, and one failure makes the unit fail.
+    """
+    units = tuple(dict.fromkeys(each.unit for each in measurements))
+    settings = tuple(dict.fromkeys(each.factors for each in measurements))
+    cells: dict[tuple[int, int], list[float]] = {}
+    rows, columns = ({name: index for index, name in enumerate(names)} for names in (settings, units))
+    for each in measurements:
+        log = math.log(each.value) if each.value is not None and each.value > 0 else math.nan
+        cells.setdefault((rows[each.factors], columns[each.unit]), []).append(log)
+    sign = 1 if better is Better.HIGHER else -1
+    table = np.full((len(settings), len(units)), math.nan)
+    for cell, logs in cells.items():
+        mean = math.fsum(logs) / len(logs)
+        table[cell] = -math.inf if math.isnan(mean) else sign * mean
+    choice = choose(table)
+
+    def result(over: OverUnits) -> ConfigurationResult:
+        back = [_back(sign * number) for number in (over.mean, over.promise, over.worst)]
+        return ConfigurationResult(
+            factors=dict(settings[over.index]),
+            units=over.units,
+            mean=back[0],
+            spread=math.expm1(over.spread),
+            promise=back[1],
+            worst=back[2],
+            failed=over.failed,
+            steady=over.steady,
+            rival=over.index in choice.rivals,
+        )
+
+    return ConfigurationChoice(
+        source=source,
+        unit=unit,
+        units=units,
+        value=value,
+        better=better,
+        probability=SURE,
+        limit=math.expm1(STEADY),
+        chosen=None if choice.chosen is None else result(choice.chosen),
+        configurations=tuple(map(result, choice.configurations)),
+        next=tuple(NextMeasurement(dict(settings[row]), units[column]) for row, column in next_units(table)),
+    )
+
+
+def _back(log: float) -> float:
+    """Return a value from its logarithm; NaN where there is none."""
+    return math.exp(log) if math.isfinite(log) else math.nan
+
+
+def factors_of(row: Mapping[str, str], names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the factors of a row of a table, in the order of its columns."""
+    return tuple((name, row[name]) for name in names)

@@ -1,0 +1,35 @@
+"""The options of `tune --from`: which columns of a table are units and values, and which values are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from becalm.nouns.metric import Better
+from becalm.nouns.option import StudyOptions, option
+from becalm.values import dataclass
+
+
+def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneTableOptions(StudyOptions):
+    """How a table of configurations, units and values is read."""
+
+    units: tuple[str, ...] = option(
+        (),
+        "With --from: the column of the machine, day or session that a value was measured on.",
+        str | Sequence[str],
+        flag="--unit",
+        metavar="COLUMN",
+        shown="machine, host, worker, day, date, session or unit",
+        repeats=True,
+        parse=_columns,
+    )
+    value: str = option(
+        "", "With --from: the column of the values.", str, metavar="COLUMN", shown="value, performance, time or score"
+    )
+    better: str = option(
+        "lower", "With --from: which values are wanted.", str, choices=tuple(str(better) for better in Better)
+    )
