@@ -7,6 +7,11 @@ import pytest
 
 from replay_rows.change_points import Marked, matched, observed, scores
 from replay_rows.figures import Table, bootstrap, events, halves, markdown, missing, share
+from replay_rows.modes import without_modes
+from replay_rows.settling import late_change
+from replay_rows.stored import alone, by_suite, normal_tails
+from replay_rows.tuning import becalm as steady
+from replay_rows.tuning import best_mean, best_worst
 
 
 def test_a_share_and_a_rate_carry_exact_intervals():
@@ -53,3 +58,36 @@ def test_a_table_survives_json_and_names_peers_that_are_not_installed():
     text = markdown([json.loads(json.dumps(table.json()))])
     assert "| peer | not installed | not installed |" in text
     assert text.endswith("Text.")
+
+
+def test_a_series_has_no_true_modes_where_no_value_is_rare_between_common_ones():
+    assert without_modes(np.repeat([5.0, 6.0, 7.0], [20, 50, 30]))
+    assert not without_modes(np.repeat([5.0, 6.0, 8.0], [20, 50, 30]))
+    assert without_modes(np.repeat([5.0, 6.0, 8.0], [20, 50, 3]))
+
+
+def test_rules_of_tuning_choose_and_promise():
+    slow = [[8.0, 8.1, 8.0, 8.0]] * 3
+    speeds = np.array([[10.0, 10.1, 9.9, 10.0], [13.0, 5.0, 12.0, 13.0], [9.0, 9.1, 0.0, 9.0], *slow])
+    assert best_mean(speeds) == (1, 10.75, 24)
+    assert best_worst(speeds) == (0, 9.9, 24)
+    index, promise, samples = steady(speeds)
+    assert index == 0
+    assert 9.0 < promise < 9.9
+    # One of the four finalists fails on its third machine, and the fifth takes its place.
+    assert samples == 12 + 8 + 2
+
+
+def test_a_rule_for_change_points_reports_a_late_one_in_blocks():
+    seen = []
+    assert late_change(lambda means: seen.append(len(means)) or [9])(np.ones(109))
+    assert seen == [10]
+    assert not late_change(lambda _: [4])(np.ones(100))
+
+
+def test_intervals_of_the_suite_are_narrower_than_of_each_by_itself():
+    rng = np.random.default_rng(1)
+    old, new = 0.01 * rng.standard_normal((60, 3)), 0.01 * rng.standard_normal(60)
+    widths = [np.median(rule(old, new, 0.05 / 60)) for rule in (normal_tails, by_suite, alone)]
+    assert widths[0] < widths[2]
+    assert widths[1] < widths[2]
