@@ -178,11 +178,11 @@ criterion: build
 # them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.
 MUTANTS ?=
 ENGINE_MUTANTS ?= -f crates/becalm-core/src/load/machine.rs -f crates/becalm-core/src/load/table.rs \
-  -f crates/becalm-core/src/knob/journal.rs -f crates/becalm-core/src/knob/restore.rs -f crates/becalm-agent/src/restore.rs
+  -f crates/becalm-settings/src/journal.rs -f crates/becalm-settings/src/restore.rs -f crates/becalm-agent/src/restore.rs
 mutants: build
 	$(BIN)/python tools/mutants.py $(MUTANTS)
 	@command -v cargo-mutants >/dev/null || { echo "The engine is not mutated: cargo-mutants is missing. Install it: cargo install --locked cargo-mutants"; exit 1; }
-	cargo mutants -p becalm-core -p becalm-agent $(ENGINE_MUTANTS)
+	cargo mutants -p becalm-core -p becalm-settings -p becalm-agent $(ENGINE_MUTANTS)
 
 # Every figure of the documents again, within two hours on a machine that does nothing else (as root).
 BENCH ?=

@@ -5,6 +5,7 @@ Every file that the compiler read for it counts, whole but for its tests; cargo 
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ def main() -> None:
     """Print the sum, and with a word the files."""
     target = ROOT / "target/helper-size"
     command = ["cargo", "check", "-q", "--locked", "-p", "becalm-helper", "--bin", "becalm-helper"]
+    # What an earlier run counted may have moved to another crate.
+    shutil.rmtree(target, ignore_errors=True)
     subprocess.run([*command, "--target-dir", str(target)], cwd=ROOT, check=True)
     found = {path for file in target.glob("debug/deps/*becalm_*.d") for path in sources(file.read_text())}
     counted = {path: lines(path.read_text()) for path in found if not path.name.endswith("_tests.rs")}

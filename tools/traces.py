@@ -58,7 +58,7 @@ OURS = (
     # Units (boot/guard.rs, boot/kept.rs, verbs/restore_service.py), entries (boot/systemd_boot.rs), what is written for
     # production (report/production), and /etc/sudoers.d/becalm-test (test_this_machine.py).
     Row("file", r"^/(etc|boot|usr|var/spool|var/cache)/.*becalm", ANY),
-    # Another becalm may end, and its journal with it (knob/journal.rs).
+    # Another becalm may end, and its journal with it (crates/becalm-settings/src/journal.rs).
     Row("file", r"^/var/lib/becalm/", NEW | CHANGED),
     # Stores, spools and profiles (python/becalm/paths.py).
     Row("file", r"^~/(\.config/|\.config/systemd/|\.local/share/|\.local/state/|\.ssh/)?[^/]*becalm", NEW),
@@ -68,7 +68,7 @@ OURS = (
     # (stress/disk.rs), and what programs make that lose TMPDIR. The tests' own homes (tests/conftest.py) and trees of
     # Rust's tests are below TMPDIR, so those in /tmp are of tests that were started without this tool.
     Row("file", r"^(/tmp|/var/tmp|/dev/shm|/run|/run/user)/(?!becalm-tests-home-)[^/]*becalm", NEW),
-    # Sets of CPUs (knob/catalogue/isolation.rs), shares of them (knob/weight.rs), groups of observed programs
+    # Sets of CPUs (cpuset.rs of becalm-settings), shares of them (weight.rs), groups of observed programs
     # (source/group.rs), limits of memory (stress/group.rs).
     Row("control group", r"/becalm-(isolated|rest|weighted|load-\d+|\d+)$", NEW),
     Row("control group", r"^/sys/fs/cgroup/cpuset/test-(all|last)$", NEW),  # test_real.py
@@ -91,7 +91,10 @@ STATE = "/var/lib/becalm"
 JOURNAL = "/var/lib/becalm/journal"
 NOTE = "/var/lib/becalm/last-restore"
 INTERRUPTS = "/run/becalm/interrupts"
-"""The list of interrupts that arrive elsewhere than before (knob/away.rs); as in the journal, checksums and JSON."""
+"""The list of interrupts that arrive elsewhere than before (away.rs of becalm-settings).
+
+As in the journal, checksums and JSON.
+"""
 
 TICKS_PER_S = 100
 

@@ -73,7 +73,7 @@ pub fn settings(bytes: &[u8]) -> u64 {
         Settings::at_boot(&given, &tree, true).map_or_else(|error| class(&start(&error.to_string())), |_| 1);
     let read = match Settings::read(&given, &tree, true) {
         Ok(settings) => {
-            settings.changes.writes.iter().map(|change| class(change.knob)).fold(2, u64::wrapping_add)
+            settings.changes.writes.iter().map(|change| class(&change.knob)).fold(2, u64::wrapping_add)
         }
         Err(error) => class(&start(&error.to_string())),
     };

@@ -11,6 +11,7 @@ use serde_json::{json, Value};
 
 use crate::machine::Machine;
 use crate::protocol::Failure;
+use crate::settings_report::restored;
 
 /// Seconds that a machine may take to come up and be asked: less is no time to start in, more helps nobody.
 const LIMITS_S: std::ops::RangeInclusive<u32> = 60..=3600;
@@ -29,7 +30,7 @@ impl Machine {
         }
         let request = Request { parameters, limit_s, mark: mark()? };
         let plan = self.locked(|machine| {
-            arm(&machine.tree, &request, &machine.begin(), dangerous).map_err(|error| failure(&error))
+            arm(&machine.tree, &request, &machine.begin(), dangerous).map_err(Failure::from)
         })?;
         Ok(json!({
             "loader": plan.loader,
@@ -55,14 +56,14 @@ impl Machine {
                 format!("The machine is not restarted, since not all is put back:\n{}", open.join("\n"));
             return Err(Failure::new("unsettled", message));
         }
-        self.locked(|machine| restart(&machine.tree).map_err(|error| failure(&error)))?;
+        self.locked(|machine| restart(&machine.tree).map_err(Failure::from))?;
         Ok(json!({}))
     }
 
     /// On the new boot: stop the fall-back.
     pub fn healthy(&mut self) -> Answer {
         self.check_root()?;
-        let health = self.locked(|machine| healthy(&machine.tree).map_err(|error| failure(&error)))?;
+        let health = self.locked(|machine| healthy(&machine.tree).map_err(Failure::from))?;
         Ok(json!(health))
     }
 
@@ -70,7 +71,7 @@ impl Machine {
     pub fn keep_boot(&mut self, parameters: &[String]) -> Answer {
         self.check_consent()?;
         self.check_root()?;
-        let plan = self.locked(|machine| keep(&machine.tree, parameters).map_err(|error| failure(&error)))?;
+        let plan = self.locked(|machine| keep(&machine.tree, parameters).map_err(Failure::from))?;
         Ok(json!({
             "entry": plan.entry,
             "parameters": plan.parameters,
@@ -81,7 +82,7 @@ impl Machine {
     /// Remove all that was written for an entry. `force`: also what somebody else has changed.
     pub fn unboot(&mut self, force: bool) -> Answer {
         let removed = self.remove_entry(force)?;
-        Ok(self.report(&removed, &self.removed(&removed)))
+        Ok(restored(&self.tree, &removed, &self.removed(&removed)))
     }
 
     /// The places that were removed; none when there was no entry.
@@ -90,7 +91,7 @@ impl Machine {
             return Ok(Vec::new());
         }
         self.check_root()?;
-        self.locked(|machine| disarm(&machine.tree, force).map_err(|error| failure(&error)))
+        self.locked(|machine| disarm(&machine.tree, force).map_err(Failure::from))
     }
 
     /// What removing came to, in a sentence; empty when there was nothing.
@@ -117,7 +118,7 @@ impl Machine {
         match status(&self.tree) {
             // Whoever looks should see the rest all the same.
             Err(BootError::Damaged { path }) => Ok(json!({"damaged": path})),
-            found => found.map(|found| json!(found)).map_err(|error| failure(&error)),
+            found => found.map(|found| json!(found)).map_err(Failure::from),
         }
     }
 
@@ -131,8 +132,7 @@ impl Machine {
     fn check_root(&self) -> Result<(), Failure> {
         let message =
             "How the machine starts is changed by root alone. Run becalm itself as root: sudo becalm …";
-        let refused = self.check_rights().map_err(Failure::from);
-        refused.map_err(|failure| match failure.kind {
+        self.check_rights().map_err(|failure| match failure.kind {
             "permission" => Failure::new("permission", message),
             _ => failure,
         })
@@ -149,23 +149,5 @@ impl Machine {
 /// What tells one entry from another. The kernel gives a new random number each time (random(4)).
 fn mark() -> Result<String, Failure> {
     let text = fs::read_to_string("/proc/sys/kernel/random/uuid");
-    text.map(|text| text.chars().take(8).collect()).map_err(|error| failure(&error.into()))
-}
-
-fn failure(error: &BootError) -> Failure {
-    let kind = match error {
-        BootError::Unsupported(_) | BootError::Keep(_) | BootError::Kept(_) => "unsupported",
-        BootError::Word(_) => "usage",
-        BootError::Domain(_) => "domain",
-        BootError::Consent(_) => "consent",
-        BootError::Refused { .. } => "refused",
-        BootError::Record { .. } => "journal",
-        BootError::Stuck(_) | BootError::Damaged { .. } => "unsettled",
-        BootError::System(_) => "system",
-    };
-    let message = match error {
-        BootError::System(error) => format!("The machine's next boot could not be changed: {error}."),
-        error => error.to_string(),
-    };
-    Failure::new(kind, message)
+    text.map(|text| text.chars().take(8).collect()).map_err(|error| BootError::from(error).into())
 }

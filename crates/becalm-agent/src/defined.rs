@@ -104,7 +104,7 @@ impl Defined {
     /// What will not be as before when these settings are taken off again, each sentence once.
     pub fn lasting(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
-        for sentence in self.settings.iter().flatten().flat_map(|each| &each.changes.lasting) {
+        for sentence in self.settings.iter().flatten().flat_map(|each| &each.lasting) {
             if !all.contains(&sentence.as_str()) {
                 all.push(sentence);
             }

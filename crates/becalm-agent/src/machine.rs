@@ -3,21 +3,29 @@
 //! `Held` does it here, and over there. What is asked of either is the same, and so are the answers; `booting` is for a
 //! process that is root itself.
 
-use std::fs;
 use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 use std::time::Duration;
 
 use becalm_core::knob::catalogue::{find, Scope};
 use becalm_core::knob::changes::Changes;
+use becalm_core::knob::cpuset_facts::remark;
+use becalm_core::knob::lock;
+use becalm_core::knob::place::Place;
 use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::settings::Settings;
 use becalm_core::knob::tree::Tree;
-use becalm_core::time::AnyClock;
-use becalm_helper::held::Held;
+use becalm_core::knob::wishes;
+use becalm_core::time::{AnyClock, Clock};
+use becalm_settings::guard::Ward;
+use becalm_settings::held::Held;
 use serde_json::{json, Map, Value};
 
+use crate::abandoned_groups::Groups;
+use crate::hidden_files::seen;
 use crate::protocol::Failure;
 use crate::root_helper::Helper;
+use crate::settings_report::{done, knobs, plan, restored, status, with_interrupts};
 
 /// A machine and what is set on it.
 pub struct Machine {
@@ -25,18 +33,18 @@ pub struct Machine {
     helper: Option<Helper>,
     /// The person consents to restarts of the machine.
     pub reboot: bool,
-    patience: Duration,
-    /// Settings that the helper has on.
-    on: Map<String, Value>,
+    clock: AnyClock,
+    /// What is on.
+    on: Changes,
     /// Programs belong in the group that those make.
     joins: bool,
     /// The process that starts programs, while all that it starts belongs there.
     starter: Option<libc::pid_t>,
-    placed: Option<Place>,
+    placed: Option<Placed>,
 }
 
 /// A process that the helper has placed: with these priorities, and in the group.
-type Place = (libc::pid_t, Map<String, Value>, bool);
+type Placed = (libc::pid_t, Map<String, Value>, bool);
 
 /// Priorities of programs, some of whose values take root.
 const PRIORITIES: [&str; 3] = ["nice", "io_priority", "policy"];
@@ -65,12 +73,15 @@ impl Machine {
         (patience, clock): (Duration, AnyClock),
         helper: Option<Helper>,
     ) -> Self {
+        let (dates, live) = (clock.clone(), tree.live);
+        let after = if live { || drop(Groups::remove()) } else { || () };
+        let ward = Ward { patience, now: Rc::new(move || dates.unix_s()), after };
         Self {
-            held: Held::new(tree, who, patience, clock),
+            held: Held::new(tree, who, ward),
             helper,
             reboot: false,
-            patience,
-            on: Map::new(),
+            clock,
+            on: Changes::default(),
             joins: false,
             starter: None,
             placed: None,
@@ -79,7 +90,7 @@ impl Machine {
 
     /// Whether settings of the machine can be changed for lack of no right.
     pub fn has_rights(&self) -> bool {
-        self.helper.is_some() || self.held.check_rights().is_ok()
+        self.helper.is_some() || self.check_rights().is_ok()
     }
 
     /// Whether another process changes them.
@@ -92,7 +103,7 @@ impl Machine {
         self.held.call(owner)?;
         self.reboot = reboot;
         if let Some(helper) = &mut self.helper {
-            let wait = self.patience.as_secs_f64();
+            let wait = self.held.ward.patience.as_secs_f64();
             let short: String =
                 title.chars().map(|each| if each.is_control() { ' ' } else { each }).take(500).collect();
             helper.ask("hello", json!({"protocol": becalm_helper::request::VERSION, "title": short, "owner": owner, "interrupt_wait_s": wait}))?;
@@ -104,41 +115,51 @@ impl Machine {
         Ok(())
     }
 
-    /// Read settings: what they mean for a program here, of the machine's whoever may look everywhere.
-    pub fn read(&mut self, given: &Map<String, Value>, dangerous: bool) -> Result<Settings, Failure> {
-        let Some(helper) = &mut self.helper else {
-            return Ok(Settings::read(given, &self.held.tree, dangerous)?);
-        };
-        let (live, own) = split(given);
-        let mut settings = Settings::read(&own, &self.held.tree, dangerous)?;
-        if !live.is_empty() {
-            let plan = helper.ask("plan", json!({"settings": live, "dangerous": dangerous}))?;
-            let sentences = plan["lasting"].as_array().into_iter().flatten();
-            settings.changes.lasting =
-                sentences.filter_map(|each| each.as_str().map(str::to_owned)).collect();
-            settings.live = live;
+    /// Raise a refusal where this process may not change the machine.
+    pub fn check_rights(&self) -> Result<(), Failure> {
+        self.check_clock()?;
+        self.held.check_rights()
+    }
+
+    /// Raise a refusal where a real machine would be changed while its clock is scripted.
+    fn check_clock(&self) -> Result<(), Failure> {
+        if !self.held.tree.live || !self.clock.is_scripted() {
+            return Ok(());
         }
-        Ok(settings)
+        Err(Failure::new(
+            "refused",
+            "This agent has a scripted clock and so changes no settings of the machine. Start it without --script, or \
+             with --root and a directory that looks like a machine.",
+        ))
+    }
+
+    /// Look at what only root may read; what else the helper tells with it.
+    fn look(&mut self) -> Answer {
+        let Some(helper) = &mut self.helper else { return Ok(Value::Null) };
+        let view = helper.tell("view")?;
+        self.held.tree = seen(&view);
+        Ok(view)
+    }
+
+    /// Read settings and find out what they mean here.
+    pub fn read(&mut self, given: &Map<String, Value>, dangerous: bool) -> Result<Settings, Failure> {
+        if given.keys().any(|name| is_live(name)) {
+            self.look()?;
+        }
+        Ok(Settings::read(given, &self.held.tree, dangerous)?)
     }
 
     /// Return the changes that settings would make, and those of them that last.
     pub fn planned(&mut self, given: &Map<String, Value>, dangerous: bool) -> Answer {
-        if let Some(helper) = &mut self.helper {
-            let (live, own) = split(given);
-            Settings::read(&own, &self.held.tree, dangerous)?;
-            let plan = helper.ask("plan", json!({"settings": live, "dangerous": dangerous}))?;
-            return Ok(json!({"changes": plan["changes"], "lasting": plan["lasting"]}));
-        }
-        let settings = Settings::read(given, &self.held.tree, dangerous)?;
-        let Changes { lasting, .. } = &settings.changes;
-        Ok(json!({"changes": self.held.plan(&settings.changes), "lasting": lasting}))
+        let settings = self.read(given, dangerous)?;
+        Ok(json!({"changes": plan(&self.held.tree, &settings.changes), "lasting": settings.lasting}))
     }
 
     /// Have settings read that others are to be switched to.
     pub fn linger(&mut self) -> Result<(), Failure> {
         match &mut self.helper {
-            None => Ok(self.held.linger()?),
-            Some(_) if self.on.is_empty() => Ok(()),
+            None => self.held.linger(),
+            Some(_) if self.on.writes.is_empty() => Ok(()),
             Some(helper) => helper.tell("linger").map(drop),
         }
     }
@@ -146,10 +167,10 @@ impl Machine {
     /// Take off what `linger` has left.
     pub fn rest(&mut self) -> Result<(), Failure> {
         match &mut self.helper {
-            None => Ok(self.held.rest()?),
-            Some(_) if self.on.is_empty() => Ok(()),
+            None => self.held.rest(),
+            Some(_) if self.on.writes.is_empty() => Ok(()),
             Some(helper) => {
-                self.on.clear();
+                self.on = Changes::default();
                 helper.tell("rest").map(drop)
             }
         }
@@ -157,14 +178,32 @@ impl Machine {
 
     /// Have the machine's part of these settings on, and no others.
     pub fn switch(&mut self, settings: &Settings) -> Result<(), Failure> {
-        let Some(helper) = &mut self.helper else { return Ok(self.held.switch(&settings.changes)?) };
-        if settings.live != self.on {
-            self.on.clear();
-            let switched = helper.ask("switch", json!({"settings": settings.live, "dangerous": true}))?;
-            self.on.clone_from(&settings.live);
-            self.joins = switched["joins"] == true;
-        }
+        self.apply(&settings.changes)?;
         self.place(self.starter, settings)
+    }
+
+    /// Have these changes on the machine, and no others.
+    fn apply(&mut self, changes: &Changes) -> Result<(), Failure> {
+        if !changes.writes.is_empty() {
+            self.check_clock()?;
+        }
+        let before = std::mem::take(&mut self.on);
+        match &mut self.helper {
+            None => self.held.switch(changes)?,
+            Some(_) if *changes == before => {}
+            Some(helper) => {
+                let switched = helper.ask("switch", wishes::request(changes))?;
+                self.joins = switched["joins"] == true;
+                self.held.remarks.extend(sentences(&switched["remarks"]));
+            }
+        }
+        for change in changes.writes.iter().filter(|change| !before.writes.contains(change)) {
+            let Place::Cpuset(set) = &change.place else { continue };
+            let remark = remark(&self.held.tree, set).filter(|remark| !self.held.remarks.contains(remark));
+            self.held.remarks.extend(remark);
+        }
+        self.on.clone_from(changes);
+        Ok(())
     }
 
     /// Have all that this process starts begin where settings say; None: not what it starts now.
@@ -209,7 +248,7 @@ impl Machine {
 
     /// Have programs join the group that settings made for them which stay.
     pub fn join_kept(&mut self) -> Result<(), Failure> {
-        let kept = self.helper.is_some() && self.on.is_empty() && self.held.kept().is_some();
+        let kept = self.helper.is_some() && self.on.writes.is_empty() && self.held.kept().is_some();
         match &mut self.helper {
             None => self.held.join_kept(),
             Some(helper) if kept => self.joins = helper.tell("join_kept")?["joins"] == true,
@@ -218,50 +257,73 @@ impl Machine {
         Ok(())
     }
 
-    /// Put settings on without measuring; with `keep` they stay when the conversation ends.
+    /// Apply settings without measuring; with `keep` they stay when the conversation ends. Return what was changed.
     pub fn hold(&mut self, given: &Map<String, Value>, dangerous: bool, keep: bool) -> Answer {
-        let Some(helper) = &mut self.helper else {
-            self.held.switch(&Changes::default())?;
-            let settings = Settings::read(given, &self.held.tree, dangerous)?;
-            return Ok(self.held.hold(given, settings, keep)?);
-        };
-        let (live, own) = split(given);
-        Settings::read(&own, &self.held.tree, dangerous)?;
-        self.on.clear();
-        let done = helper.ask("hold", json!({"settings": live, "dangerous": dangerous, "keep": keep}))?;
-        if !keep {
-            self.on = live;
+        self.apply(&Changes::default())?;
+        let settings = self.read(given, dangerous)?;
+        let planned = plan(&self.held.tree, &settings.changes);
+        let started = self.clock.now_ns();
+        self.apply(&settings.changes)?;
+        let took_ns = self.clock.now_ns() - started;
+        if keep {
+            self.keep(given)?;
         }
-        Ok(without_event(done))
+        if !settings.changes.writes.is_empty() {
+            self.look()?;
+        }
+        let changes = done(&self.held.tree, &settings.changes, planned);
+        let remarks = std::mem::take(&mut self.held.remarks);
+        Ok(json!({"changes": changes, "remarks": remarks, "lasting": settings.lasting, "took_ns": took_ns}))
+    }
+
+    /// Leave what is on.
+    fn keep(&mut self, given: &Map<String, Value>) -> Result<(), Failure> {
+        self.on = Changes::default();
+        let Some(helper) = &mut self.helper else { return self.held.keep(given) };
+        let live: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| is_live(name)).collect();
+        helper.ask("keep", json!({"settings": live})).map(drop)
     }
 
     /// Put everything back but what somebody else changed; what came of that.
     pub fn release(&mut self) -> Answer {
+        self.on = Changes::default();
         let Some(helper) = &mut self.helper else {
-            let outcomes = self.held.release();
-            return Ok(self.held.report(&outcomes, ""));
+            let places = self.held.release();
+            return Ok(restored(&self.held.tree, &places, ""));
         };
         (self.joins, self.placed) = (false, None);
-        self.on.clear();
-        helper.tell("release").map(without_event)
+        let report = without_event(helper.tell("release")?);
+        Ok(with_interrupts(&self.held.tree, report))
     }
 
     /// Put back what is on or was left behind, whoever set it. `force`: also what somebody else changed, and end whoever
     /// holds the machine; `mine`: nothing of others; `entry`: remove a boot entry, too.
     pub fn restore(&mut self, force: bool, mine: bool, entry: bool) -> Answer {
-        let way = match &self.helper {
-            None => Some(self.held.clear_way(force, mine)?),
-            Some(_) => None,
-        };
+        self.check_clock()?;
+        let whose = self.held.owned()?;
+        if mine && self.helper.is_none() {
+            self.held.check_owner(whose.as_ref())?;
+        }
         let entry = entry && !(mine && self.entry_of_others()?);
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
-        let mut report = match (&mut self.helper, way) {
-            (Some(helper), _) => {
-                self.on.clear();
-                without_event(helper.ask("restore", json!({"force": force, "mine": mine}))?)
+        self.on = Changes::default();
+        let mut report = match &mut self.helper {
+            Some(helper) => {
+                let report = helper.ask("restore", json!({"force": force, "mine": mine}))?;
+                with_interrupts(&self.held.tree, without_event(report))
             }
-            (None, way) => self.held.restore(force, way.unwrap_or_default())?,
+            None => {
+                let ending = self.held.restore(force, mine)?;
+                let mut report = restored(&self.held.tree, &ending.places, &ending.sentence);
+                report["owner"] = ending.owner.into();
+                report
+            }
         };
+        let groups = if self.held.tree.live { Groups::remove() } else { Groups::default() };
+        if let Some(unsettled) = report["unsettled"].as_array_mut() {
+            unsettled.extend(groups.left().map(Value::from));
+        }
+        add_sentence(&mut report, groups.removed());
         self.add_entry(&mut report, &entry?);
         Ok(report)
     }
@@ -272,27 +334,28 @@ impl Machine {
                 all.extend(more);
             }
         }
-        let said = [report["sentence"].as_str().unwrap_or_default().to_owned(), self.removed(entry)];
-        let said: Vec<String> = said.into_iter().filter(|sentence| !sentence.is_empty()).collect();
-        report["sentence"] = said.join(" ").into();
+        add_sentence(report, self.removed(entry));
     }
 
     /// Return the settings that are on, with who applied them and when.
     pub fn status(&mut self) -> Answer {
-        let mut status = match &mut self.helper {
-            None => self.held.status()?,
-            Some(helper) => without_event(helper.tell("status")?),
+        let view = self.look()?;
+        let busy = match &self.helper {
+            None => lock::holder(&self.held.tree),
+            Some(_) => view["busy"].as_str().map(str::to_owned),
         };
+        let mut status = status(&self.held.tree, busy)?;
+        if let (Some(title), Some(journal)) = (view["title"].as_str(), status["journal"].as_object_mut()) {
+            journal.insert("title".to_owned(), title.into());
+        }
         status["boot"] = self.entry()?;
         Ok(status)
     }
 
     /// The catalogue with what each knob is here.
     pub fn knobs(&mut self) -> Answer {
-        match &mut self.helper {
-            None => Ok(json!({"knobs": self.held.knobs()})),
-            Some(helper) => helper.tell("knobs").map(without_event),
-        }
+        self.look()?;
+        Ok(json!({"knobs": knobs(&self.held.tree)}))
     }
 
     /// Take the observations on settings since the last call: `drift`, `clamped`, `remarks`.
@@ -315,14 +378,7 @@ impl Machine {
         if let Some(helper) = &mut self.helper {
             return helper.tell("drop_caches").map(drop);
         }
-        // SAFETY: no arguments.
-        unsafe { libc::sync() };
-        fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
-            Failure::new(
-                "system",
-                format!("The page cache could not be dropped: /proc/sys/vm/drop_caches: {error}."),
-            )
-        })
+        self.held.drop_caches()
     }
 }
 
@@ -332,10 +388,21 @@ pub fn needs_rights(settings: &Settings) -> bool {
     settings.own.iter().any(|(name, value)| PRIORITIES.contains(name) && needs(name, value))
 }
 
-/// Settings of the running machine, and all others.
-fn split(given: &Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
-    let is_live = |name: &str| find(name).is_some_and(|knob| knob.scope == Scope::Live);
-    given.clone().into_iter().partition(|(name, _)| is_live(name))
+/// Whether this is a setting of the running machine.
+fn is_live(name: &str) -> bool {
+    find(name).is_some_and(|knob| knob.scope == Scope::Live)
+}
+
+/// The texts of a list.
+fn sentences(list: &Value) -> impl Iterator<Item = String> + '_ {
+    list.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned))
+}
+
+/// One more sentence in a report, unless it is empty.
+fn add_sentence(report: &mut Value, more: String) {
+    let sentences = [report["sentence"].as_str().unwrap_or_default().to_owned(), more];
+    let sentences: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+    report["sentence"] = sentences.join(" ").into();
 }
 
 fn without_event(mut answer: Value) -> Value {

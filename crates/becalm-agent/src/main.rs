@@ -3,7 +3,8 @@
 //! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
 //! (`output`, through an `outlet` that never blocks, and into the `spool`), `session` serves them, `defined` knows what steps name, `ready`
 //! and `measure` run steps (`streams`: their output, `gauges`: what is measured besides times, `script`: figures of tests in their place), `machine` holds settings, or has the
-//! `root_helper`'s do it, `restore` puts them back once and by itself, `booting` has the machine
+//! `root_helper` do it (`hidden_files`: what it tells), `settings_report` words them, `abandoned_groups` are
+//! those that killed agents left, `restore` puts them back once and by itself, `booting` has the machine
 //! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
 //! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
 //! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
@@ -14,6 +15,7 @@
 //! `overhead` measures the agent itself, `tables` prints what it knows, `init`
 //! is process 1 of a guest and `interface` its network, `mounts` has the kernel's file systems for this process alone. `main` sets the process up and hands over.
 
+mod abandoned_groups;
 mod accounts;
 mod beside;
 mod booting;
@@ -24,6 +26,7 @@ mod copies;
 mod defined;
 mod follow;
 mod gauges;
+mod hidden_files;
 mod init;
 mod input;
 mod interface;
@@ -49,6 +52,7 @@ mod root_helper;
 mod script;
 mod series;
 mod session;
+mod settings_report;
 mod setup;
 mod spool;
 mod storage;

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use becalm_core::exec::child::Stage;
-use becalm_core::exec::program::ProgramError;
 use becalm_core::exec::spawner::SpawnError;
+pub use becalm_core::failure::Failure;
 use becalm_core::knob::catalogue::find;
-use becalm_core::knob::settings::SettingError;
 use becalm_core::source::switches::events::EventSet;
 use becalm_core::stress::demand::Demand;
-use becalm_core::types::{Step, Text, TextError, Workload};
+use becalm_core::types::{Step, Text, Workload};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -214,21 +213,6 @@ fn ten_minutes() -> u32 {
     600
 }
 
-/// What an `error` event says.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    pub kind: &'static str,
-    pub message: String,
-}
-
-impl Failure {
-    /// An error of a kind that docs/reference/protocol.md lists.
-    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-}
-
 /// Read one line. The error carries the request's number when it could be read.
 pub fn parse(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
     let protocol = |message: String| Failure::new("protocol", message);
@@ -243,36 +227,6 @@ pub fn parse(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
     match serde_json::from_value(Value::Object(fields)) {
         Ok(action) => Ok(Request { id, action }),
         Err(error) => Err((Some(id), protocol(format!("A request cannot be understood: {error}.")))),
-    }
-}
-
-impl From<ProgramError> for Failure {
-    fn from(error: ProgramError) -> Self {
-        let kind = match error {
-            ProgramError::NotInPath(..) | ProgramError::NotFound(_) => "not_found",
-            ProgramError::NotExecutable { .. } => "not_executable",
-            ProgramError::Directory { .. } | ProgramError::Input { .. } => "not_found",
-            ProgramError::Text(_) | ProgramError::Empty => "usage",
-        };
-        Self::new(kind, error.to_string())
-    }
-}
-
-impl From<TextError> for Failure {
-    fn from(error: TextError) -> Self {
-        Self::new("usage", format!("{error}."))
-    }
-}
-
-impl From<becalm_helper::failure::Failure> for Failure {
-    fn from(error: becalm_helper::failure::Failure) -> Self {
-        Self::new(error.kind, error.message)
-    }
-}
-
-impl From<SettingError> for Failure {
-    fn from(error: SettingError) -> Self {
-        becalm_helper::failure::Failure::from(error).into()
     }
 }
 

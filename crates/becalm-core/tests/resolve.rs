@@ -8,11 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use becalm_core::knob::catalogue::{find, owns};
+use becalm_core::knob::catalogue::find;
 use becalm_core::knob::changes::Changes;
+use becalm_core::knob::cpuset_facts::remark;
 use becalm_core::knob::place::Place;
 use becalm_core::knob::settings::{SettingError, Settings};
+use becalm_core::knob::table::{self, permits};
 use becalm_core::knob::tree::Tree;
+use becalm_core::knob::wishes::{side_effect, wish};
 use serde_json::{json, Value};
 
 /// A directory that is removed with the test.
@@ -100,8 +103,17 @@ impl Laptop {
 
     fn changes(&self, settings: Value) -> Changes {
         let changes = self.read(settings).unwrap_or_else(|error| panic!("{error}")).changes;
+        let tree = Tree::new(&self.0);
         for place in changes.places() {
-            assert!(owns(place), "a journal with {place:?} would be refused");
+            assert!(permits(place), "a journal with {place:?} would be refused");
+        }
+        for change in &changes.writes {
+            let wish = wish(change).unwrap_or_else(|| panic!("{change:?}"));
+            assert_eq!(table::place(&tree, &wish).as_ref(), Some(&change.place), "{wish:?}");
+        }
+        for place in &changes.watched {
+            let (row, names) = side_effect(place).unwrap_or_else(|| panic!("{place:?}"));
+            assert_eq!(table::side_effects(&tree, row, &names), Some(vec![place.clone()]));
         }
         changes
     }
@@ -226,7 +238,7 @@ fn isolation_on_version_2_is_a_partition() {
         ["isolation cgroup.subtree_control=on", "isolation becalm-isolated=present"]
     );
     let Some(Place::Cpuset(set)) = changes.writes.get(1).map(|change| change.place.clone()) else { panic!() };
-    assert_eq!(changes.join, Some(set.tasks()));
+    assert_eq!(changes.join(), Some(set.tasks()));
     assert_eq!(
         (set.version, set.cpus.as_str(), set.mems.as_str()),
         (2, "0,4", "0-1"),
@@ -297,7 +309,9 @@ fn isolation_on_version_1_moves_all_others_away() {
         panic!()
     };
     assert!(
-        rest.gather && rest.cpus == "1-7" && changes.join.unwrap().ends_with("cpuset/becalm-isolated/tasks")
+        rest.gather
+            && rest.cpus == "1-7"
+            && changes.join().unwrap().ends_with("cpuset/becalm-isolated/tasks")
     );
     assert_eq!(changes.taken, (0..8).collect(), "every task is moved, and forgets its own CPUs");
 }
@@ -340,7 +354,7 @@ fn cpus_that_others_claim_are_not_isolated_and_those_that_keep_them_are_named() 
         Place::Cpuset(set) if !set.gather => Some(set.clone()),
         _ => None,
     });
-    let remark = own.unwrap().remark(&Tree::new(&laptop.0)).unwrap();
+    let remark = remark(&Tree::new(&laptop.0), &own.unwrap()).unwrap();
     assert!(remark.starts_with("/sys/fs/cgroup/cpuset/busy has no other CPUs than 5"), "{remark}");
 }
 
@@ -405,7 +419,7 @@ fn a_share_of_the_cpus_is_a_group_and_its_weight() {
     let laptop = Laptop::new();
     let changes = laptop.changes(json!({"cpu_weight": 500}));
     assert_eq!(spelled(&changes), ["cpu_weight becalm-weighted=500"], "the controller is on");
-    assert_eq!(changes.join.as_deref(), Some("/sys/fs/cgroup/becalm-weighted/cgroup.procs"));
+    assert_eq!(changes.join().as_deref(), Some("/sys/fs/cgroup/becalm-weighted/cgroup.procs"));
     laptop.put("sys/fs/cgroup/cgroup.subtree_control", "io");
     let lines = spelled(&laptop.changes(json!({"cpu_weight": 500})));
     assert_eq!(lines, ["cpu_weight cgroup.subtree_control=on", "cpu_weight becalm-weighted=500"]);
@@ -416,7 +430,7 @@ fn a_share_of_the_cpus_is_a_group_and_its_weight() {
     assert!(error.contains("the cpu controller is in no cgroup hierarchy"), "{error}");
     laptop.put("sys/fs/cgroup/cpu/cpu.shares", "1024");
     let changes = laptop.changes(json!({"cpu_weight": 500}));
-    assert_eq!(changes.join.as_deref(), Some("/sys/fs/cgroup/cpu/becalm-weighted/tasks"));
+    assert_eq!(changes.join().as_deref(), Some("/sys/fs/cgroup/cpu/becalm-weighted/tasks"));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
+
+use becalm_settings::pidfd;
 
 /// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1). Both set them whatever the user
 /// says; nothing else of the environment is read.
@@ -35,13 +37,7 @@ impl OwnProcess {
     /// A process that is this user's alone: by all four of its user numbers (proc_pid_status(5)), so none that is about to
     /// have another's rights.
     pub fn of(pid: libc::pid_t, uid: u32) -> io::Result<Self> {
-        // SAFETY: asks for a new descriptor.
-        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as RawFd;
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just given it to us.
-        let process = Self { pid, descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } };
+        let process = Self { pid, descriptor: pidfd::open(pid)? };
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let uids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
         let own = |text: &str| text.parse() == Ok(uid);
@@ -54,9 +50,7 @@ impl OwnProcess {
 
     /// Whether it has not ended: until then its number is its own.
     pub fn lives(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live pollfd; without a wait.
-        unsafe { libc::poll(&mut poll, 1, 0) == 0 }
+        !pidfd::has_ended(&self.descriptor, 0)
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use becalm_core::exec::checked;
-use becalm_core::exec::poll::{closing, readable, reading, until_ready, writing};
+use becalm_settings::tree::checked;
 use serde_json::Value;
 
 use crate::request::LONGEST;
@@ -55,8 +54,7 @@ impl Conversation {
                 self.too_long = true;
                 self.waiting.clear();
             }
-            until_ready(&[reading(libc::STDIN_FILENO), reading(self.signals.as_raw_fd())])?;
-            if readable(self.signals.as_raw_fd())? {
+            if self.has_signal(libc::STDIN_FILENO, libc::POLLIN)? {
                 return Ok(None);
             }
             let mut piece = [0; PIECE];
@@ -73,9 +71,7 @@ impl Conversation {
     pub fn send(&mut self, value: &Value) -> io::Result<bool> {
         let text = format!("{value}\n");
         for piece in text.as_bytes().chunks(PIECE) {
-            let out = libc::STDOUT_FILENO;
-            until_ready(&[writing(out), reading(self.signals.as_raw_fd()), closing(libc::STDIN_FILENO)])?;
-            if readable(self.signals.as_raw_fd())? {
+            if self.has_signal(libc::STDOUT_FILENO, libc::POLLOUT)? {
                 return Ok(false);
             }
             if let Err(error) = write(piece) {
@@ -83,6 +79,21 @@ impl Conversation {
             }
         }
         Ok(true)
+    }
+
+    /// Wait until a descriptor is ready, the other side has closed our input, or a signal has come; whether one has.
+    fn has_signal(&self, descriptor: RawFd, events: libc::c_short) -> io::Result<bool> {
+        let poll = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        let signals = poll(self.signals.as_raw_fd(), libc::POLLIN);
+        let mut polls = [signals, poll(descriptor, events), poll(libc::STDIN_FILENO, libc::POLLRDHUP)];
+        // SAFETY: live pollfds. Those signals that ask to end do not interrupt it.
+        while unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(polls[0].revents != 0)
     }
 }
 

@@ -1,22 +1,22 @@
 //! `becalm-helper`: what root runs for an agent that is not root (docs/explanation/threat-model.md).
 //!
-//! It has the catalogue of settings with their journal, lock and guard, and nothing else: it starts no program, takes no
+//! It has a table of what may be set, with journal, lock and guard, and nothing else: it starts no program, takes no
 //! argument and no path, reads of its environment who called sudo, and checks every value. It speaks lines of JSON on
 //! standard input and output. When its input closes, a signal asks it to end or nobody reads what it says, all is put back.
 
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use becalm_core::knob::played::machine;
-use becalm_core::time::AnyClock;
 use becalm_helper::caller;
 use becalm_helper::conversation::Conversation;
-use becalm_helper::failure::Failure;
-use becalm_helper::held::Held;
 use becalm_helper::request::{parse, LONGEST, VERSION};
 use becalm_helper::server::Server;
+use becalm_settings::failure::Failure;
+use becalm_settings::guard::Ward;
+use becalm_settings::held::Held;
+use becalm_settings::tree::Tree;
 use serde_json::json;
 
 /// The time that interrupts may take to return, unless `hello` has another.
@@ -34,12 +34,9 @@ fn main() -> ExitCode {
     if unsafe { libc::geteuid() } != 0 {
         return refuse("it is for root: becalm starts it through sudo", 3);
     }
-    let held = Held::new(
-        machine(Path::new("/")),
-        Box::new(move || caller::name(uid)),
-        INTERRUPT_WAIT,
-        AnyClock::System,
-    );
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ward = Ward { patience: INTERRUPT_WAIT, now: Rc::new(now), after: || () };
+    let held = Held::new(Tree::running(), Box::new(move || caller::name(uid)), ward);
     let mut server = Server::new(held, uid);
     let served = serve(&mut server);
     let open = server.end();

@@ -1,16 +1,12 @@
-//! Priorities of the catalogue, given to a process of somebody else's and taken back: those that a user may not take.
+//! Priorities of a process of somebody else's, given and taken back: those that a user may not take.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use becalm_core::knob::catalogue::find;
-use becalm_core::knob::process::{io_class, number, policy, Rank};
+use becalm_settings::failure::Failure;
+use becalm_settings::rank::Rank;
 
 use crate::caller::OwnProcess;
-use crate::failure::Failure;
-
-/// The settings of a program that are priorities.
-const NAMES: [&str; 3] = ["nice", "io_priority", "policy"];
 
 /// Values by name, as a request has them.
 pub type Priorities = BTreeMap<String, String>;
@@ -22,35 +18,14 @@ pub struct Before {
 }
 
 impl Before {
-    /// Give a process these priorities. Each must be one of the catalogue, with a value of its domain.
+    /// Give a process these priorities: nice value, scheduling policy and I/O class as the settings spell them.
     pub fn give(process: OwnProcess, wanted: &Priorities) -> Result<Self, Failure> {
         let rank = Rank::of(process.pid).map_err(system)?;
         let mut new = rank;
         for (name, value) in wanted {
-            let knob = find(name).filter(|knob| NAMES.contains(&knob.name));
-            let Some(knob) = knob else {
-                return Err(Failure::new(
-                    "usage",
-                    format!("{name:?} is not a priority: {}.", NAMES.join(", ")),
-                ));
-            };
-            let read = match knob.name {
-                "nice" => number,
-                "policy" => policy,
-                _ => io_class,
-            };
-            let operand =
-                read(&knob.domain, value).filter(|_| knob.domain.holds(value)).ok_or_else(|| {
-                    Failure::new(
-                        "domain",
-                        format!("{name} cannot be {value:?}: it takes {}.", knob.domain.words()),
-                    )
-                })?;
-            match knob.name {
-                "nice" => new.nice = operand.number as i32,
-                "policy" => (new.policy, new.level) = (operand.number as u32, operand.level as u32),
-                _ => new.io = operand.number as i32,
-            }
+            set(&mut new, name, value).ok_or_else(|| {
+                Failure::new("domain", format!("{name} {value:?} is not a priority of the settings."))
+            })?;
         }
         let given = if process.lives() { new.give(process.pid) } else { Err(gone()) };
         let before = Self { process, rank };
@@ -70,6 +45,29 @@ impl Before {
             drop(self.rank.give(self.process.pid));
         }
     }
+}
+
+/// Set one priority; None where there is no such name, or its value is out of bounds.
+fn set(rank: &mut Rank, name: &str, value: &str) -> Option<()> {
+    let (word, level) = value.split_once(':').map_or((value, None), |(word, level)| (word, Some(level)));
+    let level = level.map_or(Some(None), |level| level.parse::<u32>().ok().map(Some))?;
+    match (name, word, level) {
+        ("nice", number, None) => rank.nice = number.parse().ok().filter(|nice| (-20..=19).contains(nice))?,
+        ("policy", "fifo", Some(level @ 1..=99)) => {
+            (rank.policy, rank.level) = (libc::SCHED_FIFO as u32, level)
+        }
+        ("policy", "rr", Some(level @ 1..=99)) => (rank.policy, rank.level) = (libc::SCHED_RR as u32, level),
+        ("policy", "other", None) => (rank.policy, rank.level) = (libc::SCHED_OTHER as u32, 0),
+        ("policy", "batch", None) => (rank.policy, rank.level) = (libc::SCHED_BATCH as u32, 0),
+        ("policy", "idle", None) => (rank.policy, rank.level) = (libc::SCHED_IDLE as u32, 0),
+        // Class << 13 | level (ioprio_set(2)); the level that a class alone has is the middle one.
+        ("io_priority", "none", None) => rank.io = 0,
+        ("io_priority", "realtime", None | Some(0..=7)) => rank.io = 1 << 13 | level.unwrap_or(4) as i32,
+        ("io_priority", "best-effort", None | Some(0..=7)) => rank.io = 2 << 13 | level.unwrap_or(4) as i32,
+        ("io_priority", "idle", None) => rank.io = 3 << 13,
+        _ => return None,
+    }
+    Some(())
 }
 
 fn gone() -> io::Error {

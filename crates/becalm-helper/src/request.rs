@@ -1,17 +1,18 @@
 //! Requests to `becalm-helper`, a line of JSON each (docs/reference/helper.md). No field is a path, a program or a
 //! variable; what is not listed here is refused.
 
+use becalm_settings::failure::Failure;
+use becalm_settings::table::Wish;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
 use crate::priority::Priorities;
 
 /// The protocol's version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-/// A longer line is refused: the CPUs of thousands of processes are fewer bytes.
-pub const LONGEST: usize = 1 << 20;
+/// A longer line is refused: the places of thousands of CPUs and interrupts are fewer bytes.
+pub const LONGEST: usize = 4 << 20;
 
 /// A title may be so many characters.
 pub const LONGEST_TITLE: usize = 500;
@@ -26,7 +27,7 @@ pub enum Request {
     /// The first one.
     Hello {
         protocol: u32,
-        /// The purpose of the settings, which root can read in `status`.
+        /// The purpose of the settings, for root to read.
         #[serde(default)]
         title: String,
         /// The person's name for it, apart from others of the same user.
@@ -36,43 +37,39 @@ pub enum Request {
         #[serde(default = "minute")]
         interrupt_wait_s: f64,
     },
-    /// The catalogue with what each knob is here.
-    Knobs {},
-    /// Report the changes that settings would make; nothing is changed.
-    Plan {
-        settings: Map<String, Value>,
-        #[serde(default)]
-        dangerous: bool,
-    },
+    /// Return what settings are found by and only root may read.
+    View {},
     /// Settings are read while others are on that will be switched.
     Linger {},
     /// Restore what `linger` has left on.
     Rest {},
     /// Have these on, and no others.
     Switch {
-        settings: Map<String, Value>,
         #[serde(default)]
-        dangerous: bool,
+        writes: Vec<Wish>,
+        /// Places that change with them: rows of side effects, and what is `*` there; without names all that are there.
+        #[serde(default)]
+        watched: Vec<(usize, Vec<String>)>,
+        /// CPUs that tasks lose, and that go offline.
+        #[serde(default)]
+        taken: String,
+        #[serde(default)]
+        offline: String,
     },
-    /// The same without programs that are measured; with `keep` they stay.
-    Hold {
+    /// Leave what is on when this ends; under these names and values in the journal.
+    Keep {
         settings: Map<String, Value>,
-        #[serde(default)]
-        dangerous: bool,
-        #[serde(default)]
-        keep: bool,
     },
-    /// Put back what is on.
+    /// Restore what is on.
     Release {},
-    /// Put back what anybody has left on; `force`: also what somebody else changed, and end whoever holds the machine;
-    /// `mine`: only what this user has put on, under the `owner` of `hello`.
+    /// Restore what anybody has left on; `force`: also what somebody else changed, and end whoever holds the machine;
+    /// `mine`: only what this user has applied, under the `owner` of `hello`.
     Restore {
         #[serde(default)]
         force: bool,
         #[serde(default)]
         mine: bool,
     },
-    Status {},
     /// Take the observations since the last such request.
     Noticed {},
     /// Have programs join the group of settings that stay.
@@ -104,8 +101,8 @@ mod tests {
     #[test]
     fn nothing_but_what_is_listed_is_understood() {
         for good in [
-            r#"{"do":"hello","protocol":1}"#,
-            r#"{"do":"switch","settings":{"swappiness":1}}"#,
+            r#"{"do":"hello","protocol":2}"#,
+            r#"{"do":"switch","writes":[{"knob":"swappiness","value":"1"}]}"#,
             r#"{"do":"place","pid":7,"priorities":{"nice":"-5"}}"#,
             r#"{"do":"place","pid":null}"#,
         ] {
@@ -115,11 +112,13 @@ mod tests {
             r#"{"do":"run","argv":["id"]}"#,
             r#"{"do":"measure","steps":[]}"#,
             r#"{"do":"facts","root":"/"}"#,
-            r#"{"do":"hello","protocol":1,"root":"/tmp"}"#,
-            r#"{"do":"hello","protocol":1,"environment":{"PATH":"/tmp"}}"#,
-            r#"{"do":"hello","protocol":1,"directory":"/"}"#,
-            r#"{"do":"switch","settings":{},"root":"/tmp"}"#,
-            r#"{"do":"hold","settings":{},"path":"/etc/shadow"}"#,
+            r#"{"do":"hello","protocol":2,"root":"/tmp"}"#,
+            r#"{"do":"hello","protocol":2,"environment":{"PATH":"/tmp"}}"#,
+            r#"{"do":"hello","protocol":2,"directory":"/"}"#,
+            r#"{"do":"switch","writes":[],"root":"/tmp"}"#,
+            r#"{"do":"switch","writes":[{"path":"/etc/shadow","value":"x"}]}"#,
+            r#"{"do":"switch","writes":[{"knob":"swappiness","value":"1","path":"/etc/shadow"}]}"#,
+            r#"{"do":"keep","settings":{},"path":"/etc/shadow"}"#,
             r#"{"do":"drop_caches","path":"/etc/shadow"}"#,
             r#"{"do":"place","pid":7,"group":"/sys/fs/cgroup"}"#,
             r#"{"do":"status","spool":"/x"}"#,

@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
-use becalm_core::knob::catalogue::{find, Scope};
-use becalm_core::knob::changes::Changes;
-use becalm_core::knob::place::Place;
-use becalm_core::knob::restore::unsettled;
-use becalm_core::knob::settings::Settings;
-use becalm_core::knob::task::start_and_state;
+use becalm_settings::changes::{Change, Changes};
+use becalm_settings::cpus::{self, Cpus};
+use becalm_settings::failure::Failure;
+use becalm_settings::held::{Ending, Held};
+use becalm_settings::interrupt;
+use becalm_settings::journal;
+use becalm_settings::lock;
+use becalm_settings::place::{Place, LATENCY};
+use becalm_settings::restore::unsettled;
+use becalm_settings::table::{self, Wish, ROWS};
+use becalm_settings::task::start_and_state;
 use serde_json::{json, Map, Value};
 
 use crate::caller::{self, OwnProcess};
-use crate::failure::Failure;
-use crate::held::Held;
 use crate::priority::{Before, Priorities};
 use crate::request::{Request, LONGEST_TITLE, LONGEST_WAIT_S, VERSION};
 
-/// Where the page cache is dropped (proc_sys_vm(5)).
-const CACHES: &str = "/proc/sys/vm/drop_caches";
+/// Files below this are for root alone.
+const HIDDEN: &str = "/sys/kernel/debug";
 
 /// A conversation about a machine.
 pub struct Server {
@@ -71,8 +74,8 @@ impl Server {
         }
         if !matches!(
             request,
-            Request::Switch { .. } | Request::Linger {} | Request::Plan { .. } | Request::Place { .. }
-        ) && !matches!(request, Request::Noticed {} | Request::DropCaches {})
+            Request::Switch { .. } | Request::Linger {} | Request::View {} | Request::Place { .. }
+        ) && !matches!(request, Request::Keep { .. } | Request::Noticed {} | Request::DropCaches {})
         {
             // Everybody else is to see the machine as it is without what programs needed.
             self.held.rest()?;
@@ -82,27 +85,25 @@ impl Server {
                 self.held.call(&owner)?;
                 self.greet(protocol, title, interrupt_wait_s)
             }
-            Request::Knobs {} => Ok(json!({"knobs": self.held.knobs()})),
-            Request::Plan { settings, dangerous } => self.plan(&settings, dangerous),
+            Request::View {} => Ok(self.view()),
             Request::Linger {} => self.held.linger().map(nothing),
             Request::Rest {} => Ok(json!({})),
-            Request::Switch { settings, dangerous } => self.switch(&settings, dangerous),
-            Request::Hold { settings, dangerous, keep } => {
-                self.held.switch(&Changes::default())?;
-                let read = self.read(&settings, dangerous)?;
-                self.held.hold(&settings, read, keep)
+            Request::Switch { writes, watched, taken, offline } => {
+                self.switch(writes, &watched, [&taken, &offline])
             }
+            Request::Keep { settings } => self.keep(&settings),
             Request::Release {} => {
                 self.lift();
-                let outcomes = self.held.release();
-                Ok(self.held.report(&outcomes, ""))
+                let places = self.held.release();
+                Ok(json!({"places": places, "unsettled": unsettled(&places), "sentence": ""}))
             }
             Request::Restore { force, mine } => {
                 self.lift();
-                let way = self.held.clear_way(force, mine)?;
-                self.held.restore(force, way)
+                let Ending { places, sentence, owner } = self.held.restore(force, mine)?;
+                Ok(
+                    json!({"places": places, "unsettled": unsettled(&places), "sentence": sentence, "owner": owner}),
+                )
             }
-            Request::Status {} => self.held.status(),
             Request::Noticed {} => Ok(json!({
                 "drift": self.held.drift(),
                 "clamped": self.held.clamped(),
@@ -113,7 +114,7 @@ impl Server {
                 Ok(json!({"joins": self.held.places()}))
             }
             Request::Place { pid, priorities } => self.place(pid, &priorities),
-            Request::DropCaches {} => self.drop_caches(),
+            Request::DropCaches {} => self.held.drop_caches().map(nothing),
             Request::Bye {} => {
                 self.over = true;
                 Ok(json!({}))
@@ -139,45 +140,78 @@ impl Server {
             ));
         }
         self.held.title = title;
-        self.held.patience = Duration::from_secs_f64(wait_s);
+        self.held.ward.patience = Duration::from_secs_f64(wait_s);
         self.greeted = true;
         self.held.retry_interrupts();
         Ok(json!({}))
     }
 
-    /// Return the changes that settings would make, those that last, and whether programs join a group for them.
-    fn plan(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
-        let settings = self.read(settings, dangerous)?;
-        let Changes { lasting, join, writes, .. } = &settings.changes;
-        Ok(json!({
-            "changes": self.held.plan(&settings.changes),
-            "lasting": lasting,
-            "joins": join.is_some(),
-            "writes": writes.len(),
-        }))
-    }
-
-    fn switch(&mut self, settings: &Map<String, Value>, dangerous: bool) -> Answer {
-        let settings = self.read(settings, dangerous)?;
-        self.held.switch(&settings.changes)?;
-        Ok(json!({"joins": self.held.places()}))
-    }
-
-    /// Read settings: of the running machine alone, and of running processes those that are the caller's. What a program
-    /// has of itself is given to one by `place`.
-    fn read(&self, settings: &Map<String, Value>, dangerous: bool) -> Result<Settings, Failure> {
-        let other = settings.keys().filter_map(|name| find(name)).find(|knob| knob.scope != Scope::Live);
-        if let Some(knob) = other {
-            let message = format!("{} is not a setting of the running machine.", knob.name);
-            return Err(Failure::new("usage", message));
+    /// Return what settings are found by and only root may read: files of the table, interrupts that cannot be moved, and
+    /// what those who have the machine have it for.
+    fn view(&self) -> Value {
+        let tree = &self.held.tree;
+        let hidden = ROWS.iter().map(|(_, path, _)| *path).filter(|path| path.starts_with(HIDDEN));
+        let mut files: Map<String, Value> = hidden
+            .filter(|path| tree.exists(path))
+            .map(|path| {
+                let text = tree.read(path).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO));
+                (path.to_owned(), text.map_or_else(Value::from, Value::from))
+            })
+            .collect();
+        if let Ok(latency) = Place::Latency.read(tree) {
+            files.insert(LATENCY.to_owned(), latency.into());
         }
-        let settings = Settings::read(settings, &self.held.tree, dangerous)?;
-        for change in &settings.changes.writes {
-            if let Place::Threads { pid, start, .. } = &change.place {
-                self.check_owner(*pid, *start)?;
+        let movable = interrupt::movable(tree);
+        let fixed: Vec<u32> = interrupt::numbers(tree).into_iter().filter(|irq| !movable(*irq)).collect();
+        let title = journal::load(tree).ok().flatten().map(|recorded| recorded.begin.title);
+        json!({"files": files, "debugfs": !tree.names(HIDDEN).is_empty(), "fixed_interrupts": fixed, "title": title,
+            "busy": lock::holder(tree)})
+    }
+
+    /// Have these on, and no others: each is checked by the table, which alone says where it is written.
+    fn switch(&mut self, writes: Vec<Wish>, watched: &[(usize, Vec<String>)], cpus: [&str; 2]) -> Answer {
+        let tree = &self.held.tree;
+        let mut changes = Changes::default();
+        for wish in writes {
+            let place = table::place(tree, &wish).ok_or_else(|| refusal(&wish))?;
+            if let Place::Threads { pid, start, .. } = place {
+                self.check_owner(pid, start)?;
             }
+            let Wish { knob, value, required, .. } = wish;
+            changes.writes.push(Change { knob, place, value, required });
         }
-        Ok(settings)
+        for (row, names) in watched {
+            let places = table::side_effects(tree, *row, names);
+            changes.watched.extend(places.ok_or_else(|| {
+                Failure::new(
+                    "domain",
+                    format!("There is no place {row} {names:?} that changes with settings."),
+                )
+            })?);
+        }
+        let [taken, offline] = cpus.map(|list| match list {
+            "" => Ok(Cpus::new()),
+            list => cpus::parse(list)
+                .ok_or_else(|| Failure::new("domain", format!("{list:?} is not a list of CPUs."))),
+        });
+        (changes.taken, changes.offline) = (taken?, offline?);
+        self.held.switch(&changes)?;
+        let remarks = std::mem::take(&mut self.held.remarks);
+        Ok(json!({"joins": self.held.places(), "remarks": remarks}))
+    }
+
+    /// Leave what is on. The names and values are for others to read, so they are settings and nothing else.
+    fn keep(&mut self, settings: &Map<String, Value>) -> Answer {
+        let short = |value: &Value| {
+            (value.is_string() || value.is_i64() || value.is_boolean()) && value.to_string().len() < 4096
+        };
+        if let Some((name, _)) =
+            settings.iter().find(|(name, value)| table::rows(name).next().is_none() || !short(value))
+        {
+            return Err(Failure::new("usage", format!("{name:?} is not a setting of the running machine.")));
+        }
+        self.held.keep(settings)?;
+        Ok(json!({}))
     }
 
     /// Raise a refusal for a process of somebody else. One that is written to is known by its start, too.
@@ -228,15 +262,14 @@ impl Server {
         self.held.seats(None);
         self.held.sit();
     }
+}
 
-    fn drop_caches(&mut self) -> Answer {
-        self.held.check_rights()?;
-        // SAFETY: no arguments.
-        unsafe { libc::sync() };
-        self.held.tree.write(CACHES, "3").map_err(|error| {
-            Failure::new("system", format!("The page cache could not be dropped: {CACHES}: {error}."))
-        })?;
-        Ok(json!({}))
+/// Why the table does not have what is wished for.
+fn refusal(wish: &Wish) -> Failure {
+    let Wish { knob, value, .. } = wish;
+    match table::rows(knob).next() {
+        None => Failure::new("usage", format!("{knob:?} is not a setting of the running machine.")),
+        Some(_) => Failure::new("domain", format!("{knob} cannot be {value:?} there.")),
     }
 }
 
@@ -249,8 +282,10 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use becalm_core::knob::tree::Tree;
-    use becalm_core::time::AnyClock;
+    use std::rc::Rc;
+
+    use becalm_settings::guard::Ward;
+    use becalm_settings::tree::Tree;
 
     use super::*;
     use crate::request::parse;
@@ -262,7 +297,8 @@ mod tests {
         let root = std::env::temp_dir().join(format!("becalm-server-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
         fs::write(root.join("proc/sys/vm/swappiness"), "60\n").unwrap();
-        let held = Held::new(Tree::new(&root), Box::new(String::new), Duration::ZERO, AnyClock::System);
+        let ward = Ward { patience: Duration::ZERO, now: Rc::new(|| 0), after: || () };
+        let held = Held::new(Tree::new(&root), Box::new(String::new), ward);
         (root, Server::new(held, NOBODY))
     }
 
@@ -275,8 +311,8 @@ mod tests {
         let (root, mut server) = server("hello");
         assert_eq!(asked(&mut server, r#"{"do":"status"}"#)["kind"], "protocol");
         assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":9}"#)["kind"], "protocol");
-        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":1,"title":"a\nb"}"#)["kind"], "domain");
-        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":1}"#)["event"], "done");
+        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":2,"title":"a\nb"}"#)["kind"], "domain");
+        assert_eq!(asked(&mut server, r#"{"do":"hello","protocol":2}"#)["event"], "done");
         assert_eq!(asked(&mut server, r#"{"do":"noticed"}"#)["drift"], json!([]));
         assert!(!server.is_over());
         assert_eq!(asked(&mut server, r#"{"do":"bye"}"#)["event"], "done");
@@ -285,21 +321,33 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_changes_nothing_and_other_scopes_are_refused() {
-        let (root, mut server) = server("plan");
-        asked(&mut server, r#"{"do":"hello","protocol":1}"#);
-        let plan = asked(&mut server, r#"{"do":"plan","settings":{"swappiness":1}}"#);
-        assert_eq!((&plan["changes"][0]["from"], &plan["changes"][0]["to"]), (&json!("60"), &json!("1")));
-        for (settings, kind) in [
-            (r#"{"nice":-5}"#, "usage"),
-            (r#"{"isolcpus":"0"}"#, "usage"),
-            (r#"{"/etc/shadow":"x"}"#, "usage"),
-            (r#"{"swappiness":201}"#, "domain"),
-            (r#"{"watchdogs":"off"}"#, "consent"),
+    fn what_the_table_does_not_have_is_refused() {
+        let (root, mut server) = server("table");
+        asked(&mut server, r#"{"do":"hello","protocol":2}"#);
+        for (wish, kind) in [
+            (r#"{"knob":"nice","value":"-5"}"#, "usage"),
+            (r#"{"knob":"isolcpus","value":"0"}"#, "usage"),
+            (r#"{"knob":"/etc/shadow","value":"x"}"#, "usage"),
+            (r#"{"knob":"sched_feature_","value":"on"}"#, "usage"),
+            (r#"{"knob":"sched_feature_warn_double_clock","value":"on"}"#, "usage"),
+            (r#"{"knob":"swappiness","value":"201"}"#, "domain"),
+            (r#"{"knob":"swappiness","value":"+1"}"#, "domain"),
+            (r#"{"knob":"swappiness","value":"1\n2"}"#, "domain"),
+            (r#"{"knob":"swappiness","value":"1","names":["x"]}"#, "domain"),
+            (r#"{"knob":"swappiness","value":"1","row":1}"#, "domain"),
+            (r#"{"knob":"governor","value":"performance","names":["0/../../x"]}"#, "domain"),
+            (r#"{"knob":"governor","value":"a b","names":["0"]}"#, "domain"),
+            (r#"{"knob":"swap","value":"off","names":["/etc/shadow"]}"#, "domain"),
+            (r#"{"knob":"services","value":"stopped","names":["1","sshd"]}"#, "domain"),
+            (r#"{"knob":"isolation","value":"0","row":4,"names":["/../../x"]}"#, "domain"),
+            (r#"{"knob":"isolation","value":"present","names":["3","0","0"]}"#, "domain"),
         ] {
-            let answer = asked(&mut server, &format!(r#"{{"do":"switch","settings":{settings}}}"#));
-            assert_eq!(answer["kind"], kind, "{settings}");
+            let answer = asked(&mut server, &format!(r#"{{"do":"switch","writes":[{wish}]}}"#));
+            assert_eq!(answer["kind"], kind, "{wish}: {answer}");
         }
+        let watched = r#"{"do":"switch","watched":[[12,["../../../../../etc/shadow"]]]}"#;
+        assert_eq!(asked(&mut server, watched)["kind"], "domain");
+        assert_eq!(asked(&mut server, r#"{"do":"keep","settings":{"/etc/x":"1"}}"#)["kind"], "usage");
         assert_eq!(fs::read_to_string(root.join("proc/sys/vm/swappiness")).unwrap(), "60\n");
         fs::remove_dir_all(root).unwrap();
     }
@@ -307,7 +355,7 @@ mod tests {
     #[test]
     fn a_process_of_somebody_else_is_not_placed() {
         let (root, mut server) = server("place");
-        asked(&mut server, r#"{"do":"hello","protocol":1}"#);
+        asked(&mut server, r#"{"do":"hello","protocol":2}"#);
         for pid in [std::process::id() as i32, 1, 0, -1] {
             let line = format!(r#"{{"do":"place","pid":{pid},"priorities":{{"nice":"19"}}}}"#);
             assert_eq!(asked(&mut server, &line)["kind"], "refused", "{pid}");

@@ -30,9 +30,24 @@ def places(journal):
     return [record["place"] for record in records if record["record"] == "place"]
 
 
+def path_of(place):
+    """Return the path of a place in control groups or files; empty where it has none."""
+    root = {1: "/sys/fs/cgroup/", 2: "/sys/fs/cgroup"}.get(place.get("version"), "")
+    match place["kind"]:
+        case "controller":
+            return "/sys/fs/cgroup/cgroup.subtree_control"
+        case "cpuset":
+            return (
+                f"{root}{'cpuset' if place['version'] == 1 else ''}/becalm-{'rest' if place['gather'] else 'isolated'}"
+            )
+        case "weighted":
+            return f"{root}{'cpu' if place['version'] == 1 else ''}/becalm-weighted"
+    return place.get("path", "")
+
+
 def missed(place, compared):
     """Return what of a place the tool would not see; empty when nothing."""
-    kind, path = place["kind"], place.get("path", "")
+    kind, path = place["kind"], path_of(place)
     if kind in ("file", "mask", "feature", "controller"):
         if path not in compared:
             return f"{path} is not compared"

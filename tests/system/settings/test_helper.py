@@ -59,6 +59,22 @@ def sleeper():
         process.wait()
 
 
+def write(knob, value, **fields):
+    """Return a write as requests have it."""
+    return {"knob": knob, "value": value, **fields}
+
+
+def interval(value):
+    """Return the writes that give stat_interval a value."""
+    return [write("stat_interval", value)]
+
+
+def bound(pid):
+    """Return the writes that bind a process to CPU 0."""
+    start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return [write("process_cpus", "0", names=[str(pid), start])]
+
+
 def is_on(value):
     """Return whether stat_interval has this value."""
     return STAT.read_text().strip() == value
@@ -66,10 +82,7 @@ def is_on(value):
 
 def test_settings_are_on_and_off(other):
     with Helper(NOBODY) as helper:
-        planned = helper.done("plan", settings={"stat_interval": other})
-        assert [(each["knob"], each["to"]) for each in planned["changes"]] == [("stat_interval", other)]
-        assert not is_on(other)
-        helper.done("switch", settings={"stat_interval": other})
+        helper.done("switch", writes=interval(other))
         assert is_on(other)
         assert json.loads(JOURNAL.read_text().splitlines()[0].partition(" ")[2])["user"] == "nobody"
         report = helper.done("release")
@@ -79,7 +92,7 @@ def test_settings_are_on_and_off(other):
 
 def test_the_end_of_input_puts_back(other):
     helper = Helper(NOBODY)
-    helper.done("switch", settings={"stat_interval": other})
+    helper.done("switch", writes=interval(other))
     assert helper.close() == 0
     assert not is_on(other)
 
@@ -87,7 +100,7 @@ def test_the_end_of_input_puts_back(other):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_signals_put_back(other, number):
     helper = Helper(NOBODY)
-    helper.done("switch", settings={"stat_interval": other})
+    helper.done("switch", writes=interval(other))
     helper.process.send_signal(number)
     assert helper.process.wait() == 0
     assert not is_on(other)
@@ -96,9 +109,9 @@ def test_signals_put_back(other, number):
 
 def test_answers_that_nobody_reads_do_not_keep_settings_on(other):
     helper = Helper(NOBODY)
-    helper.done("switch", settings={"stat_interval": other})
+    helper.done("switch", writes=interval(other))
     with contextlib.suppress(BrokenPipeError):
-        helper.process.stdin.write(b'{"do":"knobs"}\n' * 8)
+        helper.process.stdin.write(b'{"do":"view"}\n' * 32)
         helper.process.stdin.flush()
     helper.process.terminate()
     assert helper.process.wait() == 0
@@ -108,7 +121,7 @@ def test_answers_that_nobody_reads_do_not_keep_settings_on(other):
 
 def test_a_helper_that_is_killed_is_put_back_by_its_guard(other):
     helper = Helper(NOBODY)
-    helper.done("switch", settings={"stat_interval": other})
+    helper.done("switch", writes=interval(other))
     helper.process.kill()
     wait_for(lambda: not is_on(other))
     helper.close()
@@ -116,7 +129,7 @@ def test_a_helper_that_is_killed_is_put_back_by_its_guard(other):
 
 def test_after_helper_and_guard_are_killed_a_reset_puts_back(other):
     helper = Helper(NOBODY)
-    helper.done("switch", settings={"stat_interval": other})
+    helper.done("switch", writes=interval(other))
     for guard in guards(None):
         end(guard)
     helper.process.kill()
@@ -128,10 +141,11 @@ def test_after_helper_and_guard_are_killed_a_reset_puts_back(other):
 
 def test_what_is_kept_stays_until_another_restores(other):
     with Helper(NOBODY) as helper:
-        helper.done("hold", settings={"stat_interval": other}, keep=True)
+        helper.done("switch", writes=interval(other))
+        helper.done("keep", settings={"stat_interval": other})
     assert is_on(other)
     with Helper(NOBODY) as helper:
-        assert helper.done("status")["journal"]["user"] == "nobody"
+        assert helper.done("view")["title"] == "a test"
         helper.done("restore")
     assert not is_on(other)
 
@@ -145,31 +159,45 @@ REFUSED = [
     {"do": "boot", "parameters": ["init=/bin/sh"], "limit_s": 60},
     {"do": "reboot"},
     {"do": "facts", "root": "/"},
-    {"do": "hello", "protocol": 1, "root": "/tmp"},
-    {"do": "hello", "protocol": 1, "environment": {"LD_PRELOAD": "/tmp/x.so"}},
-    {"do": "hello", "protocol": 1, "title": "a\nb"},
-    {"do": "hello", "protocol": 1, "title": "x" * 501},
-    {"do": "hello", "protocol": 1, "interrupt_wait_s": 1e9},
+    {"do": "plan", "settings": {"swappiness": 1}},
+    {"do": "hello", "protocol": 2, "root": "/tmp"},
+    {"do": "hello", "protocol": 2, "environment": {"LD_PRELOAD": "/tmp/x.so"}},
+    {"do": "hello", "protocol": 2, "title": "a\nb"},
+    {"do": "hello", "protocol": 2, "title": "x" * 501},
+    {"do": "hello", "protocol": 2, "interrupt_wait_s": 1e9},
     {"do": "hello", "protocol": 7},
-    {"do": "switch", "settings": {"/etc/shadow": "x"}},
-    {"do": "switch", "settings": {"../../../etc/shadow": "x"}},
-    {"do": "switch", "settings": {"core_pattern": "|/tmp/x"}},
-    {"do": "switch", "settings": {"modprobe": "/tmp/x"}},
-    {"do": "switch", "settings": {"swappiness": "1; id"}},
-    {"do": "switch", "settings": {"swappiness": 201}},
-    {"do": "switch", "settings": {"swappiness": -1}},
-    {"do": "switch", "settings": {"stat_interval": "1\n2"}},
-    {"do": "switch", "settings": {"transparent_hugepages": "sometimes"}},
-    {"do": "switch", "settings": {"isolcpus": "1"}},
-    {"do": "switch", "settings": {"nice": -20}},
-    {"do": "switch", "settings": {"swap": "off"}, "root": "/tmp"},
-    {"do": "hold", "settings": {"swappiness": 1}, "keep": "yes"},
+    {"do": "switch", "writes": [write("/etc/shadow", "x")]},
+    {"do": "switch", "writes": [write("../../../etc/shadow", "x")]},
+    {"do": "switch", "writes": [write("core_pattern", "|/tmp/x")]},
+    {"do": "switch", "writes": [write("modprobe", "/tmp/x")]},
+    {"do": "switch", "writes": [write("swappiness", "1; id")]},
+    {"do": "switch", "writes": [write("swappiness", "201")]},
+    {"do": "switch", "writes": [write("swappiness", "-1")]},
+    {"do": "switch", "writes": [write("swappiness", 1)]},
+    {"do": "switch", "writes": [write("swappiness", "1", row=1)]},
+    {"do": "switch", "writes": [write("swappiness", "1", names=["/etc/shadow"])]},
+    {"do": "switch", "writes": [write("swappiness", "1", path="/etc/shadow")]},
+    {"do": "switch", "writes": [write("stat_interval", "1\n2")]},
+    {"do": "switch", "writes": [write("governor", "performance", names=["../../../../etc"])]},
+    {"do": "switch", "writes": [write("transparent_hugepages", "sometimes")]},
+    {"do": "switch", "writes": [write("isolcpus", "1")]},
+    {"do": "switch", "writes": [write("nice", "-20")]},
+    {"do": "switch", "writes": [write("swap", "off", names=["/etc/shadow"])]},
+    {"do": "switch", "writes": [write("services", "stopped", names=["1", "systemd"])]},
+    {"do": "switch", "writes": [write("services", "stopped", names=["1", "tuned"])]},
+    {"do": "switch", "writes": [write("isolation", "0", row=4, names=["/../../../etc"])]},
+    {"do": "switch", "writes": [], "watched": [[11, ["../../etc", "0"]]]},
+    {"do": "switch", "writes": [], "watched": [[99, []]]},
+    {"do": "switch", "writes": [], "taken": "all"},
+    {"do": "switch", "writes": [], "root": "/tmp"},
+    {"do": "keep", "settings": {"/etc/shadow": "1"}},
+    {"do": "keep", "settings": {"swappiness": ["1"]}},
     {"do": "place", "pid": 1},
     {"do": "place", "pid": 0},
     {"do": "place", "pid": -1},
     {"do": "place", "pid": "self"},
     {"do": "place", "pid": 1, "group": "/sys/fs/cgroup"},
-    {"do": "switch", "settings": {"process_cpus": "1:0"}},
+    {"do": "switch", "writes": [write("process_cpus", "0", names=["1", "1"])]},
     {"do": "drop_caches", "path": "/etc/shadow"},
 ]
 
@@ -181,11 +209,11 @@ def test_what_is_no_setting_is_refused_and_changes_nothing(other, request_):
         answer = helper.raw(json.dumps(request_).encode())
         assert answer["event"] == "error", answer
         assert not JOURNAL.exists()
-        assert helper.done("status")["journal"] is None
+        assert helper.done("view")["title"] is None
     assert (STAT.read_text(), Path("/proc/sys/vm/swappiness").read_text()) == before
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"do":"status"' + b" " * (2 << 20) + b"}"])
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"do":"view"' + b" " * (5 << 20) + b"}"])
 def test_nonsense_is_refused_and_costs_only_itself(line):
     with Helper(NOBODY) as helper:
         assert helper.raw(line)["event"] == "error"
@@ -194,7 +222,7 @@ def test_nonsense_is_refused_and_costs_only_itself(line):
 
 def test_the_first_request_is_hello():
     with Helper(NOBODY, greet=False) as helper:
-        assert helper.error("status")["kind"] == "protocol"
+        assert helper.error("view")["kind"] == "protocol"
         assert helper.error("drop_caches")["kind"] == "protocol"
 
 
@@ -217,7 +245,7 @@ def test_no_program_is_started_and_no_variable_matters(other, tmp_path):
     (tmp_path / "getent").chmod(0o755)
     hostile = {"PATH": str(tmp_path), "LD_PRELOAD": "/tmp/x.so", "BECALM_TEST_SCRIPT": "/etc/shadow", "USER": "root"}
     with Helper(NOBODY, environment=hostile) as helper:
-        helper.done("switch", settings={"stat_interval": other})
+        helper.done("switch", writes=interval(other))
         assert children_of(helper.pid) == []
         # None of its descriptors is the caller's to write to but its output.
         opened = {os.readlink(each.path) for each in os.scandir(f"/proc/{helper.pid}/fd")}
@@ -257,8 +285,8 @@ def test_processes_of_others_are_left_as_they_are(other, sleeper):
             before = ranks(pid)
             assert helper.error("place", pid=pid, priorities={"nice": "-5"})["kind"] == "refused"
             assert ranks(pid) == before
-            assert helper.error("switch", settings={"process_cpus": f"{pid}:0"})["kind"] == "refused"
-        helper.done("switch", settings={"process_cpus": f"{own}:0"})
+            assert helper.error("switch", writes=bound(pid))["kind"] == "refused"
+        helper.done("switch", writes=bound(own))
         assert os.sched_getaffinity(own) == {0}
         assert not JOURNAL.read_text().count(str(daemon))
     assert len(os.sched_getaffinity(own)) == len(os.sched_getaffinity(daemon))
@@ -278,12 +306,22 @@ def test_a_process_that_is_about_to_have_other_rights_is_left_as_it_is(sleeper):
         process.stdout.close()
 
 
+def isolated():
+    """Return the fields of a switch that gives a program CPU 0, on either version of control groups."""
+    controllers = Path("/sys/fs/cgroup/cgroup.controllers")
+    if controllers.exists() and "cpuset" in controllers.read_text().split():
+        handed_on = "cpuset" in Path("/sys/fs/cgroup/cgroup.subtree_control").read_text().split()
+        writes = [] if handed_on else [write("isolation", "on", row=2)]
+        return {"writes": [*writes, write("isolation", "present", names=["2", "0", "0"])], "taken": "0"}
+    return {"writes": [write("isolation", "present", names=["1", "0", "0"])], "taken": "0"}
+
+
 def test_a_process_of_the_caller_is_in_the_group_of_settings(other, sleeper):
     if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
         pytest.skip("no isolation here")
     pid = sleeper(NOBODY)
     with Helper(NOBODY) as helper:
-        assert helper.done("switch", settings={"isolation": "first-core"})["joins"]
+        assert helper.done("switch", **isolated())["joins"]
         before = Path(f"/proc/{pid}/cgroup").read_text()
         assert "becalm-isolated" not in before
         assert helper.done("place", pid=pid)["joined"]

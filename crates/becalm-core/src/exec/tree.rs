@@ -18,12 +18,6 @@ pub fn adopt_orphans() -> io::Result<()> {
     super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Leave orphaned descendants to others, for a process that is to outlive this one.
-pub fn disown_orphans() -> io::Result<()> {
-    // SAFETY: no pointers.
-    super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }).map(drop)
-}
-
 /// A child that is none of what is started: the spawner.
 static SPARED: AtomicI32 = AtomicI32::new(0);
 

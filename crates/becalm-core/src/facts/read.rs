@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use becalm_settings::unmounted;
 use serde_json::{Map, Value};
 
 use crate::refusal::refusal;
-use crate::unmounted;
 
 /// A fact, or the reason in words why it is not known.
 pub type Known<T> = Result<T, String>;

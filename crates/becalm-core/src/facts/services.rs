@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use becalm_settings::table::is_script;
 use serde_json::{json, Value};
 
 use super::read::{Machine, Subject};
@@ -92,11 +93,6 @@ pub fn rivals(machine: &Machine) -> Vec<(String, i32)> {
     governing.map(|(row, pid)| (TABLE[row].process.to_owned(), pid as i32)).collect()
 }
 
-/// Whether a program of this name is one that rewrites settings.
-pub fn is_rival(name: &str) -> bool {
-    TABLE.iter().any(|row| row.role == "governs" && row.process == name)
-}
-
 fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (row, pid) in known(machine, pids) {
@@ -132,19 +128,7 @@ fn is(machine: &Machine, pid: u32, comm: &str, name: &str) -> bool {
     }
     // Scripts run under their interpreter's name: look at what it runs.
     comm.starts_with("python")
-        && machine.bytes(&format!("proc/{pid}/cmdline")).is_ok_and(|line| runs(&line, name))
-}
-
-/// Whether an interpreter's command line (words ended by zero) runs a script or module of this name.
-fn runs(command_line: &[u8], name: &str) -> bool {
-    let mut words = command_line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
-    match words.find(|word| *word == "-m" || !word.starts_with('-')) {
-        Some(word) if word == "-m" => {
-            words.next().is_some_and(|module| module.split('.').next() == Some(name))
-        }
-        Some(script) => script.rsplit('/').next().map(|file| file.trim_end_matches(".py")) == Some(name),
-        None => false,
-    }
+        && machine.bytes(&format!("proc/{pid}/cmdline")).is_ok_and(|line| is_script(&line, name))
 }
 
 /// This process and its ancestors, nearest first; nothing where /proc does not tell. The number is the one that this
@@ -185,12 +169,12 @@ mod tests {
 
     #[test]
     fn scripts_are_known_by_file_and_module() {
-        assert!(runs(b"/usr/bin/python3\0-Es\0/usr/sbin/tuned\0-l\0-P\0", "tuned"));
-        assert!(runs(b"python3\0-m\0pyperf\0timeit\0", "pyperf"));
-        assert!(runs(b"python3\0-m\0pyperf.__main__\0", "pyperf"));
-        assert!(!runs(b"python3\0edit.py\0tuned\0", "tuned"));
-        assert!(!runs(b"python3\0", "tuned"));
-        assert!(!runs(b"", "tuned"));
+        assert!(is_script(b"/usr/bin/python3\0-Es\0/usr/sbin/tuned\0-l\0-P\0", "tuned"));
+        assert!(is_script(b"python3\0-m\0pyperf\0timeit\0", "pyperf"));
+        assert!(is_script(b"python3\0-m\0pyperf.__main__\0", "pyperf"));
+        assert!(!is_script(b"python3\0edit.py\0tuned\0", "tuned"));
+        assert!(!is_script(b"python3\0", "tuned"));
+        assert!(!is_script(b"", "tuned"));
     }
 
     #[test]

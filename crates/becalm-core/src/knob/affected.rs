@@ -1,17 +1,12 @@
 //! What is changed besides when CPUs go offline or interrupts are moved: places to look at, and to put back afterwards.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-
-use super::cpus::{self, Cpus};
+use super::cpus::Cpus;
 use super::cpuset;
 use super::interrupt;
-use super::member;
-use super::moved;
+use super::moved::{DOMAINS, GOVERNORS};
 use super::place::Place;
-use super::task::{active_affinity, allowed, start_and_state};
+use super::table;
 use super::tree::{Tree, CPU};
-use crate::source::pid_stat::PidStat;
 
 /// Times of the scheduler that the kernel computes anew when the number of CPUs changes, from what it began with: a value
 /// that somebody wrote there is lost (kernel/sched/fair.c, update_sysctl).
@@ -31,24 +26,7 @@ const FREQUENCY: [&str; 5] =
 const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
 /// The other settings that the kernel computes anew when CPUs come and go.
-const MOVED: [&[&str]; 3] = [QUEUES, moved::GOVERNORS, moved::DOMAINS];
-
-/// Whether this is a place that changes besides.
-pub fn owns(place: &Place) -> bool {
-    match place {
-        _ if MOVED.iter().any(|patterns| moved::owns(patterns, place)) => true,
-        Place::File { path } => {
-            let frequency = |path: &str| {
-                let (cpu, name) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once("/cpufreq/")?;
-                Some(cpu.parse::<u32>().is_ok() && FREQUENCY.contains(&name))
-            };
-            frequency(path) == Some(true) || SCALED.contains(&path.as_str()) || cpuset::is_cpus_file(path)
-        }
-        Place::Mask { path } => interrupt::of_mask_file(path).is_some(),
-        Place::Arrival { .. } | Place::Member { .. } | Place::Affinity { .. } => true,
-        _ => false,
-    }
-}
+const MOVED: [&[&str]; 3] = [QUEUES, GOVERNORS, DOMAINS];
 
 /// What taking CPUs offline changes besides: their frequency settings, interrupts, cpusets of v1, bound tasks.
 pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
@@ -68,7 +46,7 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
         SCALED.iter().filter(|path| tree.exists(path)).map(|path| Place::File { path: (*path).to_owned() }),
     );
     for patterns in MOVED {
-        places.extend(moved::places(tree, patterns));
+        places.extend(table::places(tree, patterns));
     }
     places.extend(
         interrupt::numbers(tree).into_iter().map(|irq| Place::Mask { path: interrupt::mask_file(irq) }),
@@ -85,109 +63,4 @@ pub fn arrivals(tree: &Tree) -> Vec<Place> {
     let place = |irq| Place::Arrival { irq, device: interrupt::device(tree, irq) };
     let told = |irq: &u32| interrupt::arrival(tree, *irq).is_ok();
     interrupt::numbers(tree).into_iter().filter(told).map(place).collect()
-}
-
-/// Tasks in cpusets of v1 that have no CPU left without these: the kernel moves them to a set above
-/// (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c) and not back.
-pub fn members(tree: &Tree, offline: &Cpus) -> Vec<Place> {
-    if offline.is_empty() || cpuset::version(tree) != Ok(1) {
-        return Vec::new();
-    }
-    let emptied = cpuset::others(tree).into_iter().filter(|(_, cpus)| cpus.is_subset(offline));
-    let tasks = emptied.flat_map(|(path, _)| member::tasks_of(tree, &path));
-    let place = |tid| start_and_state(tree, tid).map(|(start, _)| Place::Member { tid, start });
-    tasks.filter_map(place).collect()
-}
-
-/// Tasks that may run on some of the CPUs that are taken, but not on all that are online: the kernel gives them others
-/// and, up to 6.1, forgets what they had.
-pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
-    let mut found = Vec::new();
-    if taken.is_empty() {
-        return found;
-    }
-    let (_, online) = tree.cpus();
-    // Of each of a thousand tasks, between two runs: one call of the kernel instead of a file, where that tells as much.
-    let short = tree.live && taken.is_subset(&online);
-    for pid in tree.numbered("/proc", "") {
-        for tid in threads(tree, pid) {
-            let asked = if short { active_affinity(tid) } else { None };
-            let Some(allowed) = asked.or_else(|| allowed_to(tree, tid)) else { continue };
-            let loses = allowed.intersection(taken).next().is_some();
-            if allowed.is_superset(&online) || !loses || moves_by_itself(tree, tid) {
-                continue;
-            }
-            if let Some((start, _)) = start_and_state(tree, tid) {
-                found.push(Place::Affinity { tid, start });
-            }
-        }
-    }
-    found
-}
-
-/// The CPUs that a task may use, offline ones too; none where it does not say; None where it has ended.
-fn allowed_to(tree: &Tree, tid: i32) -> Option<Cpus> {
-    let text = tree.read(&format!("/proc/{tid}/status")).ok()?;
-    Some(allowed(&text).and_then(cpus::parse).unwrap_or_default())
-}
-
-/// The threads of a process. Of one that has a single one, as most do, its directory need not be read: its count of
-/// links is that of its threads and two (proc_task_getattr in fs/proc/base.c).
-fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
-    let path = format!("/proc/{pid}/task");
-    if tree.live && fs::metadata(&path).is_ok_and(|about| about.nlink() == 3) {
-        return vec![pid as i32];
-    }
-    tree.numbered(&path, "").into_iter().map(|tid| tid as i32).collect()
-}
-
-/// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in
-/// the flags of proc(5), stat, field 9; and threads of interrupts, which follow those when they next wake
-/// (irq_thread_check_affinity in kernel/irq/manage.c).
-fn moves_by_itself(tree: &Tree, tid: i32) -> bool {
-    const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
-    const PF_KTHREAD: u64 = 0x0020_0000;
-    let Ok(text) = tree.read(&format!("/proc/{tid}/stat")) else { return true };
-    let Some(stat) = PidStat::parse(text.as_bytes()) else { return true };
-    let has = |flag| stat.at(9).is_none_or(|flags: u64| flags & flag != 0);
-    has(PF_NO_SETAFFINITY) || (has(PF_KTHREAD) && text.contains("(irq/"))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    #[test]
-    fn what_the_kernel_is_asked_is_what_its_files_say() {
-        let tree = Tree::new(Path::new("/"));
-        let me = std::process::id();
-        let (told, tid) = std::sync::mpsc::channel();
-        let (come, go) = std::sync::mpsc::channel::<()>();
-        let other = std::thread::spawn(move || {
-            // SAFETY: no arguments.
-            told.send(unsafe { libc::gettid() }).unwrap();
-            assert!(go.recv().is_err());
-        });
-        // Those two go on; other tests have threads, too, that come and go.
-        let mine = [me as i32, tid.recv().unwrap()];
-        let found = threads(&tree, me);
-        assert!(mine.iter().all(|tid| found.contains(tid)), "of several threads: {found:?}");
-        // The first process, or whatever is first here, has threads that stay as they are.
-        let all: Vec<i32> = tree.numbered("/proc/1/task", "").into_iter().map(|tid| tid as i32).collect();
-        assert_eq!(threads(&tree, 1), all);
-        let (_, online) = tree.cpus();
-        for tid in mine {
-            let told: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();
-            assert_eq!(active_affinity(tid), Some(told));
-        }
-        drop(come);
-        other.join().unwrap();
-    }
-
-    #[test]
-    fn nobody_loses_cpus_that_are_not_taken() {
-        assert!(bound_tasks(&Tree::new(Path::new("/")), &Cpus::new()).is_empty());
-    }
 }

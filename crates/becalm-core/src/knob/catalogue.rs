@@ -46,7 +46,6 @@ use super::domain::{
     class, classes, cpus, levels, listed, processes, range, special, words, Special, DEFAULT,
 };
 use super::moved;
-use super::place::Place;
 use super::process;
 use super::proof;
 use super::row::Group::*;
@@ -330,11 +329,6 @@ const KNOBS: &[Knob] = &[
 /// The row of a name.
 pub fn find(name: &str) -> Option<&'static Knob> {
     CATALOGUE.iter().find(|knob| knob.name == name)
-}
-
-/// Whether some setting writes this place.
-pub fn owns(place: &Place) -> bool {
-    CATALOGUE.iter().any(|knob| knob.act.owns(place) || moved::owns(knob.moves, place))
 }
 
 /// The name in the catalogue that is most like `name`, when one is like it at all.

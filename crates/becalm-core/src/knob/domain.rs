@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::cpus;
-use super::threads;
+use super::process_list;
 
 /// The values of a knob: those of its kind, and special ones beside them. Values are text; JSON's true and false mean
 /// on and off.
@@ -139,7 +139,7 @@ impl Domain {
                 Kind::Words { choices } => choices.contains(&value),
                 Kind::Range { low, high, .. } => within(value, low, high),
                 Kind::Cpus {} => cpus::parse(value).is_some(),
-                Kind::Processes {} => threads::parse(value).is_some(),
+                Kind::Processes {} => process_list::parse(value).is_some(),
                 Kind::Classes { classes } => level(classes, value).is_some(),
                 Kind::Listed { .. } => !value.is_empty() && !value.contains(char::is_whitespace),
             }

@@ -14,6 +14,7 @@ use super::played;
 use super::recover::clear;
 use super::settings::Settings;
 use super::tree::Tree;
+use super::watched::watch;
 
 type Files = BTreeMap<PathBuf, String>;
 
@@ -29,7 +30,7 @@ thread_local! {
 }
 
 /// Called by a journal that is about to get another record.
-pub fn about_to_append(written: u64) {
+fn about_to_append(written: u64) {
     RECORDED.with_borrow_mut(|recorded| {
         if let Some((root, moments)) = recorded {
             let files = files_of(root);
@@ -131,6 +132,7 @@ impl Laptop {
     /// Hold settings one after the other, with the journal left as it is at the end.
     fn hold(&self, wanted: &[Value]) -> (Vec<u8>, Vec<Moment>) {
         RECORDED.set(Some((self.root.clone(), Vec::new())));
+        watch(Some(about_to_append));
         let (mut hold, _) = Hold::open(&self.tree, &self.begin()).unwrap();
         for given in wanted {
             let given: &Map<String, Value> = given.as_object().unwrap();
@@ -140,6 +142,7 @@ impl Laptop {
         let text = fs::read(journal::path(&self.tree)).unwrap();
         about_to_append(text.len() as u64);
         let (_, moments) = RECORDED.take().unwrap();
+        watch(None);
         hold.release(false);
         assert_eq!(self.different(None), []);
         (text, moments)

@@ -4,12 +4,12 @@
 //! One more is a pair of functions here and a row of the catalogue. The child may share the agent's memory, so what is
 //! called there makes system calls and nothing else.
 
-use std::io;
 use std::mem;
 
-use libc::{c_int, c_long};
+use libc::c_int;
 
 use super::domain::Domain;
+use super::rank::{SchedAttr, SIZE};
 pub use crate::exec::prepare::Apply;
 use crate::exec::prepare::{Operand, Preparation};
 
@@ -108,7 +108,7 @@ pub fn set_policy(to: &Operand) -> bool {
     let (policy, priority) = (to.number as u32, to.level as u32);
     // SAFETY: no pointers. The call sets the nice value too; without this it would go back to 0.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-    SchedAttr { policy, priority, nice, ..SchedAttr::default() }.set()
+    SchedAttr { policy, priority, nice, ..SchedAttr::default() }.give(0)
 }
 
 /// The slice in ns by sched_setattr(2), 0 for the default; the policy stays. errno is EOPNOTSUPP where the kernel has none
@@ -116,11 +116,11 @@ pub fn set_policy(to: &Operand) -> bool {
 /// __setparam_fair).
 pub fn set_slice(to: &Operand) -> bool {
     let runtime = to.number as u64;
-    let Some(now) = SchedAttr::get() else { return false };
-    if !(SchedAttr { size: SIZE, flags: 0, runtime, ..now }).set() {
+    let Some(now) = SchedAttr::of(0) else { return false };
+    if !(SchedAttr { size: SIZE, flags: 0, runtime, ..now }).give(0) {
         return false;
     }
-    let back = SchedAttr::get().map_or(0, |back| back.runtime);
+    let back = SchedAttr::of(0).map_or(0, |back| back.runtime);
     if runtime == 0 || back == runtime {
         return true;
     }
@@ -135,98 +135,8 @@ pub const SLICED: [&str; 2] = ["other", "batch"];
 
 /// Whether this kernel has slices of single tasks; None: it does not tell a process of a realtime policy.
 pub fn has_slices() -> Option<bool> {
-    let found = SchedAttr::get()?;
+    let found = SchedAttr::of(0)?;
     (found.priority == 0).then_some(found.runtime > 0)
-}
-
-/// The first 48 bytes of the kernel's `struct sched_attr` (include/uapi/linux/sched/types.h, version 0).
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-const SIZE: u32 = mem::size_of::<SchedAttr>() as u32;
-
-impl Default for SchedAttr {
-    fn default() -> Self {
-        Self { size: SIZE, policy: 0, flags: 0, nice: 0, priority: 0, runtime: 0, deadline: 0, period: 0 }
-    }
-}
-
-impl SchedAttr {
-    /// Return the attributes of the calling process.
-    fn get() -> Option<Self> {
-        Self::get_of(0)
-    }
-
-    fn set(self) -> bool {
-        self.set_of(0)
-    }
-
-    fn get_of(pid: libc::pid_t) -> Option<Self> {
-        let mut found = Self::default();
-        let (pid, size) = (c_long::from(pid), c_long::from(SIZE));
-        // SAFETY: the kernel writes as many bytes as the structure has.
-        let done = unsafe { libc::syscall(libc::SYS_sched_getattr, pid, &mut found, size, 0 as c_long) };
-        (done == 0).then_some(found)
-    }
-
-    fn set_of(self, pid: libc::pid_t) -> bool {
-        // SAFETY: the structure lives through the call.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, c_long::from(pid), &self, 0 as c_long) == 0 }
-    }
-}
-
-/// The priorities of one task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rank {
-    pub nice: i32,
-    /// Scheduling policy, and its priority.
-    pub policy: u32,
-    pub level: u32,
-    /// Class and level as `ioprio_get` gives them.
-    pub io: i32,
-}
-
-impl Rank {
-    /// Return the priorities of a task.
-    pub fn of(pid: libc::pid_t) -> io::Result<Self> {
-        let found = SchedAttr::get_of(pid).ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: no pointers. IOPRIO_WHO_PROCESS is 1.
-        let io = unsafe { libc::syscall(libc::SYS_ioprio_get, 1, pid) } as i32;
-        // Without an account of its own a task has none (block/ioprio.c).
-        Ok(Self { nice: found.nice, policy: found.policy, level: found.priority, io: io.max(0) })
-    }
-
-    /// Give a task these, where it has others.
-    pub fn give(&self, pid: libc::pid_t) -> io::Result<()> {
-        let now = Self::of(pid)?;
-        let last = || Err(io::Error::last_os_error());
-        if (now.policy, now.level, now.nice) != (self.policy, self.level, self.nice) {
-            let attr = SchedAttr {
-                policy: self.policy,
-                priority: self.level,
-                nice: self.nice,
-                ..SchedAttr::get_of(pid).unwrap_or_default()
-            };
-            if !(SchedAttr { size: SIZE, flags: 0, ..attr }).set_of(pid) {
-                return last();
-            }
-        }
-        // SAFETY: no pointers.
-        if now.io != self.io && unsafe { libc::syscall(libc::SYS_ioprio_set, 1, pid, self.io) } != 0 {
-            return last();
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -239,21 +149,6 @@ mod tests {
         let knob = find(name).unwrap();
         knob.domain.holds(value)
             && knob.act.on_process(&mut ProcessSettings::default(), knob, value).is_some()
-    }
-
-    #[test]
-    fn a_task_gets_priorities_and_gives_them_back() {
-        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        let pid = child.id() as libc::pid_t;
-        let before = Rank::of(pid).unwrap();
-        let wanted = Rank { nice: 19, policy: libc::SCHED_BATCH as u32, level: 0, io: 2 << 13 | 7 };
-        wanted.give(pid).unwrap();
-        let (given, own) = (Rank::of(pid).unwrap(), Rank::of(0).unwrap());
-        drop(child.kill());
-        child.wait().unwrap();
-        assert_eq!(given, wanted);
-        assert_eq!(own, before, "and nobody else");
-        assert!(Rank::of(pid).is_err());
     }
 
     #[test]

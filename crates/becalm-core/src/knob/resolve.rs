@@ -4,19 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::{Changes, Draft};
+use super::changes::Changes;
+use super::draft::Draft;
 use super::journal;
-use super::moved;
 use super::place::Place;
 use super::row::Knob;
 use super::setting_error::SettingError;
+use super::table::places;
 use super::tree::Tree;
 
 /// Values of knobs that act on the machine itself, by name.
 pub type Values = BTreeMap<&'static str, (&'static Knob, String)>;
 
-/// The changes that values mean, in the order of application.
-pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
+/// The changes that values mean, in the order of application; and what of them lasts, a sentence each.
+pub fn resolve(tree: &Tree, values: &Values) -> Result<(Changes, Vec<String>), SettingError> {
     let (_, online) = tree.cpus();
     let reserved = values.values().find_map(|(knob, value)| knob.act.reserves(tree, value));
     // Kept free since the boot: what goes away from the program goes away from there.
@@ -25,7 +26,14 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
         let found = journal::load(tree).ok().flatten()?;
         found.entries.into_iter().find(|entry| entry.place == *place).map(|entry| entry.original)
     };
-    let mut draft = Draft { tree, online, reserved, changes: Changes::default(), original: &original };
+    let mut draft = Draft {
+        tree,
+        online,
+        reserved,
+        changes: Changes::default(),
+        lasting: Vec::new(),
+        original: &original,
+    };
     let mut ordered: Vec<&(&'static Knob, String)> = values.values().collect();
     ordered.sort_by_key(|(knob, _)| (knob.order, knob.name));
     for (knob, value) in ordered {
@@ -33,9 +41,9 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<Changes, SettingError> {
         let state = knob.state(tree);
         let done = state.and_then(|_| knob.act.resolve(&mut draft, knob, value));
         done.map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;
-        let moved = moved::places(tree, knob.moves).filter(|place| draft.is_there(place));
+        let moved = places(tree, knob.moves).filter(|place| draft.is_there(place));
         let moved: Vec<Place> = moved.collect();
         draft.watch(moved);
     }
-    Ok(draft.changes)
+    Ok((draft.changes, draft.lasting))
 }

@@ -4,10 +4,9 @@ use std::fmt::Debug;
 
 use serde::{Serialize, Serializer};
 
-use super::changes::Draft;
 use super::cpus::Cpus;
 use super::domain::Domain;
-use super::place::Place;
+use super::draft::Draft;
 use super::process::ProcessSettings;
 use super::proof::{Evidence, Taken};
 use super::tree::Tree;
@@ -58,9 +57,6 @@ pub trait Act: Debug + Sync {
     fn resolve(&self, _draft: &mut Draft, _knob: &'static Knob, _value: &str) -> Result<(), String> {
         Ok(())
     }
-
-    /// Whether this is a place that the way of acting writes: a journal that names others is not becalm's.
-    fn owns(&self, place: &Place) -> bool;
 
     /// What a value means for the program itself, of knobs of scope `process`; None: it is not in the domain.
     fn on_process(&self, _settings: &mut ProcessSettings, _knob: &'static Knob, _value: &str) -> Option<()> {

@@ -18,8 +18,8 @@ pub struct Settings {
     /// What `process` was made of, in the order in which a child does it.
     pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
-    /// Values that another process is to put on.
-    pub live: Map<String, Value>,
+    /// What will not be as before when the changes are restored, a sentence each.
+    pub lasting: Vec<String>,
 }
 
 impl Settings {
@@ -53,7 +53,7 @@ impl Settings {
             settings.own.push((knob.name, value.clone()));
             taken.ok_or_else(|| out_of_domain(knob, value))?;
         }
-        settings.changes = resolve(tree, &live)?;
+        (settings.changes, settings.lasting) = resolve(tree, &live)?;
         Ok(settings)
     }
 

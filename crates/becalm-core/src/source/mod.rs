@@ -9,6 +9,9 @@
 //! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `beside` remembers what
 //! belongs to a row. Once warm, a sample allocates nothing.
 
+pub(crate) use becalm_settings::fired;
+pub use becalm_settings::pid_stat;
+
 pub mod abandoned;
 pub mod account;
 mod beside;
@@ -19,7 +22,6 @@ pub mod delays;
 mod diskstats;
 pub mod energy;
 pub mod file;
-pub(crate) mod fired;
 mod frequency;
 pub mod group;
 pub mod interface;
@@ -33,7 +35,6 @@ mod netlink;
 mod nfs;
 pub mod pace;
 pub mod perf_events;
-pub mod pid_stat;
 pub mod process;
 pub mod process_sums;
 pub mod processes;

@@ -1,7 +1,6 @@
 //! The program's share of the CPUs, by a control group of its own.
 
-use super::super::changes::Draft;
-use super::super::controller::CONTROL;
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
@@ -12,14 +11,6 @@ use super::super::weight::{Weighted, CONTROLLER};
 pub struct CpuWeight;
 
 impl Act for CpuWeight {
-    fn owns(&self, place: &Place) -> bool {
-        match place {
-            Place::Weighted(group) => group.is_ours(),
-            Place::Controller { path, name } => path == CONTROL && name == CONTROLLER,
-            _ => false,
-        }
-    }
-
     fn state(&self, tree: &Tree, _knob: &Knob) -> Result<String, String> {
         let held = Weighted::of(tree)?.read(tree);
         Ok(held.ok().filter(|value| value.parse::<u64>().is_ok()).unwrap_or_default())
@@ -27,7 +18,7 @@ impl Act for CpuWeight {
 
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         let group = Weighted::of(draft.tree)?;
-        if draft.changes.join.is_some() {
+        if draft.changes.join().is_some() {
             return Err(
                 "with isolation the program has CPUs of its own: nobody is there to have a share".to_owned()
             );
@@ -35,7 +26,6 @@ impl Act for CpuWeight {
         if group.version == 2 {
             draft.controller(knob.name, CONTROLLER);
         }
-        draft.changes.join = Some(group.tasks());
         draft.push(knob.name, Place::Weighted(group), value);
         Ok(())
     }

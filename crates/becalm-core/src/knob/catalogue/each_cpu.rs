@@ -1,11 +1,10 @@
 //! One file of each CPU, all with the same value.
 
-use super::super::changes::Draft;
 use super::super::domain::Kind;
-use super::super::place::Place;
+use super::super::draft::Draft;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::value::{each_cpu, is_each_cpu, read, same};
+use super::value::{each_cpu, read, same};
 
 /// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
 #[derive(Debug)]
@@ -15,10 +14,6 @@ pub struct EachCpu {
 }
 
 impl Act for EachCpu {
-    fn owns(&self, place: &Place) -> bool {
-        is_each_cpu(place, self.file)
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let paths = each_cpu(tree, self.file);
         let values = paths.iter().map(|path| read(tree, path, self.form)).collect::<Result<_, _>>()?;

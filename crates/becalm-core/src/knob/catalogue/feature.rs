@@ -1,6 +1,6 @@
 //! A feature of the scheduler: one of the words of a file that shows all of them.
 
-use super::super::changes::Draft;
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
@@ -16,10 +16,6 @@ fn found(tree: &Tree) -> Option<&'static str> {
 }
 
 impl Act for Feature {
-    fn owns(&self, place: &Place) -> bool {
-        matches!(place, Place::Feature { path, name } if name == self.0 && FILES.contains(&path.as_str()))
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let path = found(tree).ok_or_else(|| lacking(tree, knob))?;
         let text = read(tree, path, Form(&[]))?;

@@ -1,8 +1,8 @@
 //! One file that holds the value.
 
-use super::super::changes::Draft;
-use super::super::choice::{choices, chosen};
-use super::super::place::Place;
+use super::super::choice::chosen;
+use super::super::directory::choices;
+use super::super::draft::Draft;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
 use super::value::{lacking, read, DEBUGFS};
@@ -25,10 +25,6 @@ impl File {
 }
 
 impl Act for File {
-    fn owns(&self, place: &Place) -> bool {
-        matches!(place, Place::File { path } if self.0.iter().any(|(own, _)| own == path))
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let (path, form) = self.found(tree).ok_or_else(|| self.lacking(tree, knob))?;
         read(tree, path, form)

@@ -1,10 +1,9 @@
 //! The lowest frequency of each CPU.
 
-use super::super::changes::Draft;
-use super::super::place::Place;
+use super::super::draft::Draft;
 use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
-use super::value::{each_cpu, is_each_cpu, read, same};
+use super::value::{each_cpu, read, same};
 
 const FILE: &str = "cpufreq/scaling_min_freq";
 
@@ -13,10 +12,6 @@ const FILE: &str = "cpufreq/scaling_min_freq";
 pub struct FrequencyFloor;
 
 impl Act for FrequencyFloor {
-    fn owns(&self, place: &Place) -> bool {
-        is_each_cpu(place, FILE)
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let paths = each_cpu(tree, FILE);
         let highest = paths.iter().all(|path| tree.read(path).ok() == bound(tree, path, "cpuinfo_max_freq"));

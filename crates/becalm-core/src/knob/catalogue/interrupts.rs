@@ -1,8 +1,9 @@
 //! CPUs that take interrupts, or work of the kernel that is bound to none.
 
 use super::super::affected::arrivals;
-use super::super::changes::{Change, Draft};
+use super::super::changes::Change;
 use super::super::cpus::{self, Cpus};
+use super::super::draft::Draft;
 use super::super::interrupt;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
@@ -18,16 +19,6 @@ pub struct Interrupts {
 }
 
 impl Act for Interrupts {
-    fn owns(&self, place: &Place) -> bool {
-        match place {
-            Place::Mask { path } => {
-                path == self.mask || (self.each && interrupt::of_mask_file(path).is_some())
-            }
-            Place::Arrival { .. } => self.each,
-            _ => false,
-        }
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let path = self.mask;
         let mask = tree.read(path).map_err(|_| knob.absent.to_owned())?;
@@ -55,7 +46,7 @@ impl Act for Interrupts {
             draft.watch(arrivals(draft.tree));
             for irq in interrupt::numbers(draft.tree) {
                 let place = Place::Mask { path: interrupt::mask_file(irq) };
-                let (knob, value) = (knob.name, mask.clone());
+                let (knob, value) = (knob.name.to_owned(), mask.clone());
                 draft.changes.writes.push(Change { knob, place, value, required: false });
             }
         }

@@ -1,10 +1,10 @@
 //! CPUs of the program's own, by cpusets.
 
-use super::super::changes::Draft;
-use super::super::controller::{CONTROL, EXPEDITED};
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset::{self, Cpuset};
-use super::super::interrupt;
+use super::super::cpuset_facts;
+use super::super::draft::Draft;
+use super::super::interrupt_words::staying;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
@@ -21,20 +21,6 @@ const SOME: u64 = 1_000;
 pub struct Isolation;
 
 impl Act for Isolation {
-    fn owns(&self, place: &Place) -> bool {
-        match place {
-            Place::Cpuset(set) => set.is_ours(),
-            Place::Controller { path, name } => path == CONTROL && name == cpuset::NAME,
-            Place::File { path } => {
-                *path == EXPEDITED
-                    || *path == format!("{}/cpuset.sched_load_balance", cpuset::hierarchy(1))
-                    || cpuset::is_cpus_file(path)
-            }
-            Place::Affinity { .. } => true,
-            _ => false,
-        }
-    }
-
     fn state(&self, tree: &Tree, _knob: &Knob) -> Result<String, String> {
         cpuset::version(tree)?;
         let (_, online) = tree.cpus();
@@ -50,8 +36,7 @@ impl Act for Isolation {
     }
 
     fn tuned(&self, tree: &Tree, knob: &Knob) -> Option<&'static str> {
-        let [first, last] =
-            ["first-core", "last-core"].map(|core| interrupt::staying(tree, &tree.core(core)));
+        let [first, last] = ["first-core", "last-core"].map(|core| staying(tree, &tree.core(core)));
         if last >= SOME && last >= first.saturating_mul(TIMES) {
             return Some("first-core");
         }
@@ -81,7 +66,8 @@ impl Act for Isolation {
                 cpus::list(&draft.online)
             ));
         }
-        let claimed = cpuset::keeping(draft.tree, version, &draft.reserved).into_iter().find(|(_, own)| *own);
+        let claimed =
+            cpuset_facts::keeping(draft.tree, version, &draft.reserved).into_iter().find(|(_, own)| *own);
         if let Some((group, _)) = claimed {
             return Err(format!(
                 "the control group {group} has the CPUs {} for itself. Isolate others, or end that group's claim first",
@@ -90,14 +76,13 @@ impl Act for Isolation {
         }
         let file = if version == 2 { "cpuset.mems.effective" } else { "cpuset.mems" };
         let mems = draft.tree.read(&format!("{root}/{file}")).ok().filter(|text| !text.is_empty());
-        let set = |name: &str, cpus: &Cpus, gather| Cpuset {
-            path: format!("{root}/{name}"),
+        let set = |cpus: &Cpus, gather| Cpuset {
             version,
             cpus: cpus::list(cpus),
             mems: mems.clone().unwrap_or("0".to_owned()),
             gather,
         };
-        let own = set("becalm-isolated", &draft.reserved, false);
+        let own = set(&draft.reserved, false);
         // On v1 every task is moved, and leaves its own CPUs behind.
         draft.changes.taken.extend(if version == 1 { &draft.online } else { &draft.reserved });
         if version == 2 {
@@ -112,12 +97,11 @@ impl Act for Isolation {
                     draft.file(knob.name, &path, cpus::list(&left));
                 }
             }
-            draft.push(knob.name, Place::Cpuset(set("becalm-rest", &rest, true)), cpuset::PRESENT);
+            draft.push(knob.name, Place::Cpuset(set(&rest, true)), cpuset::PRESENT);
             draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
             // Each set becomes a scheduling domain of its own.
             draft.file(knob.name, &format!("{root}/cpuset.sched_load_balance"), "0".to_owned());
         }
-        draft.changes.join = Some(own.tasks());
         Ok(())
     }
 }

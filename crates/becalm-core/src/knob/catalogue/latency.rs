@@ -1,7 +1,7 @@
 //! The bound on wake-up latency.
 
-use super::super::changes::Draft;
-use super::super::place::{Place, KEEPER};
+use super::super::draft::Draft;
+use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
@@ -10,14 +10,6 @@ use super::super::tree::Tree;
 pub struct Latency;
 
 impl Act for Latency {
-    fn owns(&self, place: &Place) -> bool {
-        match place {
-            Place::Latency => true,
-            Place::Process { name, .. } => name == KEEPER,
-            _ => false,
-        }
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         Place::Latency.read(tree).map_err(|_| knob.absent.to_owned())
     }

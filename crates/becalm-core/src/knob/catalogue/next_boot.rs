@@ -1,8 +1,7 @@
 //! Words of the kernel's command line, at the next boot.
 
-use super::super::changes::Draft;
+use super::super::draft::Draft;
 use super::super::effect::supported;
-use super::super::place::Place;
 use super::super::row::{Act, Boot, Knob};
 use super::super::tree::Tree;
 
@@ -11,10 +10,6 @@ use super::super::tree::Tree;
 pub struct AtBoot(pub Boot);
 
 impl Act for AtBoot {
-    fn owns(&self, _place: &Place) -> bool {
-        false
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         supported(tree, knob)?;
         Ok(given(&tree.read("/proc/cmdline").unwrap_or_default(), self.0.words))

@@ -1,6 +1,5 @@
 //! What is set for the measured program alone, and ends with it. Nothing of the machine is written.
 
-use super::super::place::Place;
 use super::super::process::{has_slices, number, set_slice, Apply, ProcessSettings, Read};
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
@@ -22,10 +21,6 @@ pub struct BeforeRun;
 pub struct EnvironmentSize;
 
 impl Act for InChild {
-    fn owns(&self, _place: &Place) -> bool {
-        false
-    }
-
     fn on_process(&self, settings: &mut ProcessSettings, knob: &'static Knob, value: &str) -> Option<()> {
         settings.child.call(knob.name, self.1, (self.0)(&knob.domain, value)?);
         Some(())
@@ -33,10 +28,6 @@ impl Act for InChild {
 }
 
 impl Act for Slice {
-    fn owns(&self, _place: &Place) -> bool {
-        false
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         match tree.live && has_slices() == Some(false) {
             true => Err(knob.absent.to_owned()),
@@ -50,10 +41,6 @@ impl Act for Slice {
 }
 
 impl Act for BeforeRun {
-    fn owns(&self, _place: &Place) -> bool {
-        false
-    }
-
     fn on_process(&self, settings: &mut ProcessSettings, _knob: &'static Knob, value: &str) -> Option<()> {
         settings.cold = value == "on";
         Some(())
@@ -61,10 +48,6 @@ impl Act for BeforeRun {
 }
 
 impl Act for EnvironmentSize {
-    fn owns(&self, _place: &Place) -> bool {
-        false
-    }
-
     fn on_process(&self, settings: &mut ProcessSettings, _knob: &'static Knob, value: &str) -> Option<()> {
         settings.fixed_environment = value == "fixed";
         Some(())

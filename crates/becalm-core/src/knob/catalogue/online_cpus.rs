@@ -1,23 +1,18 @@
 //! CPUs that are online.
 
-use super::super::affected;
-use super::super::changes::{Change, Draft};
+use super::super::changes::Change;
 use super::super::cpus::{self, Cpus};
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
 use super::smt;
-use super::value::is_each_cpu;
 
 /// `cpuN/online` of every CPU that can be switched.
 #[derive(Debug)]
 pub struct OnlineCpus;
 
 impl Act for OnlineCpus {
-    fn owns(&self, place: &Place) -> bool {
-        is_each_cpu(place, "online") || affected::owns(place)
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let (present, online) = tree.cpus();
         match tree.switchable_cpus().is_empty() {
@@ -52,7 +47,7 @@ impl Act for OnlineCpus {
                 continue;
             }
             draft.changes.writes.push(Change {
-                knob: knob.name,
+                knob: knob.name.to_owned(),
                 place: Place::File { path: format!("{CPU}/cpu{cpu}/online") },
                 value: wanted.to_owned(),
                 required: wanted == "0" || before.contains(&cpu) || !no_siblings,

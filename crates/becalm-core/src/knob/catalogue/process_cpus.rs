@@ -1,12 +1,13 @@
 //! The CPUs of running processes.
 
-use super::super::changes::Draft;
 use super::super::cpus::{self, Cpus};
-use super::super::cpuset;
+use super::super::cpuset_facts;
+use super::super::draft::Draft;
 use super::super::place::Place;
+use super::super::process_list::{self, Asked};
 use super::super::row::{Act, Knob};
 use super::super::task::start_and_state;
-use super::super::threads::{self, Asked, Masks};
+use super::super::threads::{self, Masks};
 use super::super::tree::Tree;
 use crate::source::pid_stat::PidStat;
 
@@ -15,10 +16,6 @@ use crate::source::pid_stat::PidStat;
 pub struct ProcessCpus;
 
 impl Act for ProcessCpus {
-    fn owns(&self, place: &Place) -> bool {
-        matches!(place, Place::Threads { pid, .. } if *pid > 0)
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         match tree.numbered("/proc", "").is_empty() {
             true => Err(knob.absent.to_owned()),
@@ -30,7 +27,7 @@ impl Act for ProcessCpus {
         if !draft.changes.taken.is_empty() {
             return Err("other settings beside it take CPUs away; set it without them".to_owned());
         }
-        for asked in threads::parse(value).unwrap_or_default() {
+        for asked in process_list::parse(value).unwrap_or_default() {
             let place = place_of(draft.tree, &asked)?;
             within(draft, &asked, &place)?;
             draft.push(knob.name, place, &cpus::list(&asked.cpus));
@@ -82,7 +79,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     let had =
         (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?.all();
     // A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
-    let cpuset = cpuset::of_process(draft.tree, *pid).map(|(_, has)| has);
+    let cpuset = cpuset_facts::of_process(draft.tree, *pid).map(|(_, has)| has);
     if asked.cpus.is_subset(&had) || cpuset.is_some_and(|has| asked.cpus.is_subset(&has)) {
         return Ok(());
     }
@@ -98,7 +95,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
 /// How a person has a process get these CPUs: by its affinity where its cpuset has them, or by its cpuset.
 fn widening(draft: &Draft, pid: i32, wanted: &Cpus) -> String {
     let online = cpus::list(&draft.online);
-    match cpuset::of_process(draft.tree, pid) {
+    match cpuset_facts::of_process(draft.tree, pid) {
         Some((path, has)) if !wanted.is_subset(&has) => format!(
             "Its cpuset {path} has {}; widen that first, of a unit of systemd by: systemctl set-property UNIT \
              AllowedCPUs={online}",

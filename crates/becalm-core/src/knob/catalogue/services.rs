@@ -1,6 +1,6 @@
 //! Services that rewrite settings, stopped or not.
 
-use super::super::changes::Draft;
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::task::{start_and_state, RUNNING, STOPPED};
@@ -13,10 +13,6 @@ use crate::facts::services;
 pub struct Services;
 
 impl Act for Services {
-    fn owns(&self, place: &Place) -> bool {
-        matches!(place, Place::Process { name, .. } if services::is_rival(name))
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         let stopped = |place: &Place| place.read(tree).is_ok_and(|state| state == STOPPED);
         match rivals(tree) {

@@ -1,25 +1,16 @@
 //! Simultaneous multithreading, on or off.
 
-use super::super::affected;
-use super::super::changes::Draft;
 use super::super::cpus::{self, Cpus};
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
-use super::value::is_each_cpu;
 
 /// `smt/control`.
 #[derive(Debug)]
 pub struct Smt;
 
 impl Act for Smt {
-    fn owns(&self, place: &Place) -> bool {
-        let control = format!("{CPU}/smt/control");
-        matches!(place, Place::File { path } if *path == control)
-            || is_each_cpu(place, "online")
-            || affected::owns(place)
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         control(tree).ok_or_else(|| knob.absent.to_owned())
     }

@@ -1,6 +1,6 @@
 //! Swap areas, all of them on or off.
 
-use super::super::changes::Draft;
+use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::swap;
@@ -11,11 +11,6 @@ use super::super::tree::Tree;
 pub struct SwapAreas;
 
 impl Act for SwapAreas {
-    fn owns(&self, place: &Place) -> bool {
-        // Whichever was on: it is only switched on or off.
-        matches!(place, Place::Swap { area } if area.starts_with('/') && !area.split('/').any(|name| name == ".."))
-    }
-
     fn state(&self, tree: &Tree, knob: &Knob) -> Result<String, String> {
         match swap::areas(tree) {
             Ok(areas) if !areas.is_empty() => Ok("on".to_owned()),

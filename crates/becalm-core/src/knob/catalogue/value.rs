@@ -3,7 +3,6 @@
 use std::io;
 
 use super::super::choice::chosen;
-use super::super::place::Place;
 use super::super::row::{Form, Knob, Version};
 use super::super::tree::{Tree, CPU};
 
@@ -55,15 +54,6 @@ fn version(release: &str) -> Option<Version> {
 pub fn same(mut values: Vec<String>) -> Option<String> {
     values.dedup();
     (!values.is_empty()).then(|| values.join(", "))
-}
-
-/// Whether a place is this file of a CPU.
-pub fn is_each_cpu(place: &Place, file: &str) -> bool {
-    let of_cpu = |path: &str| {
-        let (cpu, rest) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once('/')?;
-        Some(cpu.parse::<u32>().is_ok() && rest == file)
-    };
-    matches!(place, Place::File { path } if of_cpu(path) == Some(true))
 }
 
 /// This file of every CPU that has it.

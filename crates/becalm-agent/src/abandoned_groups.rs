@@ -1,0 +1,56 @@
+//! Control groups that killed agents left on this machine: for `status`, and removed by `restore` and the guard.
+
+use becalm_core::knob::tree::Tree;
+use becalm_core::source::abandoned::{find, remove, Abandoned};
+use serde_json::{json, Value};
+
+/// What was found, and what became of it.
+#[derive(Default)]
+pub struct Groups {
+    gone: Vec<Abandoned>,
+    there: Vec<Abandoned>,
+}
+
+impl Groups {
+    /// Those that are there. On a directory that looks like a machine no groups are made.
+    pub fn find(tree: &Tree) -> Self {
+        Self { gone: Vec::new(), there: if tree.live { find() } else { Vec::new() } }
+    }
+
+    /// Remove them.
+    pub fn remove() -> Self {
+        let (gone, there) = remove();
+        Self { gone, there }
+    }
+
+    /// For the answer to `status`.
+    pub fn listed(&self) -> Value {
+        self.there.iter().map(|each| json!({"path": each.path, "processes": each.processes})).collect()
+    }
+
+    /// A sentence on those that were removed; empty when none was.
+    pub fn removed(&self) -> String {
+        match self.gone.len() {
+            0 => String::new(),
+            1 => format!(
+                "Removed {}, the control group of a becalm that was killed.",
+                self.gone[0].path.display()
+            ),
+            count => format!("Removed {count} control groups of becalms that were killed."),
+        }
+    }
+
+    /// A sentence for each that could not be.
+    pub fn left(&self) -> impl Iterator<Item = String> + '_ {
+        self.there.iter().map(|each| {
+            let path = each.path.display();
+            match (each.processes, each.error.as_deref().unwrap_or("it is in use")) {
+                (0, error) => format!("{path}, the control group of a becalm that was killed, cannot be removed: {error}."),
+                (count, _) => format!(
+                    "{path}, the control group of a becalm that was killed, still has {count} of its processes. They \
+                     are listed in its cgroup.procs: end them and reset again."
+                ),
+            }
+        })
+    }
+}

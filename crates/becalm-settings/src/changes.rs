@@ -1,0 +1,47 @@
+//! Changes: which places get which values, and what else moves with them.
+
+use crate::cpus::Cpus;
+use crate::failure::Failure;
+use crate::place::Place;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub knob: String,
+    pub place: Place,
+    pub value: String,
+    /// Whether the setting fails when this write does; single interrupts may refuse.
+    pub required: bool,
+}
+
+/// All that settings change on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub writes: Vec<Change>,
+    /// Places that the writes change as a side effect, to be put back when all writes are.
+    pub watched: Vec<Place>,
+    /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
+    pub taken: Cpus,
+    /// CPUs that go offline.
+    pub offline: Cpus,
+}
+
+impl Changes {
+    /// All places that are changed, written or as a side effect.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.writes.iter().map(|change| &change.place).chain(&self.watched)
+    }
+
+    /// The task file of the group that programs join.
+    pub fn join(&self) -> Option<String> {
+        self.writes.iter().find_map(|change| change.place.joined())
+    }
+}
+
+impl Change {
+    /// Return the failure that the place did not do as it was told; `what` it did comes after its name.
+    pub fn refused(&self, what: &str) -> Failure {
+        let Self { knob, place, .. } = self;
+        Failure::new("refused", format!("{knob}: {} {what}. Everything was put back.", place.shown()))
+    }
+}

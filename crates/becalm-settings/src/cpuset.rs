@@ -1,0 +1,204 @@
+//! Cpusets of our own: one for the program, and on cgroup v1 one for everybody else (cpuset(7), cgroup-v2.rst).
+//!
+//! On v2 a partition takes its CPUs away from all other groups by itself. On v1 the tasks of the root set are gathered
+//! into a set without those CPUs; kernel threads that are bound to a CPU stay where they are, and `remark` counts them.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::controller::{self, V2};
+use super::cpus::{self, Cpus};
+pub use super::place::Cpuset;
+use super::tree::Tree;
+
+/// The controller.
+pub const NAME: &str = "cpuset";
+
+pub const PRESENT: &str = "present";
+pub const ABSENT: &str = "absent";
+
+/// Where the controller is mounted on v1.
+pub const V1: &str = "/sys/fs/cgroup/cpuset";
+
+/// The file of what kind of partition a set of v2 is.
+const PARTITION: &str = "cpuset.cpus.partition";
+
+/// What is written in a set of ours.
+#[cfg(any(test, feature = "unprivileged"))]
+pub const FILES: &[&str] = &["cpuset.cpus", "cpuset.mems", PARTITION];
+
+/// Tasks fork while they are moved: look again so often.
+const PASSES: usize = 10;
+
+/// Which version the cpuset controller is available in; an error says why in none.
+pub fn version(tree: &Tree) -> Result<u8, String> {
+    controller::version(tree, NAME, &format!("{V1}/cpuset.cpus"))
+}
+
+/// The root of the hierarchy of a version.
+pub fn hierarchy(version: u8) -> &'static str {
+    if version == 2 {
+        V2
+    } else {
+        V1
+    }
+}
+
+/// All sets of v1 but the root and ours, parents before children, with their CPUs.
+pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![V1.to_owned()];
+    while let Some(parent) = waiting.pop() {
+        for name in tree.names(&parent) {
+            let path = format!("{parent}/{name}");
+            if name.starts_with("becalm-") || !tree.is_directory(&path) {
+                continue;
+            }
+            let set = tree.read(&format!("{path}/cpuset.cpus")).ok().and_then(|text| cpus::parse(&text));
+            if let Some(set) = set {
+                found.push((format!("{path}/cpuset.cpus"), set));
+            }
+            waiting.push(path);
+        }
+    }
+    found.sort_unstable_by_key(|(path, _)| path.matches('/').count());
+    found
+}
+
+/// Whether this is the file of the CPUs of a set of v1.
+pub fn is_cpus_file(path: &str) -> bool {
+    let set = path.strip_prefix(V1).and_then(|rest| rest.strip_suffix("/cpuset.cpus"));
+    set.is_some_and(|set| !set.split('/').skip(1).any(|name| matches!(name, "" | "." | "..")))
+}
+
+impl Cpuset {
+    /// Where it is.
+    pub fn path(&self) -> String {
+        format!("{}/becalm-{}", hierarchy(self.version), if self.gather { "rest" } else { "isolated" })
+    }
+
+    /// Whether this is a set that becalm makes.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.version, 1 | 2)
+            && [&self.cpus, &self.mems].into_iter().all(|list| cpus::parse(list).is_some())
+    }
+
+    /// Whether the set exists.
+    pub fn read(&self, tree: &Tree) -> &'static str {
+        if tree.is_directory(&self.path()) {
+            PRESENT
+        } else {
+            ABSENT
+        }
+    }
+
+    /// Make it, or move its tasks back and remove it.
+    pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
+        if value == PRESENT {
+            self.make(tree)
+        } else {
+            self.remove(tree)
+        }
+    }
+
+    /// The file that a task is moved in by.
+    pub fn tasks(&self) -> String {
+        format!("{}/{}", self.path(), members(self.version))
+    }
+
+    fn make(&self, tree: &Tree) -> io::Result<()> {
+        let path = self.path();
+        match tree.make_directory(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let set = |file: &str, value: &str| tree.write(&format!("{path}/{file}"), value);
+        set("cpuset.cpus", &self.cpus)?;
+        set("cpuset.mems", &self.mems)?;
+        if self.version == 2 {
+            // Needed from 6.7 on, where a partition need not be a child of the root; absent before.
+            if tree.exists(&format!("{path}/cpuset.cpus.exclusive")) {
+                set("cpuset.cpus.exclusive", &self.cpus)?;
+            }
+            // An isolated partition has no load balancing; kernels before 6.1 only know root.
+            for kind in ["isolated", "root"] {
+                if set(PARTITION, kind).is_ok() && tree.read(&format!("{path}/{PARTITION}"))? == kind {
+                    break;
+                }
+            }
+        }
+        match self.gather {
+            true => move_tasks(tree, hierarchy(self.version), &path, self.version),
+            false => Ok(()),
+        }
+    }
+
+    fn remove(&self, tree: &Tree) -> io::Result<()> {
+        if self.read(tree) == ABSENT {
+            return Ok(());
+        }
+        if self.version == 2 {
+            // Without it the CPUs would stay exclusive until the directory is gone; a failure shows there.
+            drop(tree.write(&format!("{}/{PARTITION}", self.path()), "member"));
+        }
+        dissolve(tree, &self.path(), hierarchy(self.version), self.version)
+    }
+}
+
+/// Move the tasks of a group to another one and remove it.
+pub fn dissolve(tree: &Tree, group: &str, into: &str, version: u8) -> io::Result<()> {
+    let mut last = Ok(());
+    for attempt in 0..PASSES as u32 {
+        move_tasks(tree, group, into, version)?;
+        last = tree.remove_directory(group);
+        match &last {
+            // Tasks that are just ending, of a killed agent many; in all a second.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(Duration::from_millis(1 << attempt));
+            }
+            _ => break,
+        }
+    }
+    last
+}
+
+/// The file of a group's tasks.
+pub fn members(version: u8) -> &'static str {
+    if version == 2 {
+        "cgroup.procs"
+    } else {
+        "tasks"
+    }
+}
+
+pub fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
+    let text = tree.read(&format!("{set}/{}", members(version))).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Move all tasks that let themselves be moved.
+fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
+    let target = format!("{to}/{}", members(version));
+    let mut refused: Vec<String> = Vec::new();
+    // Opened once for all of them.
+    let mut door = tree.open(&target, libc::O_WRONLY, 0)?;
+    for _ in 0..PASSES {
+        let waiting: Vec<String> =
+            tasks(tree, from, version).into_iter().filter(|task| !refused.contains(task)).collect();
+        if waiting.is_empty() {
+            break;
+        }
+        for task in waiting {
+            match door.write_all(task.as_bytes()) {
+                Ok(()) => {}
+                // It has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EBUSY)) => {
+                    refused.push(task);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

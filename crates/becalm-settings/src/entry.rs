@@ -1,0 +1,70 @@
+//! A place of settings with what it held before: what a journal has of it.
+
+use std::collections::BTreeMap;
+
+use super::controller::EXPEDITED;
+use super::place::Place;
+
+/// A place with what it held before and what we made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub knob: String,
+    pub place: Place,
+    pub original: String,
+    pub ours: Vec<String>,
+    /// Which of them the kernel made of what value it was asked for.
+    pub made_of: BTreeMap<String, String>,
+    pub side_effect: bool,
+    /// When it was recorded, in clock ticks since the boot, of a process whose children inherit what it gets; else 0.
+    pub since: u64,
+    /// Of the same, which directory of a CPU was the newest then (`widened`); else 0.
+    pub newest: u64,
+    /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
+    pub doubtful: bool,
+}
+
+impl Entry {
+    /// A place that was given nothing yet.
+    pub fn new(knob: &str, place: Place, original: String) -> Self {
+        Self {
+            knob: knob.to_owned(),
+            place,
+            original,
+            ours: Vec::new(),
+            made_of: BTreeMap::new(),
+            side_effect: false,
+            since: 0,
+            newest: 0,
+            doubtful: false,
+        }
+    }
+
+    /// Whether this is a place of settings, or changes with them: not the kernel's haste while groups come and go, which
+    /// is over before anybody looks.
+    pub fn of_settings(&self) -> bool {
+        let haste = matches!(&self.place, Place::File { path } if path == EXPEDITED);
+        !haste && self.may_be_on()
+    }
+
+    /// Whether what the place holds may come from becalm: no value is ours of what was disowned.
+    pub fn may_be_on(&self) -> bool {
+        self.side_effect || !self.ours.is_empty()
+    }
+
+    /// Whether a value is the original or one of ours, and not somebody else's.
+    pub fn knows(&self, value: &str) -> bool {
+        let place = &self.place;
+        place.agree(value, &self.original) || self.ours.iter().any(|ours| place.agree(value, ours))
+    }
+
+    /// One more value of ours: what was asked for, or what the kernel made of it.
+    pub fn owns_up(&mut self, value: String, asked: Option<String>) {
+        match asked {
+            Some(asked) => drop(self.made_of.insert(value.clone(), asked)),
+            None => drop(self.made_of.remove(&value)),
+        }
+        if !self.ours.contains(&value) {
+            self.ours.push(value);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a request is refused: a kind of docs/reference/protocol.md, and a sentence for the person.
+
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::io;
+
+/// The kind and message of an `error` event. Where settings could not be applied they are restored, or it says what
+/// differs.
+#[derive(Debug)]
+pub struct Failure {
+    pub kind: &'static str,
+    pub message: String,
+}
+
+impl Failure {
+    /// An error of a kind that docs/reference/protocol.md lists.
+    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Another becalm has the machine.
+    pub fn busy(who: &str) -> Self {
+        Self::new(
+            "busy",
+            format!(
+                "Another becalm is changing this machine: {who}. Wait until it is done; `becalm status` shows it, and \
+                 `becalm reset --force` ends it."
+            ),
+        )
+    }
+
+    /// These places, a sentence each, could not be restored after an earlier becalm.
+    pub fn unsettled(places: &[String]) -> Self {
+        Self::new(
+            "unsettled",
+            format!(
+                "An earlier becalm was ended before it could put everything back, and this could not be put back now:\n{}\n\
+                 Look at it, then: becalm reset",
+                places.join("\n")
+            ),
+        )
+    }
+
+    /// The same of this becalm.
+    pub fn stuck(places: &[String]) -> Self {
+        Self::new(
+            "unsettled",
+            format!(
+                "This could not be put back:\n{}\nThe old values are in the journal. Look at it, then: becalm reset",
+                places.join("\n")
+            ),
+        )
+    }
+
+    /// A file of becalm's cannot be written.
+    pub fn journal(path: &str, error: &io::Error) -> Self {
+        Self::new(
+            "journal",
+            format!(
+                "The journal of old values cannot be written, so nothing was changed: {path}: {error}. Free some space or \
+                 rights there."
+            ),
+        )
+    }
+}
+
+impl Error for Failure {}
+
+impl Display for Failure {
+    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
+        write!(to, "{}", self.message)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new("system", format!("The machine's settings could not be changed: {error}."))
+    }
+}

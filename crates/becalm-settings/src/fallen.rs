@@ -1,0 +1,50 @@
+//! Tasks that fell out of an empty cpuset of v1 (`member`), as the journal has them: in which sets they were, and who
+//! belongs there with them.
+
+use std::collections::HashMap;
+
+use super::entry::Entry;
+use super::member::{is_above, of_task};
+use super::place::Place;
+use super::task::start_and_state;
+use super::tree::Tree;
+use crate::pid_stat::PidStat;
+
+/// The sets that these places are members of, before.
+pub fn sets(entries: &[Entry]) -> impl Iterator<Item = &str> {
+    let member = |entry: &&Entry| matches!(entry.place, Place::Member { .. });
+    entries.iter().filter(member).map(|entry| entry.original.as_str())
+}
+
+/// What tasks that fell out of a set have begun since belongs into it, too: their threads and children are where they
+/// were. Given are the places that were put back.
+pub fn rejoin(tree: &Tree, entries: &[Entry]) {
+    let member = |entry: &Entry| match entry.place {
+        Place::Member { tid, .. } => Some((tid, entry.original.clone())),
+        _ => None,
+    };
+    let mut sets: HashMap<i32, String> = entries.iter().filter_map(member).collect();
+    if sets.is_empty() {
+        return;
+    }
+    // Children have higher numbers than their parents but for the rare time when the numbers begin anew.
+    for pid in tree.numbered("/proc", "") {
+        let pid = pid as i32;
+        let of = |pid: i32, set: &HashMap<i32, String>| set.get(&pid).cloned();
+        let Some(set) = of(pid, &sets).or_else(|| of(parent(tree, pid)?, &sets)) else { continue };
+        sets.entry(pid).or_insert_with(|| set.clone());
+        for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
+            if of_task(tree, tid as i32).is_ok_and(|now| is_above(&now, &set)) {
+                // It may have ended; and a set that takes nobody was said already.
+                let tid = tid as i32;
+                let start = start_and_state(tree, tid).map(|(start, _)| start);
+                drop(start.map(|start| Place::Member { tid, start }.write(tree, &set)));
+            }
+        }
+    }
+}
+
+fn parent(tree: &Tree, pid: i32) -> Option<i32> {
+    let text = tree.bytes(&format!("/proc/{pid}/stat")).ok()?;
+    i32::try_from(PidStat::parse(&text)?.at(4)?).ok()
+}

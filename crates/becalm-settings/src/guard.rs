@@ -1,0 +1,281 @@
+//! Processes that outlive the agent: the guard, which restores when the agent is killed, and keepers: one holds a device
+//! open while settings stay on after the agent has ended, another waits until interrupts are back where they were.
+//!
+//! Both are forked twice, so that they are nobody's children and no signal to the agent's group or session reaches
+//! them. The guard has a copy of the lock: nobody changes the machine between the agent's death and its own end.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::away::settle;
+use crate::journal;
+use crate::pidfd;
+use crate::place::{Place, KEEPER};
+use crate::recover::clear_unnamed;
+use crate::restore::unsettled;
+use crate::task::start_and_state;
+use crate::tree::{checked, Tree};
+use crate::unmounted;
+
+/// How long the agent waits for a guard that is no longer needed, ms.
+const PATIENCE_MS: i32 = 2_000;
+
+/// How long the guard waits for an agent that was killed to be gone, ms: its end of the pipe is closed some time before,
+/// on a machine that is busy a second.
+const END_MS: i32 = 10_000;
+
+/// How long a thread that has ended may still be listed, on a machine that is emulated and has much to do.
+const GONE: Duration = Duration::from_millis(1_000);
+
+/// What a guard has from the agent that it outlives.
+#[derive(Clone)]
+pub struct Ward {
+    /// How long interrupts may take to be back.
+    pub patience: Duration,
+    /// The Unix time, s: what its report is dated by.
+    pub now: Rc<dyn Fn() -> u64>,
+    /// Called when the agent that was killed has ended.
+    pub after: fn(),
+}
+
+/// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
+pub struct Guard {
+    /// What it waits on: its end of the pipe sees when ours is closed.
+    line: File,
+    process: OwnedFd,
+}
+
+impl Guard {
+    /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
+    pub fn start(tree: &Tree, lock: RawFd, ward: &Ward) -> io::Result<Self> {
+        let (read, write) = pipe()?;
+        let (tree, ward) = (tree.clone(), ward.clone());
+        let agent = pidfd::open(std::process::id() as i32)?;
+        let process = outlive(&[read.as_raw_fd(), lock, agent.as_raw_fd()], "becalm-guard", move |kept| {
+            if watch(kept[0], &agent, &tree, &ward) {
+                // Nobody who changes the machine has to wait for this.
+                close(kept[1], kept[1]);
+                drop(settle(&tree, ward.patience, true));
+            }
+        })?;
+        Ok(Self { line: write.into(), process: process.1 })
+    }
+
+    /// Whether it still runs.
+    pub fn alive(&self) -> bool {
+        !pidfd::has_ended(&self.process, 0)
+    }
+
+    /// Let it go, and wait for that: with it goes its copy of the lock.
+    pub fn dismiss(mut self) {
+        // A guard that cannot be written to has ended already.
+        drop(self.line.write_all(b"."));
+        pidfd::has_ended(&self.process, PATIENCE_MS);
+    }
+}
+
+/// Keep a device open until somebody kills the process that does, which is given as a place. It ends by itself when the
+/// line, given too, is closed before anything was written to it: nobody would know of it.
+pub fn keeper(device: &File) -> io::Result<(Place, File)> {
+    let (read, write) = pipe()?;
+    let (pid, _) = outlive(&[read.as_raw_fd(), device.as_raw_fd()], KEEPER, |kept| {
+        // SAFETY: the descriptor is this process's own copy; the set is initialised before use.
+        unsafe {
+            // The agent holds back signals that ask to end; a machine that shuts down sends one.
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            if matches!(File::from_raw_fd(kept[0]).read(&mut [0]), Ok(1)) {
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+    })?;
+    let (start, _) =
+        start_and_state(&Tree::running(), pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    Ok((Place::Process { pid, start, name: KEEPER.to_owned() }, write.into()))
+}
+
+/// Wait until the interrupts that are on their way have arrived, in a process of its own.
+pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
+    let tree = tree.clone();
+    outlive(&[], KEEPER, move |_| drop(settle(&tree, patience, true)))?;
+    Ok(())
+}
+
+/// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
+/// Whether it was needed.
+fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, ward: &Ward) -> bool {
+    // SAFETY: the descriptor is this process's own copy.
+    let mut line = unsafe { File::from_raw_fd(line) };
+    loop {
+        match line.read(&mut [0]) {
+            Ok(0) => break,
+            Ok(_) => return false,
+            Err(_) => {}
+        }
+    }
+    let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
+    if left_behind {
+        let said = match clear_unnamed(tree, (ward.now)()) {
+            Ok(recovered) => std::iter::once(recovered.sentence)
+                .chain(unsettled(&recovered.places))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Err(error) => error.to_string(),
+        };
+        drop(journal::note(
+            tree,
+            &format!("becalm's agent was ended before it had put everything back. {said}"),
+        ));
+    }
+    // After what matters more.
+    pidfd::has_ended(agent, END_MS);
+    (ward.after)();
+    true
+}
+
+/// Whether this process comes to have one thread. One that was joined is listed for a moment longer: the kernel wakes
+/// who joins it in `mm_release`, and takes it from the list in `release_task` (kernel/fork.c, kernel/exit.c).
+fn alone(tasks: &Path) -> bool {
+    at_most_one(GONE, || fs::read_dir(tasks).map_or(0, Iterator::count))
+}
+
+/// Whether a count comes down to one within a time.
+fn at_most_one(patience: Duration, mut count: impl FnMut() -> usize) -> bool {
+    let end = Instant::now() + patience;
+    while count() > 1 {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
+fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Result<(i32, OwnedFd)> {
+    // Another thread might hold a lock of the allocator, for ever in the copy.
+    if !alone(Path::new("/proc/self/task")) {
+        return Err(io::Error::other(
+            "a process that is to outlive the agent was asked for beside another thread",
+        ));
+    }
+    let (read, write) = pipe()?;
+    // An orphan would come back to its nearest subreaper, which an agent is. No workload runs now.
+    let mut adopts: libc::c_int = 0;
+    // SAFETY: a live pointer; then no pointers.
+    unsafe {
+        checked(libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &mut adopts))?;
+        checked(libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 0 as libc::c_ulong))?;
+    }
+    // SAFETY: this process has one thread, so the child may do anything.
+    let middle = unsafe { libc::fork() };
+    if middle == 0 {
+        // SAFETY: as above; the middle process only lets go of its child.
+        unsafe {
+            libc::setsid();
+            if libc::fork() != 0 {
+                libc::_exit(0);
+            }
+        }
+        enter(keep, name, write, life);
+    }
+    let forked = if middle < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    drop(write);
+    if forked.is_ok() {
+        // SAFETY: our own child, which ends at once.
+        unsafe { libc::waitpid(middle, std::ptr::null_mut(), 0) };
+    }
+    // SAFETY: no pointers.
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, adopts as libc::c_ulong) })?;
+    forked?;
+    let mut number = [0; 4];
+    File::from(read).read_exact(&mut number)?;
+    let pid = i32::from_ne_bytes(number);
+    Ok((pid, pidfd::open(pid)?))
+}
+
+/// The new process: a name, no descriptors but its own, no working directory; then its life.
+fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
+    // SAFETY: plain system calls on descriptors of this process alone; the name ends with a zero.
+    unsafe {
+        // Named before anybody knows of it.
+        let mut short = [0_u8; 16];
+        short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
+        libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
+        let mut report = File::from(report);
+        drop(report.write_all(&libc::getpid().to_ne_bytes()));
+        drop(report);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        for stream in 0..3 {
+            libc::dup2(null, stream);
+        }
+        // Sockets, pipes and devices of becalm must not stay open on our account.
+        let mut kept = [keep, &unmounted::descriptors()].concat();
+        kept.sort_unstable();
+        let mut first = 3;
+        for descriptor in kept {
+            if descriptor > first {
+                close(first, descriptor - 1);
+            }
+            first = descriptor + 1;
+        }
+        close(first, RawFd::MAX);
+        libc::chdir(c"/".as_ptr());
+    }
+    life(keep);
+    // SAFETY: ends this process without the agent's exit handlers.
+    unsafe { libc::_exit(0) }
+}
+
+/// Close a range of descriptors; one by one before Linux 5.9, which brought close_range(2).
+fn close(first: RawFd, last: RawFd) {
+    // SAFETY: of this process alone, which uses none of them.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
+            for descriptor in first..=last.min(65_536) {
+                libc::close(descriptor);
+            }
+        }
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors, which are new and ours.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_has_ended_may_be_listed_a_moment_longer() {
+        let mut counts = [3, 2, 1].into_iter();
+        assert!(at_most_one(Duration::from_secs(300), || counts.next().unwrap()));
+        assert_eq!(counts.len(), 0, "it was looked at until there was one");
+        assert!(!at_most_one(Duration::ZERO, || 2), "one that goes on");
+    }
+
+    #[test]
+    fn threads_are_counted_by_their_directories() {
+        let tasks = std::env::temp_dir().join(format!("becalm-tasks-{}", std::process::id()));
+        fs::create_dir_all(tasks.join("1")).unwrap();
+        assert!(alone(&tasks));
+        fs::remove_dir_all(&tasks).unwrap();
+        assert!(alone(&tasks), "what cannot be read has none");
+    }
+}

@@ -1,0 +1,223 @@
+//! The machine as one conversation changes it: settings applied, drift noticed, everything restored at the end.
+//!
+//! Nothing is opened before the first setting that touches the machine; from then on there is a hold (lock, journal) and a
+//! guard. `placement` is where programs run meanwhile (`seat`), `ending` how all comes back.
+
+mod ending;
+mod placement;
+mod seat;
+
+use std::fs::File;
+
+pub use self::ending::Ending;
+use self::seat::Seat;
+use crate::changes::Changes;
+use crate::failure::Failure;
+use crate::guard::{Guard, Ward};
+use crate::hold::{Clamped, Drift, Hold};
+use crate::journal::{self, Begin};
+use crate::tree::Tree;
+
+/// Where the page cache is dropped.
+const CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// A machine and what is set on it.
+pub struct Held {
+    pub tree: Tree,
+    /// The name of the user who asks, looked up when it is needed.
+    who: Box<dyn Fn() -> String>,
+    pub title: String,
+    /// The person's name for it, apart from others of the same user.
+    pub name: String,
+    /// For the guard, and by what the journal is dated.
+    pub ward: Ward,
+    hold: Option<(Hold, Guard)>,
+    on: Changes,
+    /// It is on after the block that needed it, while the next one is made known.
+    lingers: bool,
+    /// The task file of the group that programs join, by name and open.
+    join: Option<(String, File)>,
+    /// The process that starts programs, while all that it starts belongs in that group; and it there.
+    starter: Option<libc::pid_t>,
+    seat: Option<Seat>,
+    /// Remarks for a person on the settings that were applied.
+    pub remarks: Vec<String>,
+}
+
+impl Held {
+    /// The machine below a root; `who` gives the name of who asks.
+    pub fn new(tree: Tree, who: Box<dyn Fn() -> String>, ward: Ward) -> Self {
+        Self {
+            tree,
+            who,
+            ward,
+            title: String::new(),
+            name: String::new(),
+            hold: None,
+            on: Changes::default(),
+            lingers: false,
+            join: None,
+            starter: None,
+            seat: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Have settings read that others are to be switched to: what is on stays unless it would be taken for the machine's
+    /// own state.
+    pub fn linger(&mut self) -> Result<(), Failure> {
+        if self.hold.as_ref().is_some_and(|(hold, _)| hold.misleads()) {
+            return self.switch(&Changes::default());
+        }
+        self.lingers = self.hold.is_some();
+        Ok(())
+    }
+
+    /// Take off what `linger` has left.
+    pub fn rest(&mut self) -> Result<(), Failure> {
+        match self.lingers {
+            true => self.switch(&Changes::default()),
+            false => Ok(()),
+        }
+    }
+
+    /// Have these changes on the machine, and no others.
+    pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        self.lingers = false;
+        if *wanted == self.on && self.guarded() {
+            self.sit();
+            return Ok(());
+        }
+        self.open(wanted)?;
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        let regroups = hold.hasten(wanted);
+        if regroups {
+            self.stand_up();
+        }
+        let switched = self.switch_held(wanted);
+        if let Some((hold, _)) = &mut self.hold {
+            hold.calm();
+        }
+        switched
+    }
+
+    fn switch_held(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        self.join = None;
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        let switched = hold.switch(wanted);
+        if switched.is_err() {
+            // Everything was put back.
+            self.stand_up();
+        }
+        self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };
+        for remark in switched? {
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+        if let Some(tasks) = wanted.join().filter(|_| self.tree.live) {
+            match self.tree.open(&tasks, libc::O_WRONLY, 0) {
+                Ok(file) => self.join = Some((tasks, file)),
+                Err(error) => {
+                    // A program that did not join would be measured among all the others.
+                    self.switch(&Changes::default())?;
+                    return Err(error.into());
+                }
+            }
+        }
+        self.sit();
+        Ok(())
+    }
+
+    /// Whether putting these changes on may start a guard, for which this process must have one thread.
+    pub fn forks_for(&self, wanted: &Changes) -> bool {
+        !self.guarded() || (self.hold.is_none() && !wanted.writes.is_empty())
+    }
+
+    /// Whether this conversation has the machine.
+    pub fn holds(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// The user who asks, by name.
+    pub fn user(&self) -> String {
+        (self.who)()
+    }
+
+    fn guarded(&self) -> bool {
+        self.hold.as_ref().is_none_or(|(_, guard)| guard.alive())
+    }
+
+    /// Have lock, journal and guard, if these changes need them.
+    fn open(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        if self.hold.is_none() {
+            if wanted.writes.is_empty() {
+                return Ok(());
+            }
+            self.check_rights()?;
+            let (hold, recovered) = Hold::open(&self.tree, &self.begin())?;
+            self.remarks.extend(recovered.map(|recovered| recovered.sentence));
+            match Guard::start(&self.tree, hold.lock(), &self.ward) {
+                Ok(guard) => self.hold = Some((hold, guard)),
+                Err(error) => {
+                    drop(hold.release(false));
+                    return Err(error.into());
+                }
+            }
+        }
+        if let Some((hold, guard)) = &mut self.hold {
+            if !guard.alive() {
+                // Somebody killed it: the net must be there again before the next write.
+                *guard = Guard::start(&self.tree, hold.lock(), &self.ward)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Raise a refusal where this process may not change the machine.
+    pub fn check_rights(&self) -> Result<(), Failure> {
+        if self.may_change() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "permission",
+            "Settings of the machine need root. Use --sudo; the program still runs as you.",
+        ))
+    }
+
+    fn may_change(&self) -> bool {
+        // SAFETY: cannot fail.
+        !self.tree.live || unsafe { libc::geteuid() } == 0
+    }
+
+    /// Have no file in the page cache that was read before (proc_sys_vm(5)).
+    pub fn drop_caches(&self) -> Result<(), Failure> {
+        // SAFETY: no arguments.
+        unsafe { libc::sync() };
+        self.tree.write(CACHES, "3").map_err(|error| {
+            Failure::new("system", format!("The page cache could not be dropped: {CACHES}: {error}."))
+        })
+    }
+
+    /// Return who changes the machine now, and for what.
+    pub fn begin(&self) -> Begin {
+        Begin {
+            boot: journal::boot_id(&self.tree),
+            becalm: env!("CARGO_PKG_VERSION").to_owned(),
+            user: self.owner(),
+            pid: std::process::id(),
+            title: self.title.clone(),
+            at: (self.ward.now)(),
+        }
+    }
+
+    /// Places that somebody else has changed since they were set.
+    pub fn drift(&mut self) -> Vec<Drift> {
+        self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
+    }
+
+    /// Values that the kernel has changed as they were written.
+    pub fn clamped(&mut self) -> Vec<Clamped> {
+        self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.clamped())
+    }
+}

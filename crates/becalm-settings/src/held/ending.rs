@@ -1,0 +1,135 @@
+//! How all that is set comes back: at the end of a conversation, or after one that was killed.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::Held;
+use crate::away;
+use crate::changes::Changes;
+use crate::failure::Failure;
+use crate::guard::{keeper, wait_for_interrupts};
+use crate::journal;
+use crate::lock::Lock;
+use crate::recover::{clear, Recovered};
+use crate::restore::Restored;
+
+/// The time for which a restore waits for interrupts to return: those of a busy device do.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// What came of restoring, with whose settings were on.
+pub struct Ending {
+    pub places: Vec<Restored>,
+    pub sentence: String,
+    pub owner: Option<String>,
+}
+
+impl Held {
+    /// Put everything back but what somebody else changed.
+    pub fn release(&mut self) -> Vec<Restored> {
+        self.put_back(false)
+    }
+
+    fn put_back(&mut self, force: bool) -> Vec<Restored> {
+        self.stand_up();
+        self.join = None;
+        self.on = Changes::default();
+        let Some((hold, guard)) = self.hold.take() else { return Vec::new() };
+        let (outcomes, lock) = hold.release(force);
+        // The guard goes before the lock does, so that the next becalm finds it free.
+        guard.dismiss();
+        drop(lock);
+        self.settle();
+        outcomes
+    }
+
+    /// Bring interrupts back that have fired since an earlier becalm gave them up. Only whoever may set masks can.
+    pub fn retry_interrupts(&mut self) {
+        // What cannot be tried is told by `status` as before.
+        if self.may_change() && away::try_fired(&self.tree).unwrap_or(false) {
+            self.settle();
+        }
+    }
+
+    /// See interrupts back that fire at once; somebody else waits for the others.
+    fn settle(&mut self) {
+        let waited = away::settle(&self.tree, AT_ONCE.min(self.ward.patience), self.ward.patience <= AT_ONCE)
+            .and_then(|under_way| match under_way {
+                true => wait_for_interrupts(&self.tree, self.ward.patience),
+                false => Ok(()),
+            });
+        if let Err(error) = waited {
+            // The masks must be as before; where the interrupts arrive is told.
+            drop(away::settle(&self.tree, Duration::ZERO, true));
+            self.remarks.push(format!("Nobody waits for interrupts that are on their way back: {error}."));
+        }
+    }
+
+    /// Leave what is on, until it is reset.
+    pub fn keep(&mut self, settings: &Map<String, Value>) -> Result<(), Failure> {
+        if self.on.writes.is_empty() {
+            // There is nothing that could stay, so nothing is left that would have to be reset.
+            self.release();
+            return Ok(());
+        }
+        let Some((hold, _)) = &mut self.hold else { return Ok(()) };
+        if let Err(error) = hold.keep(settings, keeper) {
+            self.release();
+            return Err(error);
+        }
+        self.join = None;
+        self.on = Changes::default();
+        if let Some((hold, guard)) = self.hold.take() {
+            guard.dismiss();
+            drop(hold);
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Put back what is on or was left behind, whoever applied it. `force`: also what somebody else changed, and end whoever
+    /// holds the machine; `mine`: refuse what is somebody else's.
+    pub fn restore(&mut self, force: bool, mine: bool) -> Result<Ending, Failure> {
+        let whose = self.owned()?;
+        if mine {
+            self.check_owner(whose.as_ref())?;
+        }
+        let ended = if force { self.free()? } else { String::new() };
+        let Recovered { places, sentence } = self.recover(force)?;
+        let sentences: Vec<String> = [ended, sentence].into_iter().filter(|text| !text.is_empty()).collect();
+        Ok(Ending { places, sentence: sentences.join(" "), owner: whose.map(|begin| begin.user) })
+    }
+
+    fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {
+        if self.hold.is_some() {
+            return Ok(Recovered { places: self.put_back(force), sentence: String::new() });
+        }
+        let note = journal::noted(&self.tree).unwrap_or_default();
+        journal::forget(&self.tree);
+        let found = journal::load(&self.tree)?;
+        if found.is_none() && away::listed(&self.tree).is_empty() {
+            return Ok(Recovered { places: Vec::new(), sentence: note });
+        }
+        self.check_rights()?;
+        let mut recovered = self.locked(|machine| {
+            away::try_again(&machine.tree)?;
+            clear(&machine.tree, (machine.ward.now)(), force)
+        })?;
+        self.settle();
+        if found.is_none() {
+            recovered.sentence = note;
+        }
+        Ok(recovered)
+    }
+
+    /// Do something under the lock: this conversation's, when it has it already, else one for this time.
+    pub fn locked<T>(&self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.hold.is_some() {
+            return work(self);
+        }
+        let lock = Lock::take(&self.tree, &self.begin())?;
+        let done = work(self);
+        drop(lock);
+        done
+    }
+}

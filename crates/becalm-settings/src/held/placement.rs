@@ -1,0 +1,69 @@
+//! Where programs run while settings are on: in the group that those make for them.
+
+use std::os::fd::{AsRawFd, RawFd};
+
+use super::seat::Seat;
+use super::Held;
+use crate::journal::{self, Recorded};
+
+impl Held {
+    /// Have all that this process starts begin in the group that settings make for programs; without one, programs join it
+    /// by themselves. Holds from the next switch on.
+    pub fn seats(&mut self, starter: Option<libc::pid_t>) {
+        self.starter = starter;
+    }
+
+    /// Have what `seats` has said at once, without a switch.
+    pub fn sit(&mut self) {
+        if self.seat.as_ref().is_some_and(|seat| !self.starter.is_some_and(|pid| seat.is_of(pid))) {
+            self.stand_up();
+        }
+        if let (Some((tasks, _)), Some(pid), None) = (&self.join, self.starter, &self.seat) {
+            // Where it may not, programs join by themselves, and say why they cannot.
+            self.seat = Seat::take(&self.tree, pid, tasks).ok();
+        }
+    }
+
+    /// Leave a process where it is: it has ended, and its number may be another's.
+    pub fn forget(&mut self) {
+        (self.seat, self.starter) = (None, None);
+    }
+
+    /// Whether what this process, or another one, starts begins in the group of settings.
+    pub fn is_seated(&self) -> bool {
+        self.seat.is_some()
+    }
+
+    pub(super) fn stand_up(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            seat.leave(&self.tree);
+        }
+    }
+
+    /// Return the settings that an earlier becalm left on until `reset`; None without any since this boot.
+    pub fn kept(&self) -> Option<Recorded> {
+        let found = journal::load(&self.tree).ok().flatten()?;
+        (found.kept.is_some() && found.begin.boot == journal::boot_id(&self.tree)).then_some(found)
+    }
+
+    /// Have programs join the group that such settings made for them: they are on for what becalm starts, too.
+    pub fn join_kept(&mut self) {
+        if self.hold.is_some() || !self.tree.live || !self.may_change() {
+            return;
+        }
+        let tasks = self.kept().and_then(|found| found.entries.iter().find_map(|entry| entry.place.joined()));
+        self.stand_up();
+        self.join =
+            tasks.and_then(|tasks| Some((tasks.clone(), self.tree.open(&tasks, libc::O_WRONLY, 0).ok()?)));
+    }
+
+    /// Whether programs run in a group that settings made for them.
+    pub fn places(&self) -> bool {
+        self.join.is_some()
+    }
+
+    /// The task file of the group that programs join by themselves, where there is one.
+    pub fn join(&self) -> Option<RawFd> {
+        self.join.as_ref().filter(|_| self.seat.is_none()).map(|(_, file)| file.as_raw_fd())
+    }
+}

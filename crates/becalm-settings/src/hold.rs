@@ -1,0 +1,418 @@
+//! Holding settings: switching from one set to the next, noticing drift, and letting go.
+//!
+//! `Hold` is opened by the agent when settings first touch the machine and is the only writer of places. Every place is
+//! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
+//! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
+
+mod haste;
+mod reading;
+mod record;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::changes::{Change, Changes};
+use super::cpus::Cpus;
+use super::entry::Entry;
+use super::failure::Failure;
+use super::fallen::sets;
+use super::interrupt::mask_file;
+use super::journal::{self, Begin, Journal};
+use super::lock::Lock;
+use super::member::wait_for_emptied;
+use super::place::{Place, LATENCY};
+use super::recover::{close, of_settings, recover, Recovered};
+use super::restore::{restore, unsettled, Fate, Restored};
+use super::table::asks_for_default;
+use super::task::{GONE, RUNNING};
+use super::tree::Tree;
+
+/// Rounds of writing and looking whether places have disturbed each other.
+const ROUNDS: usize = 3;
+
+/// A held place that somebody else changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Drift {
+    pub knob: String,
+    pub place: String,
+    pub wanted: String,
+    pub found: String,
+}
+
+/// A place that holds another value than it was given: what the kernel or the hardware made of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Clamped {
+    pub knob: String,
+    pub place: String,
+    pub wanted: String,
+    pub found: String,
+}
+
+/// What a place was last given, and what it made of that.
+struct Left {
+    asked: String,
+    found: String,
+}
+
+/// Settings on a machine, until they are released.
+pub struct Hold {
+    tree: Tree,
+    lock: Lock,
+    journal: Journal,
+    entries: Vec<Entry>,
+    /// Each place's number in `entries`.
+    numbers: HashMap<Place, usize>,
+    /// By number; None while the place has its original value.
+    left: Vec<Option<Left>>,
+    /// By number: whether the place is changed by what is done to others now.
+    watched: Vec<bool>,
+    /// CPUs that tasks have lost, and those of them that are offline.
+    taken: Cpus,
+    offline: Cpus,
+    /// Seen and not reported yet.
+    drifted: Vec<Drift>,
+    clamped: Vec<Clamped>,
+    /// Values were announced that are not read back yet.
+    announced: bool,
+    /// Grace periods are expedited now.
+    hasty: bool,
+    latency: Option<File>,
+}
+
+impl Hold {
+    /// Take the lock, put back what a killed becalm left, and begin a journal.
+    pub fn open(tree: &Tree, begin: &Begin) -> Result<(Self, Option<Recovered>), Failure> {
+        let lock = Lock::take(tree, begin)?;
+        let recovered = recover(tree, begin.at)?;
+        let journal = noted(tree, Journal::create(tree, begin))?;
+        let hold = Self {
+            tree: tree.clone(),
+            lock,
+            journal,
+            entries: Vec::new(),
+            numbers: HashMap::new(),
+            left: Vec::new(),
+            watched: Vec::new(),
+            taken: Cpus::new(),
+            offline: Cpus::new(),
+            drifted: Vec::new(),
+            clamped: Vec::new(),
+            announced: false,
+            hasty: false,
+            latency: None,
+        };
+        Ok((hold, recovered))
+    }
+
+    /// The lock's descriptor, for the guard.
+    pub fn lock(&self) -> i32 {
+        self.lock.descriptor()
+    }
+
+    /// Make `wanted` what is held: take off what is not in it, then put on what is new, in the catalogue's order.
+    ///
+    /// Gives remarks on what was done. On an error everything has been put back.
+    pub fn switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
+        self.try_switch(wanted).map_err(|error| {
+            let outcomes = self.put_back_all(false);
+            let failed = failures(&outcomes);
+            if failed.is_empty() {
+                return error;
+            }
+            Failure::stuck(&std::iter::once(error.message).chain(failed).collect::<Vec<_>>())
+        })
+    }
+
+    fn try_switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
+        // Before our own writes disturb anything.
+        let moved = self.moved();
+        self.drifted.extend(moved);
+        self.take_off(wanted)?;
+        self.record(wanted)?;
+        let mut remarks = Vec::new();
+        let mut restless = None;
+        for round in 0..ROUNDS {
+            restless = None;
+            for change in &wanted.writes {
+                if self.put_on(change, round, &mut remarks)? {
+                    restless = Some(change);
+                }
+            }
+            if restless.is_none() {
+                break;
+            }
+        }
+        if let Some(change) = restless {
+            return Err(change.refused(&format!(
+                "does not stay {:?}: other settings or a service change it again and again",
+                change.value
+            )));
+        }
+        wait_for_emptied(&self.tree, sets(&self.entries));
+        if std::mem::take(&mut self.announced) {
+            self.journaled(|journal| journal.settled())?;
+        }
+        Ok(remarks)
+    }
+
+    /// Give places that are not wanted any more their original values, and those that changed with them.
+    fn take_off(&mut self, wanted: &Changes) -> Result<(), Failure> {
+        if !self.taken.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline) {
+            // Tasks, sets and interrupts show what the kernel made of them: what they had before can be seen, and recorded,
+            // only when all CPUs are back.
+            return self.take_off_these(|_| true);
+        }
+        let mut stays = vec![false; self.entries.len()];
+        for number in wanted.writes.iter().filter_map(|change| self.numbers.get(&change.place)) {
+            stays[*number] = true;
+        }
+        let mut disturbed: Vec<usize> =
+            wanted.watched.iter().filter_map(|place| self.numbers.get(place).copied()).collect();
+        disturbed
+            .retain(|number| !std::mem::replace(&mut stays[*number], true) && self.left[*number].is_some());
+        for (stays, entry) in stays.iter_mut().zip(&self.entries) {
+            *stays |= entry.place.rank() > 0;
+        }
+        self.take_off_these(|number| !stays[number])?;
+        for number in disturbed {
+            // What holds a value of ours gets its own before the kernel changes it next, which starts from what is there.
+            // It may not take it while CPUs are offline, and need not: it is put back with its cause.
+            let Entry { place, original, .. } = &self.entries[number];
+            drop(place.write(&self.tree, original));
+            self.left[number] = None;
+        }
+        Ok(())
+    }
+
+    fn take_off_these(&mut self, these: impl Fn(usize) -> bool) -> Result<(), Failure> {
+        let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
+        let mut going: Vec<usize> =
+            (0..self.entries.len()).filter(|number| on(number) && these(*number)).collect();
+        if going.is_empty() {
+            return Ok(());
+        }
+        // Of an interrupt that let no mask of ours be set, the old one is known; to look for it would wait.
+        let arriving = |number: &usize| match &self.entries[*number].place {
+            Place::Arrival { irq, .. } => self.numbers.get(&Place::Mask { path: mask_file(*irq) }),
+            _ => None,
+        };
+        let masks = going.iter().filter_map(arriving).filter(|number| self.left[**number].is_none());
+        going.extend(masks.copied().collect::<Vec<_>>());
+        going.sort_unstable();
+        going.dedup();
+        let entries: Vec<Entry> = going.iter().map(|number| self.entries[*number].clone()).collect();
+        if entries.iter().any(|entry| entry.place == Place::Latency) {
+            self.latency = None;
+        }
+        let failed = failures(&restore(&self.tree, &entries, false));
+        if !failed.is_empty() {
+            return Err(Failure::stuck(&failed));
+        }
+        for number in going {
+            self.left[number] = None;
+            self.watched[number] = false;
+        }
+        Ok(())
+    }
+
+    /// Write one place if it does not hold its value; whether that was needed.
+    fn put_on(&mut self, change: &Change, round: usize, remarks: &mut Vec<String>) -> Result<bool, Failure> {
+        let Change { place, value, .. } = change;
+        let Some(number) = self.numbers.get(place).copied() else { return Ok(false) };
+        let now = match place.read(&self.tree) {
+            Ok(now) => now,
+            Err(error) if change.required => return Err(refused(change, &error)),
+            Err(_) => return Ok(false),
+        };
+        let left = self.left[number].as_ref().filter(|left| left.asked == *value);
+        // What ends with its holder must be ours, even when somebody else's has the same value.
+        let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_) | Place::Weighted(_));
+        if left.is_some_and(|left| place.agree(&left.found, &now)) {
+            return Ok(false);
+        }
+        let first = left.is_none();
+        if place.agree(&now, value) && !(must_be_ours && first) {
+            if !place.agree(&now, &self.entries[number].original) {
+                // An interrupt that was on its way back has a mask of ours.
+                self.announce(number, value, None)?;
+            }
+            if first && place.irq().is_some() {
+                // The kernel may be just about to make it another one (`interrupt`). One that may not be set is not.
+                drop(place.write(&self.tree, value));
+            }
+            self.left[number] = Some(Left { asked: value.clone(), found: now });
+            return Ok(false);
+        }
+        self.announce(number, value, None)?;
+        self.entries[number].doubtful = true;
+        if let Err(error) = self.write(place, value) {
+            if change.required {
+                return Err(refused(change, &error));
+            }
+            if round == 0 {
+                remarks.push(format!("{}: {} stays as it is: {error}.", change.knob, place.shown()));
+            }
+            return Ok(false);
+        }
+        let mut found = place.read(&self.tree).map_err(|error| refused(change, &error))?;
+        if !place.agree(&found, value) {
+            found = place.read_again(&self.tree).unwrap_or(found);
+        }
+        if !place.agree(&found, value) {
+            let original = &self.entries[number].original;
+            // Clamped to what the hardware can, or a bound that somebody else has made tighter.
+            let number_of = |text: &str| text.parse::<i64>().ok();
+            let tighter = *place == Place::Latency && number_of(&found) < number_of(value);
+            let counts = number_of(&found).is_some();
+            let clamped = counts && (!place.agree(&found, original) || asks_for_default(&change.knob, value));
+            if change.required && !clamped && !tighter {
+                return Err(change.refused(&format!(
+                    "was set to {value:?} but holds {found:?}: the kernel or a service does not accept it"
+                )));
+            }
+            let clamped = Clamped {
+                knob: change.knob.clone(),
+                place: place.shown(),
+                wanted: value.clone(),
+                found: found.clone(),
+            };
+            remarks.push(format!("{}: {} took {found} for {value}.", clamped.knob, clamped.place));
+            self.announce(number, &found, Some(value))?;
+            if !self.clamped.contains(&clamped) {
+                self.clamped.push(clamped);
+            }
+        }
+        self.entries[number].doubtful = false;
+        self.left[number] = Some(Left { asked: value.clone(), found });
+        Ok(true)
+    }
+
+    /// Have a value of ours in the journal, once; `asked`: the kernel made it of this one.
+    fn announce(&mut self, number: usize, value: &str, asked: Option<&str>) -> Result<(), Failure> {
+        let entry = &self.entries[number];
+        let known = entry.made_of.get(value).map(String::as_str);
+        if entry.ours.iter().any(|ours| ours == value) && known == asked {
+            return Ok(());
+        }
+        self.journaled(|journal| journal.ours(number, value, asked))?;
+        self.entries[number].owns_up(value.to_owned(), asked.map(str::to_owned));
+        self.announced = true;
+        Ok(())
+    }
+
+    fn journaled(&mut self, write: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
+        noted(&self.tree, write(&mut self.journal))
+    }
+
+    fn write(&mut self, place: &Place, value: &str) -> io::Result<()> {
+        if *place != Place::Latency || !self.tree.live {
+            return place.write(&self.tree, value);
+        }
+        // The bound holds as long as the device is open, and ends with us.
+        let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let mut device = self.tree.open(LATENCY, libc::O_WRONLY, 0)?;
+        device.write_all(&number.to_ne_bytes())?;
+        self.latency = Some(device);
+        Ok(())
+    }
+
+    /// Held places that somebody else has changed since this was last asked, whether they were set again or not.
+    pub fn drift(&mut self) -> Vec<Drift> {
+        let mut found = std::mem::take(&mut self.drifted);
+        found.extend(self.moved());
+        found
+    }
+
+    /// Values that places made of others since this was last asked.
+    pub fn clamped(&mut self) -> Vec<Clamped> {
+        std::mem::take(&mut self.clamped)
+    }
+
+    /// Held places that do not hold what was left there.
+    fn moved(&self) -> Vec<Drift> {
+        let mut found = Vec::new();
+        for (entry, left) in self.entries.iter().zip(&self.left) {
+            let Some(left) = left else { continue };
+            let mut now = entry.place.read(&self.tree).unwrap_or_default();
+            if !entry.place.agree(&now, &left.found) {
+                now = entry.place.read_again(&self.tree).unwrap_or(now);
+            }
+            if !entry.place.agree(&now, &left.found) {
+                found.push(Drift {
+                    knob: entry.knob.clone(),
+                    place: entry.place.shown(),
+                    wanted: left.found.clone(),
+                    found: now,
+                });
+            }
+        }
+        found
+    }
+
+    /// Put everything back. The journal goes when all is settled; else it stays for `becalm reset`.
+    ///
+    /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
+    pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
+        let _ = self.hasten(&Changes::default());
+        let outcomes = self.put_back_all(force);
+        if let Ok(Some(found)) = journal::load(&self.tree) {
+            // A journal that says too much does no harm: the next becalm finds all as it was.
+            drop(close(&self.tree, &found, &outcomes));
+        }
+        (of_settings(&self.entries, outcomes), self.lock)
+    }
+
+    /// Leave the settings on: the journal says so, and a keeper holds what only an open file holds.
+    ///
+    /// `keeper` gives its place and a line: it ends by itself unless it is told through the line to stay.
+    pub fn keep(
+        &mut self,
+        settings: &Map<String, Value>,
+        keeper: impl FnOnce(&File) -> io::Result<(Place, File)>,
+    ) -> Result<(), Failure> {
+        if let Some(device) = &self.latency {
+            let (place, mut line) = keeper(device)?;
+            let ours = vec![RUNNING.to_owned()];
+            let entry = Entry { ours, ..Entry::new("cpu_dma_latency", place, GONE.to_owned()) };
+            let number = self.entries.len();
+            self.journaled(|journal| journal.places([(number, &entry)]))?;
+            self.numbers.insert(entry.place.clone(), number);
+            self.entries.push(entry);
+            self.left.push(Some(Left { asked: RUNNING.to_owned(), found: RUNNING.to_owned() }));
+            self.watched.push(false);
+            line.write_all(b"stay")?;
+        }
+        self.calm();
+        self.disown_haste()?;
+        self.journaled(|journal| journal.keep(settings))
+    }
+
+    fn put_back_all(&mut self, force: bool) -> Vec<Restored> {
+        self.latency = None;
+        let outcomes = restore(&self.tree, &self.entries, force);
+        self.left.iter_mut().for_each(|left| *left = None);
+        self.watched.fill(false);
+        self.taken.clear();
+        self.offline.clear();
+        outcomes
+    }
+}
+
+/// What came of writing to the journal.
+fn noted<T>(tree: &Tree, done: io::Result<T>) -> Result<T, Failure> {
+    done.map_err(|error| Failure::journal(&journal::path(tree).display().to_string(), &error))
+}
+
+/// A place that could not be read or written.
+fn refused(change: &Change, error: &io::Error) -> Failure {
+    change.refused(&format!("does not take {:?}: {error}", change.value))
+}
+
+fn failures(outcomes: &[Restored]) -> Vec<String> {
+    let failed = outcomes.iter().filter(|outcome| outcome.fate == Fate::Failed);
+    unsettled(&failed.cloned().collect::<Vec<_>>())
+}

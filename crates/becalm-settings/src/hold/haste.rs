@@ -1,0 +1,103 @@
+//! Groups that come and go at once: the kernel does not wait for its CPUs meanwhile.
+//!
+//! The first task that moves between control groups after a while waits until every CPU has passed through the scheduler
+//! (a grace period: `cgroup_threadgroup_rwsem`, kernel/rcu/sync.c), 7 to 27 ms. With `rcu_expedited` (kernel/ksysfs.c) the
+//! CPUs are asked by an interrupt instead, and it takes 0.1 ms. That would disturb programs, so it is on while groups are
+//! switched and never while something is measured.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::changes::Changes;
+use super::super::controller::EXPEDITED;
+use super::super::entry::Entry;
+use super::super::failure::Failure;
+use super::super::place::Place;
+use super::Hold;
+
+const ON: &str = "1";
+
+fn expedited() -> Place {
+    Place::File { path: EXPEDITED.to_owned() }
+}
+
+/// Whether this is a group that comes and goes with settings.
+fn is_group(place: &Place) -> bool {
+    matches!(place, Place::Cpuset(_) | Place::Weighted(_))
+}
+
+impl Hold {
+    /// Whether a switch ends or makes groups; if so, have tasks move without waiting until `calm`. A kernel that cannot, or
+    /// does so anyway, is left as it is.
+    pub fn hasten(&mut self, wanted: &Changes) -> bool {
+        let held = self.entries.iter().zip(&self.left).filter(|(_, left)| left.is_some());
+        let on: HashSet<&Place> =
+            held.map(|(entry, _)| &entry.place).filter(|place| is_group(place)).collect();
+        let coming = wanted.writes.iter().filter(|change| is_group(&change.place));
+        let knobs: HashMap<&Place, &str> =
+            coming.map(|change| (&change.place, change.knob.as_str())).collect();
+        let stay = on.len() == knobs.len() && on.iter().all(|place| knobs.contains_key(place));
+        // All that is on is taken off when others are taken (`take_off`).
+        let anew = !on.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline);
+        if stay && !anew {
+            return false;
+        }
+        let knob = knobs.into_values().next().unwrap_or("control groups");
+        self.hasten_for(knob);
+        true
+    }
+
+    fn hasten_for(&mut self, knob: &str) {
+        if self.hasty {
+            return;
+        }
+        let place = expedited();
+        let Ok(now) = place.read(&self.tree) else { return };
+        let known = self.numbers.get(&place).copied();
+        if now == ON {
+            if known.is_some_and(|number| !self.entries[number].ours.is_empty()) {
+                // Somebody else's, since it was put back. Where that cannot be noted, the next note says why.
+                drop(self.disown_haste());
+            }
+            return;
+        }
+        // What cannot be noted is not changed.
+        let noted = match known {
+            Some(number) => self.announce(number, ON, None),
+            None => self.note_haste(knob, &place, now),
+        };
+        self.hasty = noted.is_ok() && place.write(&self.tree, ON).is_ok();
+    }
+
+    fn note_haste(&mut self, knob: &str, place: &Place, original: String) -> Result<(), Failure> {
+        let number = self.entries.len();
+        let entry = Entry { ours: vec![ON.to_owned()], ..Entry::new(knob, place.clone(), original) };
+        self.journaled(|journal| journal.places([(number, &entry)]))?;
+        self.announced = true;
+        self.numbers.insert(place.clone(), number);
+        self.entries.push(entry);
+        self.left.push(None);
+        self.watched.push(false);
+        Ok(())
+    }
+
+    /// Have the kernel wait again.
+    pub fn calm(&mut self) {
+        if !std::mem::take(&mut self.hasty) {
+            return;
+        }
+        let place = expedited();
+        if let Some(number) = self.numbers.get(&place) {
+            // Whether that was taken is seen, and told, when everything is put back.
+            drop(place.write(&self.tree, &self.entries[*number].original));
+        }
+    }
+
+    /// Have the journal say that no value it may hold is ours: while it is calm, and settings stay on or somebody else has
+    /// changed it.
+    pub(super) fn disown_haste(&mut self) -> Result<(), Failure> {
+        let Some(number) = self.numbers.get(&expedited()).copied() else { return Ok(()) };
+        self.entries[number].ours.clear();
+        let entry = self.entries[number].clone();
+        self.journaled(|journal| journal.places([(number, &entry)]))
+    }
+}

@@ -1,0 +1,228 @@
+//! One becalm at a time changes a machine: a lock that ends with its last holder, however that ends (flock(2)).
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::holder::{self, holders, Holder};
+use super::journal::Begin;
+use super::title;
+use super::tree::{Tree, RUN};
+
+const LOCK: &str = "/run/becalm/lock";
+
+/// Who has the lock, for everybody to read. The lock itself only root may open: whoever can may also hold it.
+const HOLDER: &str = "/run/becalm/holder";
+
+/// Tries, 50 ms apart: the guard of a killed agent is done in less.
+const TRIES: u32 = 40;
+
+/// The same for those that are ended: an agent puts back what is on, and its guard after it.
+const PATIENCE: u32 = 200;
+
+/// The lock, held as long as this or an inherited copy of its descriptor lives.
+pub struct Lock {
+    file: File,
+}
+
+/// Write who has the lock.
+fn announce(tree: &Tree, mut holder: File, who: &Begin) -> io::Result<()> {
+    holder.set_len(0)?;
+    writeln!(holder, "process {} of {}", who.pid, who.user)?;
+    title::save(tree, HOLDER, &who.title)
+}
+
+/// Return the failure that a file cannot be written, with what to do.
+fn at(tree: &Tree, path: &str, error: &io::Error) -> Failure {
+    Failure::new(
+        "system",
+        format!(
+            "{} cannot be written, so nothing was changed: {error}. Free some space or rights there.",
+            tree.path(path).display()
+        ),
+    )
+}
+
+impl Lock {
+    /// Take the lock, or say who has it.
+    pub fn take(tree: &Tree, who: &Begin) -> Result<Self, Failure> {
+        tree.ensure_directory(RUN).map_err(|error| at(tree, RUN, &error))?;
+        let file = tree.lasting(LOCK, 0o600)?;
+        let mut tries = 0;
+        // SAFETY: a live descriptor.
+        while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
+                return Err(error.into());
+            }
+            tries += 1;
+            if tries > TRIES {
+                return Err(Failure::busy(&said(tree)));
+            }
+            sleep(Duration::from_millis(50));
+        }
+        tree.sweep();
+        let holder = tree.lasting(HOLDER, 0o644)?;
+        announce(tree, holder, who).map_err(|error| at(tree, HOLDER, &error))?;
+        Ok(Self { file })
+    }
+
+    /// For a process that is to hold the lock too.
+    pub fn descriptor(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+}
+
+/// Who holds the lock, in words; None when nobody does or that cannot be found out.
+pub fn holder(tree: &Tree) -> Option<String> {
+    let held = match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
+        Ok(file) => !unlocked(&file),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => listed(tree),
+        Err(_) => false,
+    };
+    held.then(|| said(tree))
+}
+
+/// Whether the kernel's list of locks has one on this file: for who may not open it.
+fn listed(tree: &Tree) -> bool {
+    let Ok(inode) = tree.about(LOCK).map(|about| about.ino()) else { return false };
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    // "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2153 0 EOF" (proc_locks(5)): device and inode, the latter decimal.
+    let on_it = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        fields.next() == Some("FLOCK")
+            && fields.nth(3).and_then(|file| file.rsplit(':').next()) == Some(inode.to_string().as_str())
+    };
+    locks.lines().any(on_it)
+}
+
+fn said(tree: &Tree) -> String {
+    let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
+    let recorded = if what.is_empty() { who.clone() } else { format!("{who} ({what})") };
+    let found = tree.about(LOCK).map(|about| holders(&about)).unwrap_or_default();
+    let pid = who.split(' ').nth(1).and_then(|pid| pid.parse::<i32>().ok());
+    match found.iter().find(|holder| Some(holder.pid) == pid) {
+        // Those of others are seen by root only.
+        _ if found.is_empty() => recorded,
+        Some(taker) if taker.stopped => format!("{recorded}, which is stopped"),
+        Some(_) => recorded,
+        None => {
+            let names = found.iter().map(Holder::shown).collect::<Vec<_>>().join(", ");
+            format!("{names}, left by {recorded}, which has ended")
+        }
+    }
+}
+
+/// End whoever holds the lock, so that it can be taken; what was ended, in words. An error is a sentence.
+pub fn free(tree: &Tree) -> Result<Vec<String>, String> {
+    let Ok(file) = tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOFOLLOW, 0) else {
+        return Ok(Vec::new());
+    };
+    if unlocked(&file) {
+        return Ok(Vec::new());
+    }
+    holder::end(&file, |file| {
+        (0..PATIENCE).any(|_| {
+            sleep(Duration::from_millis(50));
+            unlocked(file)
+        })
+    })
+}
+
+/// Whether nobody has the lock. A shared one fails while the exclusive one is held, and ends with the descriptor.
+fn unlocked(file: &File) -> bool {
+    // SAFETY: a live descriptor.
+    unsafe {
+        libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0
+            && libc::flock(file.as_raw_fd(), libc::LOCK_UN) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let root = std::env::temp_dir().join(format!("becalm-lock-place-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join("run"), "").unwrap();
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let said = Lock::take(&Tree::new(&root), &begin).err().map(|error| error.to_string());
+        fs::remove_dir_all(&root).unwrap();
+        let place = format!("{}/run/becalm cannot be written, so nothing was changed: ", root.display());
+        assert!(said.as_ref().is_some_and(|said| said.starts_with(&place)), "{said:?}");
+    }
+
+    #[test]
+    fn whoever_takes_it_removes_what_killed_ones_left_half_written() {
+        let root = std::env::temp_dir().join(format!("becalm-lock-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let tree = Tree::new(&root);
+        tree.ensure_directory(RUN).unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (gone, own) = (ended.id(), std::process::id());
+        let names = [format!("write-{gone}"), format!("write-{own}"), "write-0".into(), "write-x".into()];
+        for name in &names {
+            tree.created(&format!("{RUN}/{name}")).unwrap();
+        }
+        tree.link("/etc/passwd", &format!("{RUN}/write-{}", i32::MAX)).unwrap();
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: own, title: word(), at: 0 };
+        let lock = Lock::take(&tree, &begin).unwrap();
+        let left: Vec<String> =
+            tree.names(RUN).into_iter().filter(|name| name.starts_with("write-")).collect();
+        drop(lock);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(left, ["write-0", &names[1], "write-x"]);
+    }
+
+    /// A tree with a directory for the lock alone, and why there is no lock in it once `put` has been there.
+    fn refused(name: &str, put: fn(&Tree, &Path)) -> String {
+        let root = std::env::temp_dir().join(format!("becalm-lock-{name}-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let tree = Tree::new(&root);
+        tree.ensure_directory(RUN).unwrap();
+        put(&tree, &tree.path(LOCK));
+        let word = String::new;
+        let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
+        let why = Lock::take(&tree, &begin).err().unwrap().to_string();
+        fs::remove_dir_all(&root).unwrap();
+        let why = why.replace(&root.display().to_string(), "");
+        let why = why.strip_prefix("The machine's settings could not be changed: ").unwrap();
+        why.strip_suffix('.').unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_named_with_what_to_do() {
+        let odd = "/run/becalm/lock is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
+        let fifo = |_: &Tree, at: &Path| {
+            let path = CString::new(at.as_os_str().as_bytes()).unwrap();
+            // SAFETY: a live string.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        };
+        assert_eq!(refused("fifo", fifo), odd);
+        assert_eq!(refused("directory", |_, at| fs::create_dir(at).unwrap()), odd);
+        assert_eq!(refused("link", |tree, _| tree.link("/etc/passwd", LOCK).unwrap()), odd);
+        let socket = |_: &Tree, at: &Path| {
+            std::os::unix::net::UnixListener::bind(at).unwrap();
+        };
+        assert_eq!(refused("socket", socket), odd);
+        let second = refused("second", |tree, at| {
+            fs::write(at, "").unwrap();
+            fs::hard_link(at, tree.path("/second")).unwrap();
+        });
+        assert!(second.starts_with("/run/becalm/lock is also known by another name"), "{second}");
+    }
+}

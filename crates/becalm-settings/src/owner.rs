@@ -1,0 +1,70 @@
+//! The owner of settings: a user, and the name that this user gave (`becalm apply --as NAME`), apart from others who are
+//! root, too.
+
+use crate::failure::Failure;
+use crate::held::Held;
+use crate::journal::{self, Begin};
+use crate::lock;
+
+/// The longest name.
+const MOST: usize = 64;
+
+impl Held {
+    /// Take a name of the person's. Raise a refusal for one that could be taken for something else in a sentence.
+    pub fn call(&mut self, name: &str) -> Result<(), Failure> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
+        if name.len() > MOST || !name.chars().all(plain) {
+            let message = format!(
+                "An owner is up to {MOST} letters, digits, dots, dashes, underscores and @, not {name:?}."
+            );
+            return Err(Failure::new("usage", message));
+        }
+        name.clone_into(&mut self.name);
+        Ok(())
+    }
+
+    /// Return whoever puts settings on now.
+    pub fn owner(&self) -> String {
+        let user = self.user();
+        if self.name.is_empty() {
+            user
+        } else {
+            format!("{user} as {}", self.name)
+        }
+    }
+
+    /// Return who has put on what is on; None when nothing is.
+    pub fn owned(&self) -> Result<Option<Begin>, Failure> {
+        let found = journal::load(&self.tree)
+            .map_err(|error| Failure::new("system", format!("The journal cannot be read: {error}.")))?;
+        Ok(found.map(|found| found.begin))
+    }
+
+    /// Raise a refusal where what is on is somebody else's.
+    pub fn check_owner(&self, whose: Option<&Begin>) -> Result<(), Failure> {
+        let me = self.owner();
+        match whose {
+            Some(begin) if begin.user != me => {
+                let what = if begin.title.is_empty() { "What is on" } else { &begin.title };
+                let message = format!(
+                    "{what} is of {}, and not of {me}. Nothing was changed. To take it off all the same: becalm reset",
+                    begin.user
+                );
+                Err(Failure::new("refused", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// End whoever holds the machine; what was ended, in a sentence.
+    pub fn free(&self) -> Result<String, Failure> {
+        if self.holds() {
+            return Ok(String::new());
+        }
+        let ended = lock::free(&self.tree).map_err(|sentence| Failure::new("busy", sentence))?;
+        Ok(match ended.as_slice() {
+            [] => String::new(),
+            ended => format!("Ended, since it held the machine: {}.", ended.join(", ")),
+        })
+    }
+}

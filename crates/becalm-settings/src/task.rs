@@ -1,0 +1,111 @@
+//! Processes and tasks, each known by its number and start time: whether they run, and the CPUs that they may use.
+
+use std::io;
+use std::mem;
+
+use super::cpus::{self, Cpus};
+use super::tree::Tree;
+use crate::pid_stat::PidStat;
+use crate::place::Place;
+
+/// A process was stopped, runs, or is not there any more.
+pub const RUNNING: &str = "running";
+pub const STOPPED: &str = "stopped";
+pub const GONE: &str = "gone";
+
+/// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
+pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
+    let text = tree.read(&format!("/proc/{pid}/stat")).ok()?;
+    let stat = PidStat::parse(text.as_bytes())?;
+    Some((stat.at(22)?, stat.state.chars().next()?))
+}
+
+/// What a process known by its number and start time does.
+pub fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
+    match start_and_state(tree, pid) {
+        Some((found, state)) if found == start && !matches!(state, 'Z' | 'X') => match state {
+            'T' | 't' => STOPPED,
+            _ => RUNNING,
+        },
+        _ => GONE,
+    }
+}
+
+/// Have it run, stop or end.
+pub fn signal(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
+    if process_state(tree, pid, start) == GONE {
+        return Ok(());
+    }
+    let (signal, wanted) = match value {
+        STOPPED => (libc::SIGSTOP, STOPPED),
+        GONE => (libc::SIGKILL, GONE),
+        _ => (libc::SIGCONT, RUNNING),
+    };
+    // SAFETY: no pointers.
+    if unsafe { libc::kill(pid, signal) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // A signal takes effect when the process next leaves the kernel.
+    for _ in 0..200 {
+        if process_state(tree, pid, start) == wanted {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Whether a number is still that of the task that started then; an error (ESRCH) when not.
+pub fn same_task(tree: &Tree, tid: i32, start: u64) -> io::Result<()> {
+    match start_and_state(tree, tid) {
+        Some((found, _)) if found == start => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+    }
+}
+
+/// The CPUs that a task may use, as a list.
+pub fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
+    same_task(tree, tid, start)?;
+    let status = tree.read(&format!("/proc/{tid}/status"))?;
+    allowed(&status).map(str::to_owned).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
+}
+
+/// The CPUs that a task may use, as a list, from its `status` file.
+pub fn allowed(status: &str) -> Option<&str> {
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
+}
+
+/// The active CPUs that a task of the running machine may use; None where it has ended, or the kernel has more CPUs than
+/// a set of libc.
+pub fn active_affinity(tid: i32) -> Option<Cpus> {
+    // SAFETY: an all-zero set is empty; the pointer is live and of the size given; indices are checked against it.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        if libc::sched_getaffinity(tid, mem::size_of_val(&set), &mut set) != 0 {
+            return None;
+        }
+        Some((0..libc::CPU_SETSIZE as u32).filter(|cpu| libc::CPU_ISSET(*cpu as usize, &set)).collect())
+    }
+}
+
+/// Let a task use these CPUs, unless it has ended.
+pub fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Result<()> {
+    if same_task(tree, tid, start).is_err() {
+        return Ok(());
+    }
+    let wanted: Cpus = cpus::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    if let Some(done) = tree.give(&Place::Affinity { tid, start }, value) {
+        return done;
+    }
+    // SAFETY: an all-zero set is empty; indices are checked against its size; the pointer is live.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        for cpu in wanted.iter().filter(|cpu| (**cpu as usize) < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(*cpu as usize, &mut set);
+        }
+        if libc::sched_setaffinity(tid, mem::size_of_val(&set), &set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! The CPUs of running processes: every thread of each, those that appear meanwhile, and on the way back what it forked.
+//!
+//! What a process holds is spelled as the CPUs of its main thread, and those of threads that have others:
+//! `0-3;1235@88=0`, each thread known by its number and start time. A thread that is not named has the main thread's, so
+//! one that was born since has, too. The kernel itself keeps every mask within the cpuset of its task
+//! (__sched_setaffinity in kernel/sched/syscalls.c), so the masks that a process has are CPUs that it is allowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::cpus::{self, Cpus};
+use super::task::{affinity, same_task, set_affinity, start_and_state};
+use super::tree::Tree;
+use super::widened::Widened;
+use crate::pid_stat::PidStat;
+
+/// Threads and children appear while they are bound: look again so often.
+const PASSES: usize = 100;
+
+/// Looks in a row that find nothing to do.
+const CALM: usize = 2;
+
+/// Clock ticks a second of start times (proc(5), USER_HZ).
+const TICKS: f64 = 100.0;
+
+/// CPUs by thread: those of the main thread, and of the threads that have others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masks {
+    pub main: Cpus,
+    pub others: BTreeMap<(i32, u64), Cpus>,
+}
+
+impl Masks {
+    /// Of the text that `spelled` makes.
+    pub fn parse(text: &str) -> Option<Masks> {
+        let mut parts = text.split(';');
+        let main = cpus::parse(parts.next()?)?;
+        let other = |part: &str| {
+            let (who, list) = part.split_once('=')?;
+            let (tid, start) = who.split_once('@')?;
+            Some(((tid.parse().ok()?, start.parse().ok()?), cpus::parse(list)?))
+        };
+        Some(Masks { main, others: parts.map(other).collect::<Option<_>>()? })
+    }
+
+    /// As the journal keeps it.
+    pub fn spelled(&self) -> String {
+        let other = |((tid, start), set): (&(i32, u64), &Cpus)| format!(";{tid}@{start}={}", cpus::list(set));
+        cpus::list(&self.main) + &self.others.iter().map(other).collect::<String>()
+    }
+
+    /// All CPUs that one of its threads may use.
+    pub fn all(&self) -> Cpus {
+        self.others.values().flatten().chain(&self.main).copied().collect()
+    }
+
+    fn of(&self, tid: i32, start: u64) -> &Cpus {
+        self.others.get(&(tid, start)).unwrap_or(&self.main)
+    }
+}
+
+/// What a process holds now; ESRCH where it has ended.
+pub fn masks(tree: &Tree, pid: i32, start: u64) -> io::Result<Masks> {
+    let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+    same_task(tree, pid, start)?;
+    let state = start_and_state(tree, pid).map(|(_, state)| state);
+    let tasks = tasks(tree, pid);
+    // The first thread of a process may end before the others do.
+    if matches!(state, None | Some('Z' | 'X')) && tasks.len() < 2 {
+        return Err(gone());
+    }
+    let main = cpus::parse(&affinity(tree, pid, start)?).ok_or_else(gone)?;
+    let mut others = BTreeMap::new();
+    for (tid, start) in tasks {
+        let set = affinity(tree, tid, start).ok().and_then(|list| cpus::parse(&list));
+        if let Some(set) = set.filter(|set| *set != main) {
+            others.insert((tid, start), set);
+        }
+    }
+    Ok(Masks { main, others })
+}
+
+/// The same as text.
+pub fn read(tree: &Tree, pid: i32, start: u64) -> io::Result<String> {
+    masks(tree, pid, start).map(|masks| masks.spelled())
+}
+
+/// Give all its threads what the text says, unless it has ended.
+pub fn write(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
+    let wanted = Masks::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    if same_task(tree, pid, start).is_err() {
+        return Ok(());
+    }
+    settle(tree, |_| false, || vec![pid], |_, tid, start, _| Some(wanted.of(tid, start).clone())).map(drop)
+}
+
+/// Whether two texts say the same of a process; of one that has ended, whose text is empty, anything is true.
+pub fn agree(one: &str, other: &str) -> bool {
+    one.is_empty()
+        || other.is_empty()
+        || Masks::parse(one).is_some_and(|masks| Some(masks) == Masks::parse(other))
+}
+
+/// Clock ticks since the boot, as start times are told; 0 where the kernel does not tell.
+pub fn ticks(tree: &Tree) -> u64 {
+    let text = tree.read("/proc/uptime").unwrap_or_default();
+    let seconds = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    seconds.map_or(0, |seconds| (seconds * TICKS) as u64)
+}
+
+/// What putting a process back came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Back {
+    /// It has ended.
+    pub gone: bool,
+    /// A thread had to be given its CPUs.
+    pub changed: bool,
+    /// A thread has CPUs that somebody else gave it.
+    pub foreign: bool,
+}
+
+/// What a process had, in the spelling of `Masks`, the CPUs that becalm gave it, and since when (`ticks`, and
+/// `widened::newest`; 0: not known).
+#[derive(Debug, Clone, Copy)]
+pub struct Had<'a> {
+    pub original: &'a str,
+    pub ours: &'a [String],
+    pub since: u64,
+    pub newest: u64,
+}
+
+/// Put a process back, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
+/// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was
+/// bound has inherited ours, and gets those of its main thread.
+pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
+    let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let ours: BTreeSet<Cpus> = had.ours.iter().filter_map(|value| cpus::parse(value)).collect();
+    if masks(tree, pid, start).is_err() {
+        return Ok(Back { gone: true, changed: false, foreign: false });
+    }
+    let widened = Widened::of(tree, &ours, had.newest);
+    let takes = |tid: i32, now: &Cpus, wanted: &Cpus| {
+        now == wanted || ours.contains(now) || widened.explains(tree, tid, now, wanted)
+    };
+    let mut foreign = false;
+    let family = || {
+        let mut all = vec![pid];
+        all.extend(descendants(tree, pid, had.since));
+        all
+    };
+    let wanted = |process, tid, started, now: &Cpus| {
+        if process != pid {
+            return takes(tid, now, &original.main).then(|| original.main.clone());
+        }
+        let wanted = original.of(tid, started);
+        let takes = force || takes(tid, now, wanted);
+        foreign |= !takes;
+        takes.then(|| wanted.clone())
+    };
+    let given = settle(tree, |tid| widened.remembered(tree, tid), family, wanted)?;
+    let short = given.short.iter().find_map(|(tid, set, took)| widened.short(tree, *tid, set, took));
+    match short {
+        Some(why) => Err(io::Error::other(why)),
+        None => Ok(Back { gone: false, changed: given.changed, foreign }),
+    }
+}
+
+/// What giving threads their CPUs came to.
+struct Given {
+    /// A thread had to be given some.
+    changed: bool,
+    /// Threads, what they were given, and what they took of it.
+    short: Vec<(i32, Cpus, Cpus)>,
+}
+
+/// Give the threads of these processes the CPUs that `wanted` (of process, thread, start time, present CPUs) says, until
+/// all that are there have them, or what the kernel makes of them while some are offline.
+///
+/// `anew`: whether also one that has them already. The kernel remembers the CPUs that a task was last given, and goes back to
+/// them when CPUs come or its cpuset changes (user_cpus_ptr in kernel/sched/core.c): ours must not be what it remembers.
+fn settle(
+    tree: &Tree,
+    anew: impl Fn(i32) -> bool,
+    processes: impl Fn() -> Vec<i32>,
+    mut wanted: impl FnMut(i32, i32, u64, &Cpus) -> Option<Cpus>,
+) -> io::Result<Given> {
+    let read = |tid, start| affinity(tree, tid, start).ok().and_then(|list| cpus::parse(&list));
+    let (mut any, mut calm) = (false, 0);
+    let mut given: BTreeMap<(i32, u64), (Cpus, Cpus)> = BTreeMap::new();
+    for _ in 0..PASSES {
+        let (mut changed, mut refused) = (false, None);
+        for process in processes() {
+            for (tid, start) in tasks(tree, process) {
+                let Some(now) = read(tid, start) else { continue };
+                let Some(set) = wanted(process, tid, start, &now) else { continue };
+                match given.get(&(tid, start)) {
+                    Some((last, took)) if *last == set && *took == now => continue,
+                    None if set == now && !anew(tid) => continue,
+                    _ => {}
+                }
+                match set_affinity(tree, tid, start, &cpus::list(&set)) {
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // The other threads can be put back all the same.
+                    Err(error) => refused = Some(refusal(tree, &set, error)),
+                    Ok(()) => {
+                        let took = read(tid, start).unwrap_or_else(|| set.clone());
+                        changed |= took != now;
+                        given.insert((tid, start), (set, took));
+                    }
+                }
+            }
+        }
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        any |= changed;
+        calm = if changed { 0 } else { calm + 1 };
+        if calm == CALM {
+            break;
+        }
+    }
+    let short = given.into_iter().filter(|(_, (set, took))| set != took);
+    let short = short.map(|((tid, _), (set, took))| (tid, set, took)).collect();
+    Ok(Given { changed: any, short })
+}
+
+/// Why CPUs were not taken: the kernel says only that they are no good.
+fn refusal(tree: &Tree, set: &Cpus, error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) if set.is_disjoint(&tree.cpus().1) => {
+            io::Error::new(error.kind(), format!("none of the CPUs {} is online", cpus::list(set)))
+        }
+        _ => error,
+    }
+}
+
+/// The threads of a process with their start times.
+fn tasks(tree: &Tree, pid: i32) -> Vec<(i32, u64)> {
+    let started = |tid: u32| {
+        let tid = i32::try_from(tid).ok()?;
+        start_and_state(tree, tid).map(|(start, _)| (tid, start))
+    };
+    tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().filter_map(started).collect()
+}
+
+/// Processes that descend from one and have started since then; none where it is not known since when.
+fn descendants(tree: &Tree, pid: i32, since: u64) -> Vec<i32> {
+    if since == 0 {
+        return Vec::new();
+    }
+    let mut children: BTreeMap<i32, Vec<(i32, u64)>> = BTreeMap::new();
+    for number in tree.numbered("/proc", "") {
+        let Ok(text) = tree.read(&format!("/proc/{number}/stat")) else { continue };
+        let Some(stat) = PidStat::parse(text.as_bytes()) else { continue };
+        // proc(5), stat: field 4 is the parent, field 22 the start time.
+        let (Some(parent), Some(start)) = (stat.at(4), stat.at(22)) else { continue };
+        if let (Ok(parent), Ok(number)) = (i32::try_from(parent), i32::try_from(number)) {
+            children.entry(parent).or_default().push((number, start));
+        }
+    }
+    let (mut found, mut waiting) = (Vec::new(), vec![pid]);
+    while let Some(parent) = waiting.pop() {
+        for (child, start) in children.remove(&parent).unwrap_or_default() {
+            waiting.push(child);
+            if start >= since {
+                found.push(child);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "threads_tests.rs"]
+mod tests;

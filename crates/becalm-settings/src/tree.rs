@@ -1,0 +1,369 @@
+//! The files that settings are written to: those of the running machine, or of what stands for it (`Files`).
+
+use std::ffi::CString;
+use std::fmt::Debug;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::cpus::{self, Cpus};
+use crate::place::Place;
+use crate::unmounted;
+
+pub const CPU: &str = "/sys/devices/system/cpu";
+
+/// The directory of what lasts as long as this boot: the lock, and files on their way into place.
+pub const RUN: &str = "/run/becalm";
+
+/// Files on their way into place, by the process that writes them.
+const ASIDE: &str = "write-";
+
+/// No file read here is longer: a directory may hold one that never ends.
+const LONGEST: u64 = 64 << 20;
+
+/// Most files of the kernel are read in one call; without room, what is read begins with 32 bytes.
+const PAGE: usize = 4096;
+
+/// What is in the place of a file that becalm makes, in words.
+const ODD: &str = "is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
+
+/// What stands for the running machine: a directory that looks like its `/`, or its files as root sees them.
+pub trait Files: Debug + Send + Sync {
+    /// Open a file (open(2)).
+    fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File>;
+
+    /// The directory that a path is in, and its last name: for calls that act on a name and follow no link there.
+    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)>;
+
+    /// What a write to a file does.
+    fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()>;
+
+    /// What giving a place a value does; None where it is only a write to its file.
+    fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>>;
+}
+
+/// A machine's files. System calls act only when it is `live`.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    pub(crate) root: PathBuf,
+    pub live: bool,
+    pub(crate) files: Option<Arc<dyn Files>>,
+}
+
+impl Tree {
+    /// The running machine.
+    pub fn running() -> Self {
+        Self { root: PathBuf::from("/"), live: true, files: None }
+    }
+
+    /// Where a path of the machine is found: for messages, and for readers that have a root of their own.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// Open a file of the machine (open(2)).
+    pub fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File> {
+        if let Some(files) = &self.files {
+            return files.open(path, flags, mode);
+        }
+        open(path, flags, mode)
+    }
+
+    /// The directory that a path is in, and its last name.
+    pub(crate) fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
+        if let Some(files) = &self.files {
+            return files.parent(path);
+        }
+        let (directory, name) = split(path)?;
+        Ok((self.open(directory, libc::O_PATH | libc::O_DIRECTORY, 0)?.into(), name))
+    }
+
+    /// A file's bytes.
+    pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        // A FIFO in somebody's directory would never be opened otherwise.
+        let wait = if self.live { 0 } else { libc::O_NONBLOCK };
+        let mut bytes = Vec::with_capacity(PAGE);
+        self.open(path, libc::O_RDONLY | libc::O_NOCTTY | wait, 0)?.take(LONGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The bytes of a file that says what is to be written on this machine: only root's own, or on a directory those of
+    /// whoever runs this. Others could have it write what they like.
+    pub fn own_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut file = self.open(path, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+        let about = file.metadata()?;
+        // SAFETY: cannot fail.
+        let owner = if self.live { 0 } else { unsafe { libc::geteuid() } };
+        let own = [0, owner].contains(&about.uid()) && about.mode() & 0o022 == 0 && about.nlink() == 1;
+        if !own || !about.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "{} is not becalm's: it belongs to user {}, or others may write it",
+                    self.path(path).display(),
+                    about.uid()
+                ),
+            ));
+        }
+        let mut bytes = Vec::with_capacity(PAGE);
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A file's text without the white space around it.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
+    }
+
+    /// Write a value in one call, as the kernel's files want it. The file must exist.
+    pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
+        if let Some(files) = &self.files {
+            return files.write(self, path, value);
+        }
+        let mut file = self.open(path, libc::O_WRONLY, 0)?;
+        match file.write(value.as_bytes())? {
+            written if written == value.len() => Ok(()),
+            written => Err(io::Error::other(format!("only {written} of {} bytes were taken", value.len()))),
+        }
+    }
+
+    /// Give a place a value where the machine is not the running one; None where it is, or the place is only a file.
+    pub fn give(&self, place: &Place, value: &str) -> Option<io::Result<()>> {
+        self.files.as_ref()?.give(self, place, value)
+    }
+
+    /// Give a file other bytes at once, so that nobody ever sees half of them. Its mode stays; a new one has 0644.
+    pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        // Processes of becalm that act at the same time have one each.
+        let aside = format!("{RUN}/{ASIDE}{}", std::process::id());
+        let mode = self.mode(path).map_or(0o644, |mode| mode & 0o7777);
+        let mut file = match self.emptied(&aside) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.ensure_directory(RUN)?;
+                self.emptied(&aside)?
+            }
+            made => made?,
+        };
+        let done = file
+            .write_all(bytes)
+            .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
+            .and_then(|()| self.rename(&aside, path));
+        if done.is_err() {
+            drop(self.remove_file(&aside));
+        }
+        done
+    }
+
+    /// Remove what processes that were killed while they replaced a file have left.
+    pub fn sweep(&self) {
+        for pid in self.numbered(RUN, ASIDE) {
+            // SAFETY: no memory is passed; signal 0 only asks whether there is such a process (kill(2)).
+            let gone = i32::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) } != 0)
+                && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+            if gone {
+                // One that another becalm removed meanwhile, or that is no file, is no reason to change nothing.
+                drop(self.remove_file(&format!("{RUN}/{ASIDE}{pid}")));
+            }
+        }
+    }
+
+    /// A new file that will take another's place. What has that name goes first: it may be a link, or another name of a
+    /// file that is not to be written.
+    pub fn emptied(&self, path: &str) -> io::Result<File> {
+        match self.created(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.remove_file(path)?;
+                self.created(path)
+            }
+            made => made,
+        }
+    }
+
+    /// The same, for everybody to read whatever the umask is.
+    pub fn emptied_for_all(&self, path: &str) -> io::Result<File> {
+        let file = self.emptied(path)?;
+        file.set_permissions(Permissions::from_mode(0o644))?;
+        Ok(file)
+    }
+
+    /// A new file to append to. There must be none.
+    pub fn created(&self, path: &str) -> io::Result<File> {
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        self.open(path, flags, 0o644)
+    }
+
+    /// A file that is there for good, made if need be. One with another name elsewhere is refused on a directory, where
+    /// it may be a file of somebody else's.
+    pub fn lasting(&self, path: &str, mode: u32) -> io::Result<File> {
+        let at = self.path(path);
+        let odd = |what| io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", at.display()));
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = self.open(path, flags, mode).map_err(|error| match error.raw_os_error() {
+            // A link, a directory, a socket or a device without a driver (open(2)).
+            Some(libc::ELOOP | libc::EISDIR | libc::ENXIO | libc::ENODEV) => odd(ODD),
+            _ => io::Error::new(error.kind(), format!("{}: {error}", at.display())),
+        })?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(odd(ODD));
+        }
+        if !self.live && about.nlink() > 1 {
+            return Err(odd(
+                "is also known by another name; remove one of the two, becalm makes its own anew",
+            ));
+        }
+        // Whatever the umask is, and an older becalm made of it.
+        file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(file)
+    }
+
+    /// Make a directory, for everybody to read whatever the umask is. There must be none.
+    pub fn make_directory(&self, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and a live string.
+        checked(unsafe { libc::mkdirat(parent.as_raw_fd(), name.as_ptr(), 0o755) })?;
+        // SAFETY: as above; the name was just made, and what took its place since would have to be a directory of root's.
+        checked(unsafe { libc::fchmodat(parent.as_raw_fd(), name.as_ptr(), 0o755, 0) }).map(drop)
+    }
+
+    /// Make a directory with its parents unless it is there.
+    pub fn ensure_directory(&self, path: &str) -> io::Result<()> {
+        if self.is_directory(path) {
+            return Ok(());
+        }
+        if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
+            self.ensure_directory(parent)?;
+        }
+        match self.make_directory(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_directory(path) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Rename a file; what has the new name goes.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let ((from, old), (to, new)) = (self.parent(from)?, self.parent(to)?);
+        // SAFETY: live descriptors and live strings.
+        checked(unsafe { libc::renameat(from.as_raw_fd(), old.as_ptr(), to.as_raw_fd(), new.as_ptr()) })
+            .map(drop)
+    }
+
+    /// Remove a file, or a link without what it leads to.
+    pub fn remove_file(&self, path: &str) -> io::Result<()> {
+        self.unlink(path, 0)
+    }
+
+    /// Remove an empty directory.
+    pub fn remove_directory(&self, path: &str) -> io::Result<()> {
+        self.unlink(path, libc::AT_REMOVEDIR)
+    }
+
+    fn unlink(&self, path: &str, flags: i32) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and a live string.
+        checked(unsafe { libc::unlinkat(parent.as_raw_fd(), name.as_ptr(), flags) }).map(drop)
+    }
+
+    /// Have on the disk what was made, renamed or removed in a directory.
+    pub fn sync(&self, directory: &str) -> io::Result<()> {
+        self.open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
+    }
+
+    /// What a name is, not what a link of that name leads to.
+    pub fn about(&self, path: &str) -> io::Result<fs::Metadata> {
+        let (parent, name) = self.parent(path)?;
+        // SAFETY: a live descriptor and string; the new descriptor is ours.
+        let found = unsafe {
+            let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+            match libc::openat(parent.as_raw_fd(), name.as_ptr(), flags) {
+                -1 => return Err(io::Error::last_os_error()),
+                descriptor => File::from_raw_fd(descriptor),
+            }
+        };
+        found.metadata()
+    }
+
+    /// The type and permissions of what a path leads to.
+    pub fn mode(&self, path: &str) -> io::Result<u32> {
+        Ok(self.open(path, libc::O_PATH, 0)?.metadata()?.mode())
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn exists(&self, path: &str) -> bool {
+        self.open(path, libc::O_PATH, 0).is_ok()
+    }
+
+    /// Whether there is such a directory.
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.open(path, libc::O_PATH | libc::O_DIRECTORY, 0).is_ok()
+    }
+
+    /// Names in a directory, sorted; none when it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Ok(directory) = self.open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0) else { return Vec::new() };
+        // By the descriptor, so that nothing can be put in the directory's place between.
+        let entries = fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Numbers n of the entries "{prefix}n" of a directory, ascending.
+    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+        let mut numbers: Vec<u32> =
+            self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The CPUs that are present, and those of them that are online.
+    pub fn cpus(&self) -> (Cpus, Cpus) {
+        let present: Cpus = self.numbered(CPU, "cpu").into_iter().collect();
+        let online =
+            |cpu: &u32| self.read(&format!("{CPU}/cpu{cpu}/online")).map_or(true, |text| text != "0");
+        let online = present.iter().copied().filter(online).collect();
+        (present, online)
+    }
+
+    /// The CPUs that the scheduler leaves alone since the boot.
+    pub fn isolated(&self) -> Cpus {
+        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
+    }
+}
+
+/// Open a file of the running machine.
+pub fn open(path: &str, flags: i32, mode: u32) -> io::Result<File> {
+    if let Some(file) = unmounted::open(path, flags, mode) {
+        return file;
+    }
+    let path = CString::new(path).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: a live string; the descriptor is new and ours.
+    match unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, mode) } {
+        -1 => Err(io::Error::last_os_error()),
+        descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
+    }
+}
+
+/// A path's directory and last name, which is one.
+pub fn split(path: &str) -> io::Result<(&str, CString)> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = CString::new(name).ok().filter(|name| !matches!(name.to_bytes(), b"" | b"." | b".."));
+    let name = name.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    Ok((if directory.is_empty() { "/" } else { directory }, name))
+}
+
+/// Turn the -1 of a system call into its errno.
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}

@@ -1,0 +1,120 @@
+//! A directory that looks like a machine's `/`, as it stands for the running machine.
+//!
+//! It may be somebody else's, so nothing in it may lead out of it: every file is opened by `beneath`, and what is made,
+//! renamed and removed is named in a directory that was opened so.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{acted, beneath};
+use crate::choice::chosen;
+use crate::place::Place;
+use crate::tree::{checked, Files, Tree};
+
+/// What the kernel does on a write, on a directory that looks like its files.
+pub type Play = fn(&Tree, &str, &str) -> io::Result<()>;
+
+#[derive(Debug)]
+struct Directory {
+    root: PathBuf,
+    play: Play,
+}
+
+impl Files for Directory {
+    fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File> {
+        beneath::open(&self.root, path, flags, mode)
+    }
+
+    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
+        beneath::parent(&self.root, path)
+    }
+
+    fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()> {
+        (self.play)(tree, path, value)
+    }
+
+    fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
+        acted::give(tree, place, value)
+    }
+}
+
+impl Tree {
+    /// The machine whose `/` is `root`, a path without links.
+    pub fn new(root: &Path) -> Self {
+        Self::played_by(root, Self::show)
+    }
+
+    /// The running machine as these files show it.
+    pub fn seen_by(files: Arc<dyn Files>) -> Self {
+        Self { files: Some(files), ..Self::running() }
+    }
+
+    /// The machine below `root`, with more that the kernel does on a write to a directory than to show the value.
+    pub fn played_by(root: &Path, play: Play) -> Self {
+        if root == Path::new("/") {
+            return Self::running();
+        }
+        let files = Directory { root: root.to_owned(), play };
+        Self { root: root.to_owned(), live: false, files: Some(Arc::new(files)) }
+    }
+
+    /// On a directory: what the file shows after a value was written to it.
+    pub fn show(&self, path: &str, value: &str) -> io::Result<()> {
+        self.replace(path, spelled(&self.read(path)?, value)?.as_bytes())
+    }
+
+    /// Make a link.
+    pub fn link(&self, target: &str, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        let target = CString::new(target).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        // SAFETY: a live descriptor and live strings.
+        checked(unsafe { libc::symlinkat(target.as_ptr(), parent.as_raw_fd(), name.as_ptr()) }).map(drop)
+    }
+
+    /// Where a link leads; an error (EINVAL) for what is none.
+    pub fn link_target(&self, path: &str) -> io::Result<PathBuf> {
+        let (parent, name) = self.parent(path)?;
+        let mut target = vec![0_u8; libc::PATH_MAX as usize];
+        // SAFETY: a live descriptor and string; room of the given size.
+        let length = unsafe {
+            libc::readlinkat(parent.as_raw_fd(), name.as_ptr(), target.as_mut_ptr().cast(), target.len())
+        };
+        if length < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Path::new(OsStr::from_bytes(&target[..length as usize])).to_owned())
+    }
+
+    /// A path without links.
+    pub fn real(&self, path: &str) -> io::Result<String> {
+        let file = self.open(path, libc::O_PATH, 0)?;
+        let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let inside = real.strip_prefix(&self.root).map_err(|_| io::Error::from_raw_os_error(libc::EXDEV))?;
+        Ok(format!("/{}", inside.display()))
+    }
+}
+
+/// All words of such a text.
+pub fn choices(text: &str) -> impl Iterator<Item = &str> {
+    text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']', '(', ')']))
+}
+
+/// A value as its file shows it. Brackets go to the word that is chosen.
+pub fn spelled(text: &str, value: &str) -> io::Result<String> {
+    if chosen(text) == text {
+        return Ok(format!("{value}\n"));
+    }
+    let words: Vec<&str> = choices(text).collect();
+    if !words.contains(&value) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let (open, close) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
+    let spelled =
+        |word: &&str| if *word == value { format!("{open}{word}{close}") } else { (*word).to_owned() };
+    Ok(words.iter().map(spelled).collect::<Vec<_>>().join(" ") + "\n")
+}

@@ -1,0 +1,10 @@
+//! What only a process with the rights of its user has use for: a `directory` that looks like a machine, where files are
+//! opened `beneath` it and the kernel is `played` as it is `acted` on, the `cores` of a machine, and a
+//! journal that is `watched`.
+
+mod acted;
+mod beneath;
+mod cores;
+pub mod directory;
+pub mod played;
+pub mod watched;
