@@ -10,60 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from becalm.analysis.kept_searches import Searches
+from becalm.analysis.session_table import BRIDGE, NORMAL, SIDE, Key, Recorded, Table, chains_of
 from becalm.nouns.timeline import Against, Benchmark, BenchmarkChange, Machine, Point, Sitting, Timeline
 from becalm.nouns.verdict import Finding
-from becalm.stats.arrays import Floats, Ints
-from becalm.stats.change_points import RATE, ChangePoint, change_points
+from becalm.stats.arrays import Ints
+from becalm.stats.change_points import RATE, ChangePoint
 from becalm.wording import history as words
 from becalm.wording.findings import finding
-
-BRIDGE = 3
-"""Sittings of the same commits on each of two machines without which they are not joined."""
-
-MOST_BRIDGE = 20
-"""Of more, the first are used: what joins two machines does not change with each new sitting."""
-
-SIDE = 10
-"""Sittings after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
-
-NORMAL = 1.959964
-
-Key = tuple[str, str]
-"""Name and unit of a benchmark."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A benchmark in one sitting: median, its interval, good and failed runs."""
-
-    name: str
-    unit: str
-    higher_is_better: bool
-    value: float
-    low: float
-    high: float
-    runs: int
-    failed: int
-
-    @property
-    def key(self) -> Key:
-        """What it is told apart by."""
-        return self.name, self.unit
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A stored sitting: its place in history, its machine (name, processor, kernel, settings), what was measured."""
-
-    sitting: Sitting
-    machine: tuple[str, str, str, str]
-    measured: tuple[Measured, ...]
-    references: tuple[str, ...] = ()
 
 
 def timeline(
@@ -75,6 +34,7 @@ def timeline(
     rate: float = RATE,
     baseline: str = "",
     links: str = "",
+    searches: Searches | None = None,
 ) -> Timeline:
     """The history of a project.
 
@@ -85,18 +45,22 @@ def timeline(
         rate: false alarms per commit over all benchmarks.
         baseline: name of a sitting to compare the present with.
         links: URL of a commit, with {commit} in it.
+        searches: states of an earlier history of the same sessions, and where those of this one go.
     """
+    searches = searches or Searches()
     ordered, basis = in_order([_renamed(each, renamed or {}) for each in recorded], order or {})
     names = list(dict.fromkeys(each.machine for each in ordered))
-    table = _Table.of(ordered, names)
-    chains, bridges = _chains(table)
+    table = Table.of(ordered, names)
+    chains, bridges = chains_of(table)
     sittings = tuple(replace(each.sitting, machine=names.index(each.machine)) for each in ordered)
     changes: list[BenchmarkChange] = []
+    strays: list[tuple[int, int]] = []
     state: dict[Key, tuple[float, int, float]] = {}
     for chain in dict.fromkeys(chains):
         rows = np.array([i for i, each in enumerate(sittings) if chains[each.machine] == chain])
         y, errors = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
-        found = change_points(y, table.marks[rows], errors, rate)
+        found = searches.changes(y, table.marks[rows], errors, rate).changes()
+        strays += [(int(rows[row]), column) for row, column in found.strays]
         changes += [_change(each, chain, rows, table, sittings) for each in found.changes]
         for column, key in enumerate(table.keys):
             if not np.isnan(y[:, column]).all():
@@ -105,10 +69,10 @@ def timeline(
     machines = tuple(
         Machine(*each, sum(s.machine == i for s in sittings), chains[i], bridges[i]) for i, each in enumerate(names)
     )
-    benchmarks = tuple(_benchmark(table, key, ordered, state) for key in table.keys)
+    benchmarks = _benchmarks(table, ordered, state)
     changes.sort(key=lambda each: (each.at, each.found, each.benchmark is None, each.benchmark or 0))
     made = Timeline(project, basis, rate, sittings, machines, benchmarks, tuple(changes), links=links)
-    made = replace(made, findings=(*_lost(made, order or {}), *_findings(made, table)))
+    made = replace(made, findings=(*_lost(made, order or {}), *_findings(made, table), *_strays(made, strays)))
     made = _against(made, table, chains, baseline) if baseline else made
     return replace(made, sentence=words.history(made))
 
@@ -151,91 +115,7 @@ def _among_known(sittings: Sequence[Sitting], order: Mapping[str, int]) -> list[
     return [order[sitting.commit] if sitting.commit in order else places[sitting.commit] for sitting in sittings]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Logarithms, shape (sittings, benchmarks), NaN for none; standard errors; numbers of commits; machines."""
-
-    keys: tuple[Key, ...]
-    y: Floats
-    errors: Floats
-    marks: Floats
-    machine: tuple[int, ...]
-    machines: int
-    higher: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, recorded: Sequence[Recorded], names: Sequence[tuple[str, str, str, str]]) -> _Table:
-        keys = list(dict.fromkeys(each.key for row in recorded for each in row.measured))
-        y, errors = np.full((len(recorded), len(keys)), math.nan), np.zeros((len(recorded), len(keys)))
-        higher = [False] * len(keys)
-        for i, row in enumerate(recorded):
-            for each in row.measured:
-                if each.runs and each.value > 0:
-                    column = keys.index(each.key)
-                    higher[column] = each.higher_is_better
-                    y[i, column] = math.log(each.value)
-                    half = (each.high - each.low) / (2 * NORMAL * each.value)
-                    errors[i, column] = half if math.isfinite(half) else math.nan
-        # A sitting with too few runs for an interval counts as the worst of those that have one.
-        worst = np.max(np.nan_to_num(errors), axis=0, initial=0.0)
-        errors = np.where(np.isnan(errors), worst, errors)
-        commits = list(dict.fromkeys(row.sitting.commit for row in recorded))
-        marks = np.array([commits.index(row.sitting.commit) for row in recorded], np.float64)
-        machine = tuple(names.index(row.machine) for row in recorded)
-        return cls(tuple(keys), y, errors, marks, machine, len(names), tuple(higher))
-
-    def bridge(self, one: int, other: int) -> tuple[Ints, Ints]:
-        """Rows of two machines at commits that both have measured."""
-        mine = np.array([each == one for each in self.machine])
-        yours = np.array([each == other for each in self.machine])
-        shared = np.intersect1d(self.marks[mine], self.marks[yours])
-        there = np.isin(self.marks, shared)
-        return np.flatnonzero(mine & there)[:MOST_BRIDGE], np.flatnonzero(yours & there)[:MOST_BRIDGE]
-
-    def joined(self, rows: Ints, chain: Sequence[int]) -> tuple[Floats, Floats]:
-        """Values and errors of the rows of a chain of machines, as if all were of its first one."""
-        y, errors = self.y.copy(), self.errors.copy()
-        for place, machine in enumerate(chain[1:], start=1):
-            own = np.array([each == machine for each in self.machine])
-            before = max(chain[:place], key=lambda other: min(map(len, self.bridge(other, machine))))
-            left, right = self.bridge(before, machine)
-            offset, error = _offset(y[left], self.y[right])
-            y[own] = self.y[own] - offset
-            # In a look at steps across the join it counts once, however many sittings that look has after it.
-            around = np.flatnonzero(own)[: 2 * SIDE]
-            errors[around] = np.sqrt(errors[around] ** 2 + SIDE * error**2)
-        return y[rows], errors[rows]
-
-
-def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """By how much the second machine differs, for each benchmark, and its standard error; NaN where one has none."""
-    counts = [np.isfinite(side).sum(axis=0) for side in (left, right)]
-    sums = [np.nansum(side, axis=0) for side in (left, right)]
-    known = (counts[0] >= BRIDGE) & (counts[1] >= BRIDGE)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = [total / count for total, count in zip(sums, counts, strict=True)]
-        squares = [
-            np.nansum((side - mean) ** 2, axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)
-            for side, mean, count in zip((left, right), means, counts, strict=True)
-        ]
-    offset = np.where(known, means[1] - means[0], math.nan)
-    return offset, np.where(known, np.sqrt(squares[0] + squares[1]), 0.0)
-
-
-def _chains(table: _Table) -> tuple[list[int], list[int]]:
-    """For each machine, in the order of their first sittings: the chain it belongs to, and sittings that join it."""
-    chains: list[int] = []
-    bridges: list[int] = []
-    for machine in range(table.machines):
-        sizes = [min(map(len, table.bridge(other, machine))) for other in range(machine)]
-        best = max(range(machine), key=sizes.__getitem__, default=None)
-        joined = best is not None and sizes[best] >= BRIDGE
-        chains.append(chains[best] if joined and best is not None else max(chains, default=-1) + 1)
-        bridges.append(sizes[best] if joined and best is not None else 0)
-    return chains, bridges
-
-
-def _change(found: ChangePoint, chain: int, rows: Ints, table: _Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
+def _change(found: ChangePoint, chain: int, rows: Ints, table: Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
     at, seen = int(rows[found.at]), int(rows[found.found])
     has = rows if found.series < 0 else [row for row in rows if not math.isnan(table.y[row, found.series])]
     before = max(int(row) for row in has if row < at)
@@ -256,21 +136,34 @@ def _change(found: ChangePoint, chain: int, rows: Ints, table: _Table, sittings:
     )
 
 
-def _benchmark(
-    table: _Table, key: Key, recorded: Sequence[Recorded], state: Mapping[Key, tuple[float, int, float]]
-) -> Benchmark:
-    points = tuple(
-        Point(i, each.value, each.low, each.high, each.runs, each.failed)
-        for i, row in enumerate(recorded)
-        for each in row.measured
-        if each.key == key and each.runs
-    )
-    noise, lacking, visible = state.get(key, (math.nan, 0, math.nan))
-    last = recorded[-1]
-    column = table.keys.index(key)
-    reference = any(key[0] in row.references for row in recorded)
-    gone = key not in {each.key for each in last.measured if each.runs}
-    return Benchmark(key[0], key[1], table.higher[column], reference, points, noise, lacking, visible, gone)
+def _benchmarks(
+    table: Table, recorded: Sequence[Recorded], state: Mapping[Key, tuple[float, int, float]]
+) -> tuple[Benchmark, ...]:
+    """Return all benchmarks with their points, in the order of the table."""
+    points: dict[Key, list[Point]] = {key: [] for key in table.keys}
+    for i, row in enumerate(recorded):
+        for part in row.measured:
+            if part.runs:
+                points[part.key].append(Point(i, part.value, part.low, part.high, part.runs, part.failed))
+    references = {name for row in recorded for name in row.references}
+    last = {part.key for part in recorded[-1].measured if part.runs}
+    benchmarks = []
+    for column, key in enumerate(table.keys):
+        noise, lacking, visible = state.get(key, (math.nan, 0, math.nan))
+        benchmarks.append(
+            Benchmark(
+                key[0],
+                key[1],
+                table.higher[column],
+                key[0] in references,
+                tuple(points[key]),
+                noise,
+                lacking,
+                visible,
+                key not in last,
+            )
+        )
+    return tuple(benchmarks)
 
 
 def _renamed(recorded: Recorded, renamed: Mapping[str, str]) -> Recorded:
@@ -280,7 +173,22 @@ def _renamed(recorded: Recorded, renamed: Mapping[str, str]) -> Recorded:
     return replace(recorded, measured=measured)
 
 
-def _findings(made: Timeline, table: _Table) -> list[Finding]:
+def _strays(made: Timeline, strays: Sequence[tuple[int, int]]) -> list[Finding]:
+    """Return a finding for each benchmark with sessions that lie far from those around them."""
+    sessions: dict[int, list[int]] = {}
+    for row, column in sorted(strays):
+        sessions.setdefault(column, []).append(row)
+    return [
+        finding(
+            "stray_sessions",
+            {"commits": [made.sittings[row].commit for row in rows], "of": len(made.benchmarks[column].points)},
+            made.benchmarks[column].name,
+        )
+        for column, rows in sorted(sessions.items())
+    ]
+
+
+def _findings(made: Timeline, table: Table) -> list[Finding]:
     found = []
     for i, machine in enumerate(made.machines):
         if i and not machine.bridges:
@@ -324,7 +232,7 @@ def _renames(made: Timeline) -> list[Finding]:
     return found
 
 
-def _against(made: Timeline, table: _Table, chains: Sequence[int], name: str) -> Timeline:
+def _against(made: Timeline, table: Table, chains: Sequence[int], name: str) -> Timeline:
     """The present levels against a named sitting; benchmarks that are not joined with it have no answer."""
     base = max((i for i, each in enumerate(made.sittings) if each.baseline == name), default=None)
     if base is None:

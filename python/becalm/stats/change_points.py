@@ -19,54 +19,17 @@ Values are logarithms of times, one row a session, in the order of the commits; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from becalm.stats.arrays import Floats
 from becalm.stats.arrays import level as checked
-from becalm.stats.common_mode import SUITE, CommonMode
-from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT
-from becalm.stats.step_places import interval_of_step
-from becalm.stats.step_scan import Peers, Scan, Step, due, shared
+from becalm.stats.change_search import ChangePoint, ChangePoints, found_in
+
+__all__ = ["RATE", "ChangePoint", "ChangePoints", "change_points"]
 
 RATE = 5e-4
 """False alarms per commit that are aimed at, over all benchmarks: half of one in a thousand."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
-    """A step in one series. Positions are rows; `series` is a column, -1 is what all have in common.
-
-    `at`: first row after it; `found`: the row with which it was seen. `size`, `low`, `high`: difference of logarithms
-    and its interval (95 %). `chance`: as clear steps per commit in a suite that does not change.
-    """
-
-    series: int
-    at: int
-    found: int
-    size: float
-    low: float
-    high: float
-    chance: float
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePoints:
-    """All changes in the order in which they were found. `common`: what sittings had in common, shape (rows,).
-
-    `noise`: standard deviation of a sitting's value beside that, shape (columns,); NaN where unknown. `lacking`: rows
-    that a column needs until changes in it can be seen, shape (columns,). `visible`: the least step that would be seen
-    within ten rows if it came with the next one, shape (columns,); NaN where none would be.
-    """
-
-    changes: tuple[ChangePoint, ...]
-    common: Floats
-    noise: Floats
-    lacking: npt.NDArray[np.int64]
-    visible: Floats
 
 
 def change_points(
@@ -86,35 +49,7 @@ def change_points(
     Raises ValueError for shapes that do not fit, infinite values, negative errors, or a rate that is none.
     """
     y, own, marks = _given(values, commits, errors)
-    rows, columns = y.shape
-    series = columns + (columns >= SUITE)
-    share = checked(rate) / max(1, series)
-    scan = Scan(columns, LITTLE_DRIFT if columns >= SUITE else ANY_DRIFT)
-    machine, mode = Scan(1), CommonMode(columns)
-    common = np.zeros(rows)
-    found: list[tuple[int, int, Step]] = []
-    peers, alone = Peers(), Peers()
-    for row in range(rows):
-        there = np.flatnonzero(~np.isnan(y[row]))
-        together = len(there) >= SUITE
-        mark = float(marks[row])
-        if together:
-            mode.take(y[row], scan, there)
-            machine.take(row, mark, np.array([mode.now]), np.zeros(1), peers.stray)
-        common[row] = mode.now
-        scan.take(row, mark, y[row] - mode.share, own[row], peers.stray, mode.now)
-        if due(row):
-            peers = shared(scan, range(columns))
-        found += [(step.series, row, step) for step in scan.look(peers, share)]
-        if together:
-            found += [(-1, row, step) for step in machine.look(alone, share)]
-    return ChangePoints(
-        tuple(_sized(machine if column < 0 else scan, column, row, step, found, series) for column, row, step in found),
-        common,
-        scan.white,
-        scan.lacking(),
-        scan.visible(peers, share),
-    )
+    return found_in(y, marks, own, checked(rate)).changes()
 
 
 def _given(values: object, commits: object, errors: object) -> tuple[Floats, Floats, Floats]:
@@ -131,15 +66,3 @@ def _given(values: object, commits: object, errors: object) -> tuple[Floats, Flo
     if np.isinf(y).any() or np.isinf(own).any() or (own < 0).any():
         raise ValueError("Only finite values, and errors that are not negative, can be analysed.")
     return y, own, marks
-
-
-def _sized(
-    scan: Scan, column: int, row: int, step: Step, found: Sequence[tuple[int, int, Step]], series: int
-) -> ChangePoint:
-    own, place, last = step.series, step.place, int(scan.counts[step.series])
-    places = [other.place for index, _, other in found if index == column]
-    begin = max((other for other in places if other < place), default=0)
-    end = min((other for other in places if other > place), default=last)
-    values = scan.values[own]
-    size, low, high = interval_of_step(values[begin:place], values[place:end], float(scan.core[own]))
-    return ChangePoint(column, int(scan.rows[own, place]), row, size, low, high, min(1.0, step.chance * series))

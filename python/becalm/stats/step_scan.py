@@ -43,6 +43,9 @@ NEIGHBOURS = 2
 BOUND = 3.0
 """Standard deviations from the median of its neighbours beyond which a value counts as one there."""
 
+STRAY = 8.0
+"""Standard deviations from its neighbours beyond which a value is reported as one that strays."""
+
 CONSISTENT = 1 / 3
 """Of five values after a step at least four lie beyond this part of it."""
 
@@ -179,7 +182,10 @@ class Scan:
         for series in known:
             noise = Noise(float(self.core[series]), float(self.stray[series]))
             own = self.residuals(int(series))
-            line = max(rare(error, after, after // 5, sign, own, peers.residuals, noise) for sign in (-1.0, 1.0))
+            line = max(
+                rare(error * SHARES[index], after, after // 5, sign, own, peers.residuals, noise)
+                for sign in (-1.0, 1.0)
+            )
             result[series] = np.maximum(result[series], line * noise.core)
         return result
 
@@ -188,6 +194,13 @@ class Scan:
         last = int(self.counts[series]) if end is None else end
         part: Floats = self.distances[series, max(0, last - REMEMBERED) : last] / self.core[series]
         return part[~np.isnan(part)]
+
+    def strays(self) -> tuple[tuple[int, int], ...]:
+        """Return rows and series of values that lie far from the median of their neighbours, in order of rows."""
+        with np.errstate(invalid="ignore"):
+            far = np.abs(self.distances) > STRAY * self.core[:, None]
+        own, places = np.nonzero(far)
+        return tuple(sorted(zip(self.rows[own, places].tolist(), own.tolist(), strict=True)))
 
     def _grow(self) -> None:
         for name in self.TABLES:
@@ -289,8 +302,11 @@ class Scan:
         """Yield the step before this position, and those after it that the values up to the newest one show then."""
         logs = self._looks(np.array([series]), np.array([end]), extra=True)[:, 0]
         total = float(np.logaddexp.reduce(logs))
-        after = LOOKS[int(logs.argmax())]
-        if total < -math.log(STRICT * error) or not self._usual_no_more(series, end - after, after, peers, error):
+        look = int(logs.argmax())
+        after = LOOKS[look]
+        if total < -math.log(STRICT * error):
+            return
+        if not self._usual_no_more(series, end - after, after, peers, error * SHARES[look]):
             return
         begin = max(int(self.first[series]), end - after - max(REACHES))
         own, commits = self.values[series, begin:end], self.commits[series, begin:end]

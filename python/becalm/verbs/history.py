@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from becalm.analysis.timeline import Measured, Recorded, timeline
+from becalm.analysis.session_table import Measured, Recorded
+from becalm.analysis.timeline import timeline
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.study import StoredStudy

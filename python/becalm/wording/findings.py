@@ -101,6 +101,12 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("other_unit", "a benchmark was recorded in several units", ("units",), history.other_unit),
     Row("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
+    Row(
+        "stray_sessions",
+        "single sessions far from those around them, which are no change",
+        ("commits", "of"),
+        history.stray_sessions,
+    ),
     Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
     Row("clock_stepped", "a machine's clock went back between sittings", ("times", "order"), history.clock_stepped),
     Row("uncommitted", "sittings of working trees with changes", ("sittings",), history.uncommitted),

@@ -191,6 +191,17 @@ def lost_commits(program: str, n: Numbers) -> str:
     )
 
 
+def stray_sessions(program: str, n: Numbers) -> str:
+    """Describe single sessions of a benchmark that lie far from those around them."""
+    names = [short(name) for name in n["commits"]]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    which = f"{len(names)} of {n['of']} sessions of {program}"
+    return (
+        f"{which} {are(len(names))} far from those around: {listed(names[:5])}{more}. "
+        "What does not last is no change, and has no say in its level."
+    )
+
+
 def visible(value: float) -> str:
     """Return the least change that would be seen; nothing where it is not known."""
     if not math.isfinite(value):

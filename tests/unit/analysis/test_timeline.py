@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from becalm.analysis.timeline import Measured, Recorded, in_order, timeline
+from becalm.analysis.session_table import Measured, Recorded
+from becalm.analysis.timeline import in_order, timeline
 from becalm.nouns.timeline import Sitting
 from becalm.report import drawn
 from becalm.report.timeline.page import safe
