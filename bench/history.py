@@ -12,7 +12,7 @@ where 8 of 100 sittings are slower by more, exponentially distributed with six t
 history of a project of which every commit changes every benchmark: by Student's t of 3 degrees of freedom times 0.3 to
 0.8 times the scatter of sittings, 0.5 to 1.5 %, which also are Student's; these are the increments and the noise of
 CPython's main branch (bench/replay.py). There an alarm is right when its commit and the five on both sides of it moved
-the benchmark by at least half of what it says. Then histories in
+the benchmark by at least a third of what it says. Then histories in
 which every benchmark becomes 2 % slower or faster, each three times at random commits.
 
 Beside: Student's t of the 10 sittings before against the 3 after, p < 0.05 and p < 0.001; E-divisive means (Matteson &
@@ -88,7 +88,7 @@ class History:
         steps = self.steps[alarm.benchmark]
         named = [at for at, size in steps if abs(at - alarm.at) <= NEAR and size * alarm.size > 0]
         around = self.moved[max(0, alarm.at - AROUND) : alarm.at + AROUND + 1, alarm.benchmark]
-        return named or [-1] * (float(around.sum()) / alarm.size >= 0.5)
+        return named or [-1] * (float(around.sum()) / alarm.size >= 1 / 3)
 
 
 def history(

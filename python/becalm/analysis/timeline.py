@@ -146,7 +146,7 @@ def _benchmarks(
             if part.runs:
                 points[part.key].append(Point(i, part.value, part.low, part.high, part.runs, part.failed))
     references = {name for row in recorded for name in row.references}
-    last = {part.key for part in recorded[-1].measured if part.runs}
+    last = {part.key for part in recorded[-1].measured if part.runs} if recorded else set()
     benchmarks = []
     for column, key in enumerate(table.keys):
         noise, lacking, visible = state.get(key, (math.nan, 0, math.nan))
@@ -174,18 +174,11 @@ def _renamed(recorded: Recorded, renamed: Mapping[str, str]) -> Recorded:
 
 
 def _strays(made: Timeline, strays: Sequence[tuple[int, int]]) -> list[Finding]:
-    """Return a finding for each benchmark with sessions that lie far from those around them."""
-    sessions: dict[int, list[int]] = {}
-    for row, column in sorted(strays):
-        sessions.setdefault(column, []).append(row)
-    return [
-        finding(
-            "stray_sessions",
-            {"commits": [made.sittings[row].commit for row in rows], "of": len(made.benchmarks[column].points)},
-            made.benchmarks[column].name,
-        )
-        for column, rows in sorted(sessions.items())
-    ]
+    """Return a finding that names single values that lie far from those of the sessions around them, if there are."""
+    if not strays:
+        return []
+    values = [[made.benchmarks[column].name, made.sittings[row].commit] for row, column in sorted(strays)]
+    return [finding("stray_sessions", {"values": values, "of": sum(len(part.points) for part in made.benchmarks)})]
 
 
 def _findings(made: Timeline, table: Table) -> list[Finding]:

@@ -197,6 +197,16 @@ class Store:
         with self.reading() as db:
             return studies.studies(db, kind=kind, limit=limit, facts=facts)
 
+    def stamps(self, kind: str) -> dict[int, str]:
+        """Return a stamp of each study of a kind that changes with its description, its rows and its verdict."""
+        with self.reading() as db:
+            return studies.stamps(db, kind)
+
+    def some(self, numbers: Sequence[int]) -> list[StoredStudy]:
+        """Return the studies of these numbers that there are, damaged ones too."""
+        with self.reading() as db:
+            return [study for number in numbers for study in studies.studies(db, number=number)]
+
     def in_group(self, group: str) -> list[int]:
         """Numbers of the studies that have this option `group`, the oldest first."""
         with self.reading() as db:

@@ -131,6 +131,18 @@ def studies(
     return [_study(db, row, facts) for rows in db.parts(query, _CHUNK, **wanted) for row in rows]
 
 
+def stamps(db: Connection, kind: str) -> dict[int, str]:
+    """Return a stamp of each study of a kind that changes with its description, its rows and its verdict."""
+    query = (
+        "SELECT study.id, study.checksum, study.created_ns, "
+        "(SELECT checksum FROM study_count WHERE study_id = study.id), "
+        "(SELECT count(*) FROM run WHERE study_id = study.id), "
+        "(SELECT max(id) FROM verdict WHERE study_id = study.id) "
+        "FROM study WHERE study.kind = :kind ORDER BY study.id"
+    )
+    return {int(number): " ".join(map(str, parts)) for number, *parts in db.execute(query, kind=kind)}
+
+
 def delete(db: Connection, number: int) -> None:
     """Remove a study with all that belongs to it, and its machine as it was then where no other study has it."""
     for table in TABLES:

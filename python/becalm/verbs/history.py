@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from becalm.nouns.timeline import Sitting, Timeline
 from becalm.nouns.verdict import Verdict, from_json
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
+from becalm.study.kept_history import KeptHistory, Place
 from becalm.study.repository import Repository
 from becalm.study.stored import Warned, document_of
 from becalm.units import listed
@@ -68,30 +70,72 @@ def history(
     here = _repository(repository)
     with Store.open(store) as opened:
         recover(opened)
-        studies = [(each, _options(each)) for each in opened.studies(None, "record")]
+        kept = KeptHistory.of(opened.location.identity, memory=opened.location.memory)
+        sessions, stamps = _sessions(opened, kept)
         tell = warned or (lambda _: None)
-        if unknown := [each.number for each, options in studies if each.wrong and not options.project]:
+        if unknown := [session.number for session in sessions if session.wrong and not session.place.project]:
             tell(words.left_out(sorted(unknown), ""))
-        project = _project(project, here, sorted({options.project for _, options in studies} - {""}))
+        project = _project(project, here, sorted({session.place.project for session in sessions} - {""}))
         lost: list[int] = []
-        studies = _of_branch(studies, here, branch)
-        chosen = [
-            _recorded(opened, each, options, lost)
-            for each, options in sorted(studies, key=lambda pair: pair[0].number)
-            if options.project == project and _asked(options, branch, tag)
-        ]
+        sessions = _of_branch(sessions, here, branch)
+        chosen: list[Recorded | None] = []
+        for session in sessions:
+            if session.place.project == project and _asked(session.place, branch, tag):
+                row = session.recorded or _recorded(opened, session, lost)
+                chosen.append(row)
+                if row is not None and session.recorded is None and session.stored is not None:
+                    kept.keep(session.number, stamps[session.number], session.place, row)
         if lost:
             tell(words.left_out(lost, project))
         if not chosen:
-            _refuse([options for _, options in studies if options.project == project], project, branch, tag)
+            _refuse([session.place for session in sessions if session.place.project == project], project, branch, tag)
     sittings = [each for each in chosen if each is not None]
     if baseline is not None and not any(each.sitting.baseline == baseline for each in sittings):
         names = sorted({each.sitting.baseline for each in sittings} - {""})
         known = f"Known: {', '.join(names)}." if names else "Name one: becalm record --name-baseline NAME …"
         raise UsageError(f"No sitting of {project!r} is a baseline called {baseline!r}. {known}")
     order = {} if here is None else here.order(each.sitting.commit for each in sittings)
-    found = timeline(project, sittings, order=order, renamed=renamed, rate=rate, baseline=baseline or "", links=links)
+    found = timeline(
+        project,
+        sittings,
+        order=order,
+        renamed=renamed,
+        rate=rate,
+        baseline=baseline or "",
+        links=links,
+        searches=kept.searches,
+    )
+    kept.save(list(stamps))
     return words.alarmed(found) if fail_on_change else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session in the store: as it was kept (`recorded`), or as it is to be read (`stored`, `options`)."""
+
+    number: int
+    place: Place
+    wrong: bool = False
+    recorded: Recorded | None = None
+    stored: StoredStudy | None = None
+    options: RecordOptions | None = None
+
+
+def _sessions(opened: Store, kept: KeptHistory) -> tuple[list[_Session], dict[int, str]]:
+    """Return the sessions of a store, the oldest first, and stamps of all; only those that are not kept are read."""
+    stamps = opened.stamps("record")
+    sessions, rest = [], []
+    for number, stamp in stamps.items():
+        if (known := kept.session(number, stamp)) is not None:
+            sessions.append(_Session(number, known[0], recorded=known[1]))
+        else:
+            rest.append(number)
+    stored = opened.studies(None, "record") if len(rest) == len(stamps) else opened.some(rest)
+    for study in stored:
+        options = _options(study)
+        place = Place(options.project, options.branch, options.commit, options.tags)
+        sessions.append(_Session(study.number, place, bool(study.wrong), stored=study, options=options))
+    return sorted(sessions, key=lambda session: session.number), stamps
 
 
 def _options(stored: StoredStudy) -> RecordOptions:
@@ -127,37 +171,38 @@ def _project(given: str | None, here: Repository | None, known: list[str]) -> st
     return given
 
 
-def _of_branch(
-    studies: list[tuple[StoredStudy, RecordOptions]], here: Repository | None, branch: str | None
-) -> list[tuple[StoredStudy, RecordOptions]]:
+def _of_branch(sessions: list[_Session], here: Repository | None, branch: str | None) -> list[_Session]:
     """Leave out sittings of an unknown branch whose commits the repository has, and not on this branch.
 
     asv's results, for instance, tell no branch.
     """
     if branch is None or here is None:
-        return studies
-    unknown = [options.commit for _, options in studies if not options.branch]
+        return sessions
+    unknown = [session.place.commit for session in sessions if not session.place.branch]
     apart = here.apart_from(branch, unknown)
-    return [(each, options) for each, options in studies if options.branch or options.commit not in apart]
+    return [session for session in sessions if session.place.branch or session.place.commit not in apart]
 
 
-def _asked(options: RecordOptions, branch: str | None, tag: str | None) -> bool:
-    return (branch is None or options.branch in ("", branch)) and (tag is None or tag in options.tags)
+def _asked(place: Place, branch: str | None, tag: str | None) -> bool:
+    return (branch is None or place.branch in ("", branch)) and (tag is None or tag in place.tags)
 
 
-def _refuse(known: Sequence[RecordOptions], project: str, branch: str | None, tag: str | None) -> None:
+def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str | None) -> None:
     """Say what sittings there are instead of those that were asked for. Raises UsageError."""
     asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
     words = {
-        "Tags": {each for options in known for each in options.tags} if tag is not None else set(),
-        "Branches": {options.branch for options in known} - {""} if branch is not None else set(),
+        "Tags": {each for place in known for each in place.tags} if tag is not None else set(),
+        "Branches": {place.branch for place in known} - {""} if branch is not None else set(),
     }
     there = " ".join(f"{what}: {', '.join(sorted(each))}." for what, each in words.items() if each)
     raise UsageError(f"No sitting of {project!r} has {listed(asked)}. {there}".strip())
 
 
-def _recorded(opened: Store, stored: StoredStudy, options: RecordOptions, lost: list[int]) -> Recorded | None:
+def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | None:
     """A sitting as the analysis takes it; None for one without a finished run, or a damaged one: it is `lost`."""
+    stored, options = session.stored, session.options
+    if stored is None or options is None:
+        return None
     if stored.wrong:
         lost.append(stored.number)
     if stored.wrong or not stored.runs:

@@ -103,8 +103,8 @@ TABLE: tuple[Row, ...] = (
     Row("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
     Row(
         "stray_sessions",
-        "single sessions far from those around them, which are no change",
-        ("commits", "of"),
+        "single values far from those of the sessions around them, which are no change",
+        ("values", "of"),
         history.stray_sessions,
     ),
     Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),

@@ -192,14 +192,11 @@ def lost_commits(program: str, n: Numbers) -> str:
 
 
 def stray_sessions(program: str, n: Numbers) -> str:
-    """Describe single sessions of a benchmark that lie far from those around them."""
-    names = [short(name) for name in n["commits"]]
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    which = f"{len(names)} of {n['of']} sessions of {program}"
-    return (
-        f"{which} {are(len(names))} far from those around: {listed(names[:5])}{more}. "
-        "What does not last is no change, and has no say in its level."
-    )
+    """Describe single values that lie far from those of the sessions around them."""
+    values = [f"{name} at {short(commit)}" for name, commit in n["values"]]
+    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
+    which = f"{len(values)} of {n['of']} values {are(len(values))} far from those of the sessions around"
+    return f"{which}: {listed(values[:5])}{more}. What does not last is no change, and has no say in a level."
 
 
 def visible(value: float) -> str:

@@ -282,3 +282,15 @@ def test_the_terminal_shows_what_changed_first():
     assert text.index("1 change: 1 for the worse") < text.index("Changes") < text.index("Benchmarks")
     assert re.search(r"0000000000\s+render\s+\+4\.\d+ ± 0\.\d+ %", text)
     assert json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_a_stray_session_is_a_finding_and_no_change():
+    rows = recorded()
+    odd = rows[30].measured
+    rows[30] = replace(rows[30], measured=(odd[0], replace(odd[1], value=odd[1].value * 1.2)))
+    found = timeline("app", rows)
+    assert found.changes == ()
+    (stray,) = [each for each in found.findings if each.kind == "stray_sessions"]
+    assert stray.numbers == {"values": [["render", rows[30].sitting.commit]], "of": 120}
+    assert "1 of 120 values is far from those of the sessions around: render at 000" in stray.sentence
+    assert "far from those" in said(found)

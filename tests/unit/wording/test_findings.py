@@ -33,7 +33,7 @@ EXAMPLES = {
     "settings": {"settings": {"nice": -5}, "kept": {"swappiness": 1}},
     "other_machine": {"machine": "ci-7", "kernel": "6.1.0", "commit": "a" * 40, "needed": 3},
     "other_unit": {"units": ["ns", ""]},
-    "stray_sessions": {"commits": ["a" * 40, "b" * 40], "of": 60},
+    "stray_sessions": {"values": [["load", "a" * 40], ["draw", "b" * 40]], "of": 60},
     "lost_commits": {"commits": ["a" * 40, "b" * 40]},
     "gone": {"commit": "a" * 40, "new": ["parse_all"]},
     "clock_stepped": {"times": 2, "order": "git"},
