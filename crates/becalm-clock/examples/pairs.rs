@@ -1,5 +1,5 @@
-//! So many pairs of reads, and nothing else: a tracer of system calls shows that there are as many for 1,000 pairs as for
-//! 1,000,000. `strace -f -o calls target/release/examples/pairs 1000`
+//! Time a number of pairs of reads, and nothing else. A tracer shows that 1,000 pairs make as many system
+//! calls as 1,000,000: `strace -f -o calls target/release/examples/pairs 1000`
 
 use becalm_clock::{begin, end, Clock};
 

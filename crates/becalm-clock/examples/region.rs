@@ -1,4 +1,4 @@
-//! Times one short region many times, and says what the timer itself is good for.
+//! Time one short region many times, and print the properties of the timer.
 //!
 //! `cargo run --release -p becalm-clock --example region`
 

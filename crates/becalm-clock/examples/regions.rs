@@ -1,4 +1,4 @@
-//! Times two regions of a program, 20,000 times each, and writes them to a file that `becalm import` reads.
+//! Time two regions of a program, 20,000 times each, and write them to a file that `becalm import` reads.
 //!
 //! `cargo run --release -p becalm-clock --features std --example regions -- parse.regions`
 
@@ -13,7 +13,7 @@ const SORT: u32 = 1;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a file")?;
     let clock = Clock::open()?;
-    // One ring a thread. Made before, so that nothing is allocated while something is timed.
+    // One ring per thread, created in advance, so that nothing is allocated while code is timed.
     let mut memory = vec![Record::EMPTY; 40_000];
     let mut ring = Ring::new(&mut memory, Full::DropNewest);
     let values: Vec<u64> = (0..500).map(|each| each * 7_919 % 500).collect();

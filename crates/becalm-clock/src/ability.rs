@@ -1,23 +1,25 @@
-//! What this machine's counters can do, asked from the processor and the kernel; never guessed from a vendor's name.
+//! The abilities of this machine's counters, as the processor and the kernel report them; never guessed from a
+//! vendor's name.
 
 use core::fmt;
 
-/// Why a clock cannot be used here.
+/// The reason why a clock cannot be used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unusable {
     /// The processor does not have the instruction.
     NoInstruction,
-    /// The process has been forbidden to read the counter (PR_SET_TSC): a read is SIGSEGV.
+    /// The process is not allowed to read the counter (PR_SET_TSC): a read raises SIGSEGV.
     Forbidden,
-    /// The counter did not advance, or went backwards, while it was calibrated.
+    /// The counter did not advance, or went backwards, during calibration.
     NotRunning,
-    /// The kernel has no such counter, or does not give it: the number of its error.
+    /// The kernel has no such counter, or refuses to open it; carries the errno.
     Refused(i32),
-    /// The counter can be read by system calls only: the kernel does not let user space read it.
+    /// The counter can be read only by system calls: the kernel does not let user space read it.
     NotForUserSpace,
-    /// The kernel has the counter, but has not put it on the processor: others use all that there are.
+    /// The kernel has the counter, but has not scheduled it on the processor because others use all that
+    /// there are.
     NotScheduled,
-    /// The kernel chose a counter that is not known here.
+    /// The kernel chose a counter that this crate does not know.
     UnknownCounter,
 }
 
@@ -49,29 +51,29 @@ impl fmt::Display for Unusable {
 
 impl core::error::Error for Unusable {}
 
-/// What the processor says of its wall clock. None: it cannot be told.
+/// The properties that the processor reports for its wall clock. None means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Abilities {
-    /// The counter runs at one rate, whatever the core's clock does and sleeps (x86-64: CPUID 8000_0007h EDX bit 8;
-    /// a hypervisor may hide it. Armv8: always).
+    /// The counter runs at a constant rate, whatever the core's frequency and sleep states (x86-64: CPUID
+    /// 8000_0007h EDX bit 8, which a hypervisor may hide. Armv8: always).
     pub invariant: Option<bool>,
-    /// Under a hypervisor (x86-64: CPUID 1 ECX bit 31).
+    /// The machine runs under a hypervisor (x86-64: CPUID 1 ECX bit 31).
     pub hypervisor: Option<bool>,
-    /// `lfence` holds back what follows it by the processor's own word (CPUID 8000_0021h EAX bit 2, which AMD has;
-    /// elsewhere it is the manual's).
+    /// The processor announces that `lfence` is dispatch serializing (CPUID 8000_0021h EAX bit 2, on AMD;
+    /// other vendors guarantee it in the manual only).
     pub fence_announced: Option<bool>,
-    /// Has the instruction `serialize` (CPUID 7 EDX bit 14).
+    /// The processor has the instruction `serialize` (CPUID 7 EDX bit 14).
     pub serialize: Option<bool>,
-    /// The frequency as the processor or firmware announces it, in Hz (x86-64: CPUID 15h; Armv8: CNTFRQ_EL0).
+    /// The frequency that the processor or firmware announces, in Hz (x86-64: CPUID 15h; Armv8: CNTFRQ_EL0).
     pub announced_hz: Option<u64>,
 }
 
-/// What the processor says, and whether the wall clock can be read at all.
+/// Return what the processor reports about its wall clock, and whether that clock can be read at all.
 #[cfg(target_arch = "x86_64")]
 pub fn wall() -> (Abilities, Result<(), Unusable>) {
     use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
     let leaf = |number: u32| -> Option<CpuidResult> {
-        // `cpuid` itself has always been there on x86-64. (Rust 1.87 has it as an unsafe function.)
+        // Every x86-64 processor has `cpuid`. (Rust 1.87 declares it as an unsafe function.)
         #[allow(unused_unsafe)]
         // SAFETY: see above.
         unsafe {
@@ -100,7 +102,7 @@ pub fn wall() -> (Abilities, Result<(), Unusable>) {
     (abilities, usable)
 }
 
-/// Whether a read of the counter is SIGSEGV in this process (prctl(2), PR_GET_TSC).
+/// Return whether a read of the counter raises SIGSEGV in this process (prctl(2), PR_GET_TSC).
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn forbidden() -> bool {
     let mut mode: libc::c_int = 0;
@@ -114,7 +116,7 @@ fn forbidden() -> bool {
     false
 }
 
-/// What the processor says: an Armv8 counter always runs at one rate.
+/// Return what the processor reports about its wall clock; an Armv8 counter always runs at a constant rate.
 #[cfg(target_arch = "aarch64")]
 pub fn wall() -> (Abilities, Result<(), Unusable>) {
     let announced = crate::instructions::aarch64::announced_hz();
@@ -126,7 +128,7 @@ pub fn wall() -> (Abilities, Result<(), Unusable>) {
     (abilities, Ok(()))
 }
 
-/// Elsewhere the operating system's clock is read, and nothing is known of what is below.
+/// Return no abilities: on other architectures the operating system's clock is read.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn wall() -> (Abilities, Result<(), Unusable>) {
     (Abilities::default(), Ok(()))
@@ -153,15 +155,15 @@ mod tests {
         let (abilities, usable) = wall();
         assert_eq!(usable.is_ok(), has("rdtscp"));
         assert_eq!(abilities.hypervisor, Some(has("hypervisor")));
-        // The kernel may know of it by other means.
+        // The kernel may detect an invariant counter by other means.
         assert!(abilities.invariant != Some(true) || has("constant_tsc"));
     }
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     #[test]
-    fn a_process_that_may_not_read_the_counter_is_told_so() {
-        // In a child: the switch holds for the thread, and others of this process time things.
-        // SAFETY: between fork and _exit the child makes system calls and reads only.
+    fn a_process_that_may_not_read_the_counter_gets_the_reason() {
+        // In a child process, since the switch would break other tests that time.
+        // SAFETY: between fork and _exit the child only makes system calls and reads.
         let child = unsafe { libc::fork() };
         if child == 0 {
             unsafe {
@@ -170,7 +172,7 @@ mod tests {
             }
         }
         let mut status = 0;
-        // SAFETY: waits for the child of the line above.
+        // SAFETY: waits for the child forked above.
         unsafe { libc::waitpid(child, &mut status, 0) };
         assert_eq!(status, 0);
     }

@@ -1,4 +1,4 @@
-//! The frequency of a counter, from the operating system's clock, with a bound of its error.
+//! The frequency of a counter, measured against the operating system's clock, with a bound on its error.
 
 use crate::portable;
 use crate::Unusable;
@@ -6,48 +6,50 @@ use crate::Unusable;
 /// One read of the operating system's clock between two reads of the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
-    /// The counter before and after.
+    /// The counter before and after the read of the clock.
     pub ticks: (u64, u64),
-    /// The operating system's clock.
+    /// The operating system's clock, ns.
     pub ns: u64,
 }
 
 impl Bracket {
-    /// How far the two reads of the counter are apart: between them, the other clock was read.
+    /// Return the distance of the two reads of the counter, between which the clock was read, in ticks.
     fn width(&self) -> u64 {
         self.ticks.1.wrapping_sub(self.ticks.0)
     }
 }
 
-/// What calibration found.
+/// The frequency of a counter and a bound on its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// Ticks a second.
+    /// The frequency, in ticks per second.
     pub hz: f64,
-    /// The frequency is off by at most this many parts in a million.
+    /// The largest relative error of the frequency, in parts per million.
     pub ppm: f64,
 }
 
-/// Reads at each end, of which the tightest counts: one that was interrupted is wide.
+/// Reads at each end, of which the tightest is used: an interrupted read is wide.
 const READS: u32 = 100;
-/// The resolution of the operating system's clock, which rounds each of the two reads.
+/// The resolution of the operating system's clock, ns, to which each of the two reads is rounded.
 const ROUNDING_NS: f64 = 1.0;
-/// What calibration takes where nothing else is said, in ns.
+/// The default duration of a calibration, ns.
 pub const USUAL_NS: u64 = 100_000_000;
 
 /// Calibrate a counter against CLOCK_MONOTONIC_RAW for at least `for_ns` nanoseconds.
 ///
-/// Raises NotRunning where the counter did not advance.
+/// # Errors
+/// Returns `NotRunning` if the counter did not advance.
 pub fn calibrate(counter: impl Fn() -> u64, for_ns: u64) -> Result<Calibration, Unusable> {
     let first = tightest(&counter, portable::now_ns);
-    // Busy: a core that sleeps may stop a counter that is not invariant, and that would be found out of place here.
+    // A busy loop: a sleeping core may stop a counter that is not invariant, which would distort the
+    // frequency.
     while portable::now_ns().saturating_sub(first.ns) < for_ns {
         core::hint::spin_loop();
     }
     between(first, tightest(&counter, portable::now_ns)).ok_or(Unusable::NotRunning)
 }
 
-/// The tightest of many brackets.
+/// Return the tightest of 100 brackets.
 pub fn tightest(counter: impl Fn() -> u64, clock: impl Fn() -> u64) -> Bracket {
     let read = || {
         let before = counter();
@@ -64,8 +66,10 @@ pub fn tightest(counter: impl Fn() -> u64, clock: impl Fn() -> u64) -> Bracket {
     })
 }
 
-/// The frequency between two brackets. The clock was read somewhere within each, so the middle of a bracket is off by at
-/// most half its width, and both halves bound the error.
+/// Return the frequency between two brackets, or None if time or the counter did not advance.
+///
+/// The clock was read somewhere within each bracket, so the middle of a bracket is off by at most half its
+/// width, and the sum of both halves bounds the error.
 pub fn between(first: Bracket, last: Bracket) -> Option<Calibration> {
     let middle = |bracket: &Bracket| bracket.ticks.0.wrapping_add(bracket.width() / 2);
     let ticks = middle(&last).wrapping_sub(middle(&first)) as i64;
@@ -85,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_true_frequency_lies_within_the_bound() {
-        // A machine on which a read of either clock takes 20 to 40 ns, and now and then 50 µs.
+        // A machine on which a read of either clock takes 20 to 40 ns, and every seventh 50 µs more.
         for hz in [24e6, 1e9, 2.6e9] {
             let (time, turn) = (Cell::new(5e9), Cell::new(0_u32));
             let pass = || {
@@ -106,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_stands_or_goes_backwards_has_no_frequency() {
+    fn a_counter_that_stops_or_goes_backwards_has_no_frequency() {
         let at = |ticks, ns| Bracket { ticks: (ticks, ticks + 10), ns };
         assert_eq!(between(at(100, 0), at(100, 1_000)), None);
         assert_eq!(between(at(100, 0), at(50, 1_000)), None);

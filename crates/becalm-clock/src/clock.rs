@@ -1,15 +1,15 @@
-//! The clock as a value: calibrated, with its own cost and step, and how far it can be believed.
+//! The clock as a value: calibrated, with its own cost, its step and a bound on its error.
 
 use crate::ability::{self, Abilities};
 use crate::calibration::{self, Calibration};
 use crate::{begin, end, portable, quantum, Region, Scale, Stamp, Unusable};
 
-/// What ticks are of.
+/// The counter that ticks come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// x86-64: the time stamp counter by `rdtscp; lfence`.
+    /// The time stamp counter, read by `rdtscp; lfence` (x86-64).
     TimeStampCounter,
-    /// Armv8: the virtual counter by `isb; mrs cntvct_el0; isb`.
+    /// The virtual counter, read by `isb; mrs cntvct_el0; isb` (Armv8).
     GenericTimer,
     /// The operating system's CLOCK_MONOTONIC_RAW, in ns.
     System,
@@ -25,7 +25,7 @@ impl Source {
         Source::System
     };
 
-    /// Its name.
+    /// Return the name, which is the sequence of instructions or the call.
     pub fn name(self) -> &'static str {
         match self {
             Source::TimeStampCounter => "rdtscp;lfence",
@@ -35,40 +35,41 @@ impl Source {
     }
 }
 
-/// What is known of the clock.
+/// The properties of an open clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Info {
-    /// What ticks are of.
+    /// The counter that ticks come from.
     pub source: Source,
-    /// Why it is not the processor's own counter, where it is not.
+    /// The reason why the processor's own counter is not used; None where it is.
     pub fallback: Option<Unusable>,
-    /// Ticks a second, and their error in parts in a million.
+    /// The frequency and the bound on its error.
     pub calibration: Calibration,
-    /// The step by which the counter advances, in ticks; None where it could not be told.
+    /// The step by which the counter advances, in ticks; None where it could not be determined.
     pub quantum: Option<f64>,
-    /// Ticks between a begin and an end with nothing between them: the smallest and the median of many.
+    /// The smallest number of ticks between a begin and an end with nothing between them.
     pub smallest_cost: i64,
-    /// The median of them.
+    /// The median number of ticks of such empty regions.
     pub median_cost: i64,
-    /// The mean of them without the longest twentieth.
+    /// The mean number of ticks of empty regions, without the longest twentieth.
     pub mean_cost: f64,
-    /// What the processor says of the counter.
+    /// The properties that the processor reports for the counter.
     pub abilities: Abilities,
 }
 
 impl Info {
-    /// A read takes so long that a hypervisor must be emulating it: nothing short can be timed.
+    /// Return whether a read takes so long that a hypervisor must be emulating it: nothing short can be timed
+    /// then.
     pub fn trapped(&self) -> bool {
         self.source == Source::TimeStampCounter && self.smallest_cost > TRAPPED
     }
 }
 
-/// Ticks of an empty region above which its reads are no instructions of the processor any more.
+/// The cost of an empty region, in ticks, above which its reads cannot be plain instructions.
 pub const TRAPPED: i64 = 300;
-/// Reads that cost and quantum are taken from.
+/// Empty regions from which the costs and the step are taken.
 const READS: usize = 4_096;
 
-/// A clock that is ready.
+/// A calibrated clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clock {
     scale: Scale,
@@ -78,16 +79,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Detect, calibrate for a tenth of a second, measure the clock's own cost. Where the processor's counter cannot be
-    /// used it is the operating system's clock, and [`Info::fallback`] says why.
+    /// Detect the counter, calibrate it for a tenth of a second, and measure the clock's own cost.
     ///
-    /// Raises an error only where no clock at all runs forward, or where this process is forbidden to read the counter,
-    /// which the system's clock reads, too.
+    /// Where the processor's counter cannot be used, the clock is the operating system's, and
+    /// [`Info::fallback`] has the reason.
+    ///
+    /// # Errors
+    /// Fails only if no clock runs forward, or if this process is not allowed to read the counter, which the
+    /// system's clock reads, too.
     pub fn open() -> Result<Clock, Unusable> {
         Clock::calibrated(calibration::USUAL_NS)
     }
 
-    /// The same with another time for calibration, in ns: its error falls with it.
+    /// Open a clock with another calibration time, in ns; the error falls as the time grows.
+    ///
+    /// # Errors
+    /// See [`Clock::open`].
     pub fn calibrated(for_ns: u64) -> Result<Clock, Unusable> {
         let (abilities, usable) = ability::wall();
         let native = usable.and_then(|()| Clock::of(Source::NATIVE, None, abilities, for_ns));
@@ -127,7 +134,8 @@ impl Clock {
         Ok(clock)
     }
 
-    /// The beginning of a region. Where [`Info::fallback`] is None, [`crate::begin`] is the same without the question.
+    /// Read the clock at the beginning of a region. Where [`Info::fallback`] is None, [`crate::begin`] does
+    /// the same without a branch.
     #[inline(always)]
     pub fn begin(&self) -> Stamp {
         match self.info.source {
@@ -136,7 +144,7 @@ impl Clock {
         }
     }
 
-    /// The end of a region.
+    /// Read the clock at the end of a region.
     #[inline(always)]
     pub fn end(&self) -> Stamp {
         match self.info.source {
@@ -145,23 +153,23 @@ impl Clock {
         }
     }
 
-    /// What is known of the clock.
+    /// Return the properties of the clock.
     pub fn info(&self) -> &Info {
         &self.info
     }
 
-    /// Ticks to ns, and back-to-front differences to negative ns.
+    /// Convert ticks to ns; negative differences stay negative.
     #[inline]
     pub fn ns(&self, ticks: i64) -> i64 {
         self.scale.signed_ns(ticks)
     }
 
-    /// The factor from ticks to ns, for loops that convert many.
+    /// Return the factor from ticks to ns, for loops that convert many values.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// When it was opened, in ns of CLOCK_MONOTONIC_RAW.
+    /// Return the moment at which the clock was opened, in ns of CLOCK_MONOTONIC_RAW.
     #[cfg(feature = "std")]
     pub(crate) fn opened_ns(&self) -> u64 {
         self.opened_ns
@@ -170,7 +178,7 @@ impl Clock {
     fn measure_itself(&mut self) {
         let mut costs = [0_i64; READS];
         let mut many = 0;
-        // Twice as many tries as places, since a migration spoils one.
+        // Twice as many attempts as needed, since migrated reads are dropped.
         for _ in 0..2 * READS {
             let Region { ticks, migrated } = self.begin().until(self.end());
             if !migrated && many < READS {
@@ -191,7 +199,8 @@ impl Clock {
         let mut differences = [0_u64; READS];
         for (turn, difference) in differences.iter_mut().enumerate() {
             let from = self.begin();
-            // Delays of many lengths: what is always equally long is a multiple of too much.
+            // Delays of many lengths: differences of equal length would all be multiples of a step that is
+            // too large.
             for _ in 0..turn % 251 {
                 core::hint::black_box(turn);
             }
@@ -219,7 +228,8 @@ mod tests {
         let inside = portable::now_ns() - inner;
         let ticks = from.until(clock.end()).ticks;
         let outside = portable::now_ns() - before;
-        // What was read inside is not longer, what was read outside not shorter, within the bound of calibration.
+        // The time read inside is a lower bound and the time read outside an upper bound, up to the
+        // calibration error.
         let slack = (outside as f64 * info.calibration.ppm / 1e6) as i64 + 2;
         let ns = clock.ns(ticks);
         assert!(
@@ -229,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn it_knows_its_cost_and_says_why_where_it_falls_back() {
+    fn a_clock_knows_its_cost_and_the_reason_for_a_fallback() {
         let clock = Clock::calibrated(1_000_000).unwrap();
         let info = clock.info();
         assert!(info.smallest_cost >= 0 && info.median_cost >= info.smallest_cost, "{info:?}");
@@ -239,25 +249,25 @@ mod tests {
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     #[test]
-    fn a_process_that_may_not_read_the_counter_gets_an_error_and_lives() {
-        // In a child: the switch holds for the thread, and others of this process time things.
-        // SAFETY: between fork and _exit the child makes system calls only.
+    fn a_process_that_may_not_read_the_counter_gets_an_error() {
+        // In a child process, since the switch would break other tests that time.
+        // SAFETY: between fork and _exit the child only makes system calls.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: forbids what is not done from here on.
+            // SAFETY: the child does not read the counter after this.
             unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };
             let refused = Clock::calibrated(1_000_000) == Err(Unusable::Forbidden);
             // SAFETY: ends the child.
             unsafe { libc::_exit(i32::from(!refused)) };
         }
         let mut status = 0;
-        // SAFETY: waits for the child of above.
+        // SAFETY: waits for the child forked above.
         unsafe { libc::waitpid(child, &mut status, 0) };
         assert_eq!(status, 0);
     }
 
     #[test]
-    fn without_a_counter_it_is_the_system_s_clock() {
+    fn without_a_counter_the_system_s_clock_is_used() {
         let clock =
             Clock::of(Source::System, Some(Unusable::NoInstruction), Abilities::default(), 0).unwrap();
         assert_eq!(clock.ns(1_234), 1_234);

@@ -1,16 +1,17 @@
-//! The core's cycle counter, read by the process itself through the page of a perf event (perf_event_open(2)).
+//! The core's cycle counter, read in user space through the mapped page of a perf event (perf_event_open(2)).
 //!
-//! The kernel says in that page whether user space may read the counter, which one it is at the moment, how wide, and
-//! what to add. A sequence lock guards it: the kernel may move the event while we read. `CycleCounter::open` tries all
-//! of that once, so that what cannot be read is a reason, not a fault.
+//! The page holds whether user space may read the counter, which counter it is at the moment, its width, and
+//! the offset to add. A sequence lock guards the page, since the kernel may move the event during a read.
+//! `CycleCounter::open` reads once, so that a counter that cannot be read is an error with its reason and not
+//! a fault.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{compiler_fence, Ordering};
 
 use crate::Unusable;
 
-/// The beginning of struct perf_event_attr (include/uapi/linux/perf_event.h), as of its fifth published size, which
-/// every kernel takes.
+/// The beginning of struct perf_event_attr (include/uapi/linux/perf_event.h) in its fifth published size,
+/// which every supported kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -28,14 +29,16 @@ struct Attributes {
     rest: [u64; 5],
 }
 
-/// PERF_TYPE_HARDWARE and PERF_COUNT_HW_CPU_CYCLES.
+/// The event type PERF_TYPE_HARDWARE.
 const HARDWARE: u32 = 0;
+/// The event PERF_COUNT_HW_CPU_CYCLES.
 const CPU_CYCLES: u64 = 0;
-/// `exclude_kernel` and `exclude_hv`: what needs no more than perf_event_paranoid = 2.
+/// The flags `exclude_kernel` and `exclude_hv`, with which perf_event_paranoid = 2 is enough.
 const USER_ONLY: u64 = 1 << 5 | 1 << 6;
-/// PERF_FLAG_FD_CLOEXEC, which libc does not name everywhere.
+/// The flag PERF_FLAG_FD_CLOEXEC, which libc does not define on every target.
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-/// Armv8 (drivers/perf/arm_pmuv3.c): config1 bit 0 asks for 64 bits, bit 1 for access from user space.
+/// The bits of config1 on Armv8 (drivers/perf/arm_pmuv3.c): bit 0 asks for 64 bits, bit 1 for access from
+/// user space.
 const ARM_USER_ACCESS: u64 = 0b11;
 
 /// The beginning of struct perf_event_mmap_page.
@@ -52,13 +55,13 @@ struct Page {
     width: u16,
 }
 
-/// `cap_user_rdpmc`, the third of the capability bits.
+/// The bit `cap_user_rdpmc`, the third of the capability bits.
 const USER_READ: u64 = 1 << 2;
-/// The index at which arm64's kernel shows PMCCNTR_EL0 (its number 31, plus one).
+/// The index under which the arm64 kernel presents PMCCNTR_EL0 (its number 31, plus one).
 #[cfg(target_arch = "aarch64")]
 const ARM_CYCLE_COUNTER: u32 = 32;
 
-/// An open event of cycles of this thread in user mode.
+/// An open perf event that counts the cycles of this thread in user mode.
 #[derive(Debug)]
 pub struct CycleCounter {
     page: NonNull<Page>,
@@ -67,7 +70,10 @@ pub struct CycleCounter {
 }
 
 impl CycleCounter {
-    /// Open, map, and try it.
+    /// Open and map the event, and read it once.
+    ///
+    /// # Errors
+    /// Returns the reason if the kernel refuses the event or user space cannot read it.
     pub fn open() -> Result<CycleCounter, Unusable> {
         let attributes = Attributes {
             kind: HARDWARE,
@@ -77,22 +83,22 @@ impl CycleCounter {
             config1: if cfg!(target_arch = "aarch64") { ARM_USER_ACCESS } else { 0 },
             ..Attributes::default()
         };
-        // SAFETY: the structure lives during the call and has the size that it names.
+        // SAFETY: the structure outlives the call and has the size that it states.
         let descriptor = unsafe {
             libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(&attributes), 0, -1, -1, CLOSE_ON_EXEC)
         } as libc::c_int;
         if descriptor < 0 {
             return Err(Unusable::Refused(error_number()));
         }
-        // SAFETY: a constant of the system.
+        // SAFETY: sysconf only returns a constant.
         let length = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        // SAFETY: a new mapping of the event's first page, to read.
+        // SAFETY: a new read-only mapping of the event's first page.
         let page =
             unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, descriptor, 0) };
         let mapped = (page != libc::MAP_FAILED).then(|| NonNull::new(page.cast::<Page>())).flatten();
         let Some(page) = mapped else {
             let number = error_number();
-            // SAFETY: opened above.
+            // SAFETY: the descriptor was opened above.
             unsafe { libc::close(descriptor) };
             return Err(Unusable::Refused(number));
         };
@@ -101,14 +107,17 @@ impl CycleCounter {
         Ok(counter)
     }
 
-    /// The count now, with everything before it executed and nothing after it begun.
+    /// Read the count, after everything before the call has executed and before anything after it begins.
     ///
-    /// Says why where the kernel does not let it be read at this moment: the event may be taken off the processor.
+    /// # Errors
+    /// Returns the reason if the counter cannot be read at this moment: the kernel may have taken the event
+    /// off the processor.
     #[inline(always)]
     pub fn read(&self) -> Result<u64, Unusable> {
         let page = self.page.as_ptr();
         loop {
-            // SAFETY: the page is mapped as long as we live; the kernel writes it, hence volatile.
+            // SAFETY: the page stays mapped while `self` lives; reads are volatile because the kernel writes
+            // to it.
             unsafe {
                 let lock = ptr::read_volatile(&raw const (*page).lock);
                 compiler_fence(Ordering::Acquire);
@@ -133,18 +142,20 @@ impl CycleCounter {
     }
 }
 
-/// The counter of an index, as the processor returns it.
+/// Return the counter with this index, as the processor returns it.
 ///
 /// # Safety
-/// The page must just have said that user space may read it.
+/// The page must have just stated that user space may read the counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn raw(index: u32) -> Result<u64, Unusable> {
     Ok(crate::instructions::x86_64::counter(index - 1))
 }
 
+/// Return the counter with this index, as the processor returns it.
+///
 /// # Safety
-/// As above.
+/// The page must have just stated that user space may read the counter.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn raw(index: u32) -> Result<u64, Unusable> {
@@ -154,15 +165,17 @@ unsafe fn raw(index: u32) -> Result<u64, Unusable> {
     }
 }
 
+/// Return an error: no counter can be read on this architecture.
+///
 /// # Safety
-/// Reads nothing.
+/// Always safe: it reads nothing.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn raw(_index: u32) -> Result<u64, Unusable> {
     Err(Unusable::UnknownCounter)
 }
 
 fn error_number() -> i32 {
-    // SAFETY: the thread's own.
+    // SAFETY: errno belongs to the calling thread.
     unsafe { *libc::__errno_location() }
 }
 
@@ -181,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_s_structures_have_their_places() {
+    fn the_kernel_s_structures_have_their_offsets() {
         assert_eq!(size_of::<Attributes>(), 112);
         assert_eq!(core::mem::offset_of!(Attributes, config1), 56);
         assert_eq!(core::mem::offset_of!(Page, index), 12);

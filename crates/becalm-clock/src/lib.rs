@@ -1,4 +1,5 @@
-//! Times of very short code, from the processor's own clocks, with what they cost and how far they can be believed.
+//! Timers for very short code, built on the processor's own counters, with their cost and the bounds of their
+//! accuracy.
 //!
 //! ```
 //! use becalm_clock::Clock;
@@ -9,25 +10,29 @@
 //! let to = clock.end();
 //! let region = from.until(to);
 //! if region.migrated {
-//!     println!("another processor's clock: this one does not count");
+//!     println!("the region ended on another processor, whose counter may differ");
 //! } else {
 //!     println!("{sum}: {} ticks, {} ns", region.ticks, clock.ns(region.ticks));
 //! }
 //! # Ok::<(), becalm_clock::Unusable>(())
 //! ```
 //!
-//! `clock.begin()` and `clock.end()` read whichever clock there is; [`begin`] and [`end`] are the processor's counter
-//! without the question, for where [`Info::fallback`] is None: on a processor without it they end the program.
+//! `clock.begin()` and `clock.end()` read whichever clock the machine has. [`begin`] and [`end`] read the
+//! processor's counter without a branch, for use where [`Info::fallback`] is None: on a processor without the
+//! counter they end the program.
 //!
-//! `instructions` are the reads, one file an architecture, with the reason for each fence; `stamp` is what they return;
-//! `scale` turns ticks into nanoseconds without a division; `quantum` finds the step by which a counter really
-//! advances; `ring` keeps regions in memory that the caller gives. With the feature `os` (default): `ability` tells what
-//! this machine has and why not, `calibration` finds the frequency with its error, `cycles` reads the core's cycle
-//! counter through the page of a perf event, and `clock` brings them together. Without it the crate needs no operating
-//! system at all. With the feature `std`: `regions` writes rings to a file, and reads such files.
+//! - `instructions` reads the counters, one file per architecture, with the reason for each fence; `stamp` is
+//!   the result of a read.
+//! - `scale` converts ticks to nanoseconds without a division.
+//! - `quantum` finds the step by which a counter really advances.
+//! - `ring` keeps regions in memory that the caller provides.
+//! - With the feature `os` (default): `ability` reports what this machine has and why not, `calibration`
+//!   measures the frequency with its error, `cycles` reads the core's cycle counter through the page of a
+//!   perf event, and `clock` combines them. Without it the crate needs no operating system.
+//! - With the feature `std`: `regions` writes rings to a file and reads such files.
 //!
-//! Nothing is subtracted and nothing is clamped: a region shorter than the clock's cost reads as about that cost, and a
-//! clock that went backwards reads as negative.
+//! Nothing is subtracted and nothing is clamped: a region shorter than the clock's cost reads as about that
+//! cost, and a counter that went backwards gives a negative length.
 #![cfg_attr(not(test), no_std)]
 
 #[cfg(all(feature = "std", not(test)))]

@@ -1,12 +1,13 @@
-//! CLOCK_MONOTONIC_RAW in nanoseconds: for machines whose counters cannot be used, and what calibration compares with.
+//! CLOCK_MONOTONIC_RAW in nanoseconds, for machines whose counters cannot be used and as the reference of
+//! calibration.
 
 use crate::Stamp;
 
-/// Nanoseconds of CLOCK_MONOTONIC_RAW, which nothing slews (where that does not exist: CLOCK_MONOTONIC).
+/// Read CLOCK_MONOTONIC_RAW, which NTP does not slew, in ns (CLOCK_MONOTONIC on systems that lack it).
 #[inline]
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills the structure that it is given. A clock that exists does not fail.
+    // SAFETY: the call fills the structure it is passed. It cannot fail for a clock that exists.
     unsafe { libc::clock_gettime(CLOCK, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -16,13 +17,13 @@ const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
-/// The beginning of a region.
+/// Read the clock at the beginning of a region.
 #[inline]
 pub fn begin() -> Stamp {
     Stamp { ticks: now_ns(), processor: 0 }
 }
 
-/// The end of a region.
+/// Read the clock at the end of a region.
 #[inline]
 pub fn end() -> Stamp {
     Stamp { ticks: now_ns(), processor: 0 }

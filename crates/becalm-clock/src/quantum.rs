@@ -1,45 +1,45 @@
-//! The step by which a counter really advances, which may be many of its ticks and no whole number of them.
+//! The step by which a counter really advances, which may be many of its ticks and need not be an integer.
 //!
-//! Not the greatest common divisor of differences: a scaled counter (a 100 MHz clock shown as 2.6 GHz, say) advances by
-//! 26 ticks, but its rounding mixes 25, 26 and 27, whose divisor is 1. Not the smallest difference either: between two
-//! reads back to back lies at least the cost of a read.
+//! It is not the greatest common divisor of differences: a scaled counter (a 100 MHz clock presented as 2.6
+//! GHz, say) advances by 26 ticks, but rounding mixes 25, 26 and 27, whose divisor is 1. It is not the
+//! smallest difference either, since two consecutive reads are at least the cost of a read apart.
 
-/// More multiples than this are no evidence: a small error of the step would have grown too large.
+/// The largest multiple that is used: beyond it, a small error of the step has grown too large.
 const MOST_MULTIPLES: f64 = 64.0;
-/// Fewer different multiples than this could be those of too many steps.
+/// The smallest number of distinct multiples: fewer of them fit too many steps.
 const FEWEST_MULTIPLES: usize = 3;
-/// From this step on, differences may be a whole tick off.
+/// The step, in ticks, from which on differences may be off by a whole tick.
 const EXACT: f64 = 8.0;
 
-/// The largest step for which all differences lie within min(1, step / 8) ticks of its multiples, refined by least
-/// squares; None where the differences are too few or too much alike to tell.
+/// Return the largest step for which all differences lie within min(1, step / 8) ticks of its multiples,
+/// refined by least squares; None where the differences are too few or too similar.
 ///
-/// `differences` are of reads after delays of various lengths; they are sorted in place. Zeros are ignored. A step of
-/// one tick is found wherever no larger one fits.
+/// `differences` are taken between reads after delays of various lengths, in ticks. They are sorted in place,
+/// and zeros are ignored. A step of one tick is returned wherever no larger one fits.
 pub fn quantum(differences: &mut [u64]) -> Option<f64> {
     differences.sort_unstable();
-    // Two reads within one long step may differ by a tick where the counter is scaled. That is none of its multiples, so
-    // steps that are long enough to allow it are looked for first.
+    // Two reads within one long step may differ by a tick where the counter is scaled. This difference is not
+    // a multiple of the step, so steps long enough to allow it are tried first.
     let longer =
         |than: u64| differences.iter().position(|difference| *difference > than).unwrap_or(differences.len());
     let (beyond_one, all) = (&differences[longer(1)..], &differences[longer(0)..]);
     fitting(beyond_one, EXACT).or_else(|| fitting(all, 0.0))
 }
 
-/// The largest step above `least` that fits all.
+/// Return the largest step of at least `least` ticks that fits all differences.
 fn fitting(sorted: &[u64], least: f64) -> Option<f64> {
     let smallest = *sorted.first()?;
     let guesses = (1..=smallest).map(|parts| smallest as f64 / parts as f64);
     guesses.take_while(|guess| *guess >= least).find_map(|guess| fitted(sorted, guess))
 }
 
-/// The step near a guess of which all differences are multiples.
+/// Return the step near a guess of which all differences are multiples, or None.
 ///
-/// Each difference leaves a range of steps, and they come in rising order, so that a multiple is known well enough from
-/// the shorter ones.
+/// Each difference limits the range of possible steps. They come in ascending order, so that the shorter ones
+/// have fixed the step well enough to give the multiple of the longer ones.
 fn fitted(sorted: &[u64], guess: f64) -> Option<f64> {
     let allowed = |step: f64| if step < EXACT { step / EXACT } else { 1.0 };
-    // Not f64::round, which needs the standard library.
+    // f64::round needs the standard library.
     let multiple_of = |difference: f64, step: f64| ((difference / step + 0.5) as u64) as f64;
     let (mut low, mut high) = (0.0_f64, f64::INFINITY);
     let (mut products, mut squares) = (0.0, 0.0);
@@ -67,13 +67,14 @@ fn fitted(sorted: &[u64], guess: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Differences between reads of a counter that steps by `step`, shown in whole ticks, `cost` ticks and more apart.
+    /// Return differences between reads of a counter that advances by `step`, in whole ticks, at least `cost`
+    /// ticks apart.
     fn read(step: f64, cost: f64, many: usize) -> Vec<u64> {
         let shown = |time: f64| ((time / step).floor() * step).floor() as u64;
         let mut time = 1e6;
         (0..many)
             .map(|turn| {
-                // A delay that is no multiple of anything.
+                // A delay that is not a multiple of anything.
                 let delay = cost + (turn % 397) as f64 * 1.618_033_988;
                 let before = shown(time);
                 time += delay;
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_divisor_is_no_step() {
+    fn the_greatest_common_divisor_is_not_the_step() {
         // A scaled counter: 25, 26 and 27 are all one step.
         let found = quantum(&mut [25, 26, 27, 52, 51, 78, 0, 26]).expect("a step");
         assert!((25.5..26.5).contains(&found), "{found}");
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_tells_nothing() {
+    fn differences_that_are_all_alike_give_no_step() {
         assert_eq!(quantum(&mut []), None);
         assert_eq!(quantum(&mut [0, 0, 0]), None);
         assert_eq!(quantum(&mut [52, 52, 104, 52]), None);

@@ -1,4 +1,4 @@
-//! Regions kept in memory that the caller gives: no allocation and no system call while something is timed.
+//! Regions kept in memory that the caller provides: no allocation and no system call while code is timed.
 //!
 //! ```
 //! use becalm_clock::ring::{Full, Record, Ring};
@@ -17,60 +17,60 @@
 //! # assert!(shortest.is_some());
 //! ```
 //!
-//! A ring is of one thread: each has its own, so nothing is locked.
+//! A ring belongs to one thread, so nothing is locked; a program has one per thread.
 
 use crate::{Region, Stamp};
 
-/// A timed region: which one, and both reads.
+/// A timed region: its number and both reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// The caller's number of the region.
+    /// The caller's number for the region.
     pub id: u32,
-    /// The clock at its beginning.
+    /// The clock at the beginning.
     pub begin: Stamp,
-    /// The clock at its end.
+    /// The clock at the end.
     pub end: Stamp,
 }
 
 impl Record {
-    /// What memory for a ring is filled with.
+    /// The value with which the memory of a ring is filled.
     pub const EMPTY: Record =
         Record { id: 0, begin: Stamp { ticks: 0, processor: 0 }, end: Stamp { ticks: 0, processor: 0 } };
 
-    /// What lies between the reads.
+    /// Return the region between the two reads.
     #[inline]
     pub fn region(&self) -> Region {
         self.begin.until(self.end)
     }
 }
 
-/// What goes when the memory is full.
+/// The records that are dropped when the memory is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// New records: what was timed first is kept.
+    /// New records are dropped: the first ones stay.
     DropNewest,
-    /// Old ones: what was timed last is kept.
+    /// Old records are dropped: the last ones stay.
     DropOldest,
 }
 
-/// Records in memory of the caller's.
+/// A buffer of records in memory that the caller provides.
 #[derive(Debug)]
 pub struct Ring<'a> {
     memory: &'a mut [Record],
-    /// Where the next one goes.
+    /// The index at which the next record is stored.
     next: usize,
-    /// How many were pushed.
+    /// The number of records pushed.
     pushed: u64,
     full: Full,
 }
 
 impl<'a> Ring<'a> {
-    /// An empty ring in this memory.
+    /// Create an empty ring in this memory.
     pub fn new(memory: &'a mut [Record], full: Full) -> Ring<'a> {
         Ring { memory, next: 0, pushed: 0, full }
     }
 
-    /// Keep a region.
+    /// Store a region.
     #[inline]
     pub fn push(&mut self, id: u32, begin: Stamp, end: Stamp) {
         self.pushed += 1;
@@ -86,27 +86,27 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// How many records are kept.
+    /// Return the number of records in the ring.
     pub fn len(&self) -> usize {
         usize::try_from(self.pushed).map_or(self.memory.len(), |pushed| pushed.min(self.memory.len()))
     }
 
-    /// Whether none is.
+    /// Return whether the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What goes when the memory is full.
+    /// Return which records are dropped when the memory is full.
     pub fn full(&self) -> Full {
         self.full
     }
 
-    /// How many were dropped.
+    /// Return the number of records dropped.
     pub fn dropped(&self) -> u64 {
         self.pushed - self.len() as u64
     }
 
-    /// What is kept, in the order in which it was pushed.
+    /// Return the stored records, in the order in which they were pushed.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         let kept = &self.memory[..self.len()];
         let wrapped = self.full == Full::DropOldest && self.dropped() > 0;
@@ -114,7 +114,7 @@ impl<'a> Ring<'a> {
         old.iter().chain(new)
     }
 
-    /// Forget everything.
+    /// Remove all records and reset the counts.
     pub fn clear(&mut self) {
         self.next = 0;
         self.pushed = 0;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_keeps_what_was_chosen_and_counts_the_rest() {
+    fn a_full_ring_keeps_the_chosen_records_and_counts_the_rest() {
         let mut memory = [Record::EMPTY; 4];
         for (full, many, kept, dropped) in [
             (Full::DropOldest, 3, vec![0, 1, 2], 0),
@@ -163,8 +163,8 @@ mod tests {
         }
     }
 
-    /// Any system call but exit ends this thread's process from now on (seccomp(2)). Not the strict mode, in which the
-    /// kernel forbids reads of the counter, too.
+    /// Forbid every system call except exit; any other one ends this process (seccomp(2)). This is not strict
+    /// mode, in which the kernel forbids reads of the counter, too.
     #[cfg(all(feature = "os", target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     fn forbid_system_calls() {
         let instruction = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
@@ -175,13 +175,13 @@ mod tests {
             instruction((libc::BPF_RET | libc::BPF_K) as u16, 0, libc::SECCOMP_RET_KILL_PROCESS),
         ];
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-        // SAFETY: the program lives during the calls.
+        // SAFETY: the program outlives the calls.
         let status = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
                 | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
         };
         if status != 0 {
-            // A kernel without filters: the caller sees a code that is none of the test's.
+            // A kernel without filters: the caller sees an exit code that no assertion uses.
             unsafe { libc::_exit(NO_FILTER) };
         }
     }
@@ -189,13 +189,14 @@ mod tests {
     #[cfg(all(feature = "os", target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     const NO_FILTER: i32 = 77;
 
-    /// In a child, since what is forbidden stays forbidden.
+    /// Run in a child process, since the filter cannot be removed.
     #[cfg(all(feature = "os", target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[test]
     fn timing_makes_no_system_call() {
         let clock = crate::Clock::calibrated(1_000_000).unwrap();
         let mut memory = [Record::EMPTY; 64];
-        // SAFETY: between fork and exit the child allocates nothing and calls the system as said above.
+        // SAFETY: between fork and exit the child allocates nothing, and makes system calls only before the
+        // filter is set.
         let child = unsafe { libc::fork() };
         if child == 0 {
             forbid_system_calls();
@@ -207,11 +208,11 @@ mod tests {
                 total += clock.ns(ring.records().map(|record| record.region().ticks).max().unwrap_or(0));
             }
             std::hint::black_box(total);
-            // Not _exit, which is exit_group.
+            // _exit would call exit_group, which is forbidden.
             unsafe { libc::syscall(libc::SYS_exit, 0) };
         }
         let mut status = -1;
-        // SAFETY: waits for the child of above.
+        // SAFETY: waits for the child forked above.
         unsafe { libc::waitpid(child, &mut status, 0) };
         let without_filters = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NO_FILTER;
         assert!(status == 0 || without_filters, "status {status:#x}: {} is SIGSYS", libc::SIGSYS);

@@ -1,17 +1,18 @@
-//! Ticks to nanoseconds by one multiplication and one shift.
+//! Conversion of ticks to nanoseconds by one multiplication and one shift.
 
-/// A factor as `multiplier / 2^shift`; the product has 128 bits, so that no number of ticks overflows.
+/// A factor `multiplier / 2^shift`; the product has 128 bits, so that no number of ticks overflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     multiplier: u64,
     shift: u32,
 }
 
-/// The multiplier has at least this many bits, which keeps the factor's own error below one part in 10⁹.
+/// The least number of bits of the multiplier, which keeps the relative error of the factor below 10⁻⁹.
 const BITS: u32 = 32;
 
 impl Scale {
-    /// The scale of a counter that advances `hz` times a second; None where that is no positive number.
+    /// Return the scale of a counter that advances `hz` times per second, or None if `hz` is not a positive
+    /// number.
     pub fn of_hz(hz: f64) -> Option<Scale> {
         let factor = 1e9 / hz;
         if !(factor.is_finite() && factor > 0.0) {
@@ -22,18 +23,18 @@ impl Scale {
             scaled *= 2.0;
             shift += 1;
         }
-        // A counter slower than once in 2^32 ns would overflow nothing here, but is no clock.
+        // A counter slower than one tick in 2^32 ns would not overflow, but is useless as a clock.
         (scaled < (1_u64 << 63) as f64 && shift < 64)
             .then_some(Scale { multiplier: (scaled + 0.5) as u64, shift })
     }
 
-    /// Ticks in ns, rounded down.
+    /// Convert ticks to ns, rounded down.
     #[inline]
     pub fn ns(self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.multiplier)) >> self.shift) as u64
     }
 
-    /// The same of a difference, which may be negative.
+    /// Convert a difference in ticks, which may be negative, to ns.
     #[inline]
     pub fn signed_ns(self, ticks: i64) -> i64 {
         let ns = self.ns(ticks.unsigned_abs()) as i64;

@@ -1,25 +1,26 @@
-//! What a read of the clock returns, and what lies between two of them.
+//! The result of a read of the clock, and the difference of two.
 
-/// One read of the wall clock: raw ticks, and which processor they are of where the read tells it.
+/// One read of the wall clock: raw ticks, and the processor where the read reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// The counter, as it was read.
+    /// The raw value of the counter.
     pub ticks: u64,
-    /// x86-64: TSC_AUX, which Linux fills with the processor's number (bits 0 to 11) and its node; elsewhere 0.
+    /// The value of TSC_AUX on x86-64, which Linux sets to the processor's number (bits 0 to 11) and its
+    /// node; elsewhere 0.
     pub processor: u32,
 }
 
-/// What lies between two reads.
+/// The interval between two reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// Ticks from the first read to the second; negative where the counter went backwards.
+    /// The number of ticks from the first read to the second; negative where the counter went backwards.
     pub ticks: i64,
-    /// The two reads are of different processors, so that their difference may be of no use.
+    /// The two reads are from different processors, so that their difference may be meaningless.
     pub migrated: bool,
 }
 
 impl Stamp {
-    /// The region from this read to a later one. Counters wrap around, so the difference does, too.
+    /// Return the region from this read to a later one. The difference wraps around as the counter does.
     #[inline]
     pub fn until(self, end: Stamp) -> Region {
         Region { ticks: end.ticks.wrapping_sub(self.ticks) as i64, migrated: self.processor != end.processor }

@@ -1,5 +1,5 @@
-//! The reader on a small file made by hand (tests/unit/nouns/test_region_codec.py describes every byte of it), cut at
-//! each byte and flipped at each bit; and what is written is read back.
+//! The reader on a small handmade file (tests/unit/nouns/test_region_codec.py describes every byte of it),
+//! cut at each byte and flipped at each bit; and files that are written and read back.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const FILE: &[u8] = include_bytes!("vectors/small.regions");
-/// Where the header ends, both blocks end, and the closing ends.
+/// The ends of the header, of both blocks and of the closing, in bytes.
 const ENDS: [usize; 4] = [HEADER, HEADER + 120, HEADER + 240, HEADER + 288];
 const HEADER: usize = 162;
 
 #[test]
-fn a_file_made_by_hand() {
+fn a_handmade_file_is_read() {
     let found = read(FILE);
     assert_eq!(found.flaws, []);
     let header = found.header.as_ref().unwrap();
@@ -51,7 +51,7 @@ fn a_file_made_by_hand() {
 }
 
 #[test]
-fn a_file_that_is_cut_keeps_its_whole_blocks() {
+fn a_truncated_file_keeps_its_intact_blocks() {
     for cut in 0..FILE.len() {
         let found = read(&FILE[..cut]);
         let blocks = ENDS[1..3].iter().filter(|end| cut >= **end).count();
@@ -63,7 +63,7 @@ fn a_file_that_is_cut_keeps_its_whole_blocks() {
 }
 
 #[test]
-fn a_flipped_bit_costs_the_block_that_it_is_in() {
+fn a_flipped_bit_costs_only_the_block_that_contains_it() {
     let whole = read(FILE);
     for bit in 0..8 * FILE.len() {
         let mut flipped = FILE.to_vec();
@@ -78,19 +78,19 @@ fn a_flipped_bit_costs_the_block_that_it_is_in() {
             .map(|(_, each)| each.clone())
             .collect();
         assert_eq!(found.blocks, left, "bit {bit}");
-        // The second header tells what the first one did.
+        // The second header repeats the first one.
         assert_eq!(found.header, whole.header, "bit {bit}");
         assert!(!found.flaws.is_empty(), "bit {bit}");
         let lost = if hit(0) || hit(1) { vec![Flaw::Lost(3)] } else { vec![] };
         let told: Vec<_> = found.flaws.iter().copied().filter(|each| matches!(each, Flaw::Lost(_))).collect();
-        // Where the closing is what is hit, the blocks tell as much.
+        // Where the closing is damaged, the blocks give the same number.
         assert_eq!(told, lost, "bit {bit}");
     }
 }
 
 #[test]
-fn long_blocks_within_each_other_take_no_more_time_than_others() {
-    // A whole head that says that 65,536 records follow, whose checksum is that of none.
+fn nested_long_blocks_are_passed_over() {
+    // An intact head that announces 65,536 records, with the checksum of no records.
     let mut head = *b"RBLK____________________________________________";
     head[4..].fill(0);
     head[6] = 1;
@@ -124,10 +124,10 @@ fn pushed(memory: &mut [Record], full: Full, many: u64) -> Ring<'_> {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_regions_are_read_back() {
     let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("back"));
     for turn in 0..2 {
-        // The second time, it replaces the first.
+        // The second file replaces the first.
         let mut writer = Writer::create(&path, &clock, &["even", "odd"]).unwrap();
         let mut memory = vec![Record::EMPTY; 3_000];
         let mut ring = pushed(&mut memory, Full::DropOldest, 3_005);
@@ -155,7 +155,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn real_regions_without_close_are_readable_and_said_to_be_cut() {
+fn a_file_of_real_regions_without_closing_is_readable_and_reported() {
     let (clock, path) = (Clock::calibrated(1_000_000).unwrap(), place("open"));
     let mut memory = vec![Record::EMPTY; 100];
     let mut ring = Ring::new(&mut memory, Full::DropNewest);
@@ -170,10 +170,10 @@ fn real_regions_without_close_are_readable_and_said_to_be_cut() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Keep this thread on one processor. False: it may not be there.
+/// Move this thread to a processor, and return false if it may not run there.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn moved_to(processor: usize) -> bool {
-    // SAFETY: a set of zeros is an empty one, and lives during the call.
+    // SAFETY: an all-zero set is empty, and it outlives the call.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
@@ -181,7 +181,7 @@ fn moved_to(processor: usize) -> bool {
     }
 }
 
-/// A thread of its own, which then may be anywhere again.
+/// The test runs in its own thread, since it changes the affinity.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[test]
 fn a_thread_that_moves_between_begin_and_end_is_seen() {
@@ -223,14 +223,14 @@ fn another_file_is_left_as_it_is() {
 }
 
 #[test]
-fn a_file_that_another_process_writes_is_left_and_this_one_goes_beside_it() {
+fn a_file_of_another_process_is_kept_and_a_second_one_created() {
     let path = place("shared");
     let beside = path.with_file_name(format!(
         "{}.{}.regions",
         path.file_stem().unwrap().to_str().unwrap(),
         std::process::id()
     ));
-    // As another process leaves it while this one times: recent, and with the number of another process.
+    // A recent file with another process id, as another process leaves it that times at the same time.
     let clock = Clock::open().unwrap();
     std::fs::write(&path, FILE).unwrap();
     let mut first = Writer::create(&path, &clock, &["own"]).unwrap();
@@ -238,7 +238,7 @@ fn a_file_that_another_process_writes_is_left_and_this_one_goes_beside_it() {
     let mut memory = vec![Record::EMPTY; 4];
     let mut ring = pushed(&mut memory, Full::DropNewest, 4);
     first.flush(&mut ring, 0).unwrap();
-    // While that is open, one more goes beside both.
+    // While the first one is open, another gets a third name.
     let second = Writer::create(&path, &clock, &["own"]).unwrap();
     assert_eq!(
         second.path(),
@@ -250,7 +250,7 @@ fn a_file_that_another_process_writes_is_left_and_this_one_goes_beside_it() {
     first.close().unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
     assert_eq!(read(&std::fs::read(&beside).unwrap()).records().count(), 4);
-    // A clock that is opened later: what is there is of a process that has ended.
+    // For a clock opened later, the existing file is from a process that has ended.
     let later = Clock::open().unwrap();
     let writer = Writer::create(&path, &later, &["own"]).unwrap();
     assert_eq!(writer.path(), path);

@@ -1,8 +1,10 @@
-//! `becalm-timers REQUEST`: the evaluation of `becalm-agent clock`, with the timers of PAPI where that is installed.
+//! `becalm-timers REQUEST` evaluates timers as `becalm-agent clock` does, and adds those of PAPI where it is
+//! installed.
 //!
-//! The agent is linked statically, so that it runs everywhere, and therefore loads no library. This program is linked
-//! dynamically for that alone: what it is asked and what it tells are the agent's (`becalm_core::clock::serve`), lines of
-//! JSON. Where it cannot start, the agent does without PAPI. `papi` loads that library, `own` those that the request names.
+//! The agent is linked statically, so that it runs everywhere, and therefore cannot load a library. This
+//! program is linked dynamically for that reason only. It takes the same request and prints the same lines of
+//! JSON as the agent (`becalm_core::clock::serve`). Where it cannot start, the agent evaluates without PAPI.
+//! `papi` loads PAPI, and `own` loads the shared objects that the request names.
 
 mod own;
 mod papi;

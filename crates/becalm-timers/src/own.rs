@@ -1,16 +1,20 @@
-//! A timer of one's own: `FILE.so:FUNCTION`, a function `uint64_t FUNCTION(void)` of a shared object that returns a count
-//! which rises at one rate.
+//! Timers that the user provides as `FILE.so:FUNCTION`: a function `uint64_t FUNCTION(void)` of a shared
+//! object that returns a count which rises at a constant rate.
 
 use std::ffi::{c_void, CStr, CString};
 use std::time::{Duration, Instant};
 
 use becalm_core::clock::timer::loaded::{Own, Read};
 
-/// The time over which the rate of a count is taken, and how often the tightest pair of reads is looked for at each end.
+/// The time over which the rate of a count is measured.
 const CALIBRATION: Duration = Duration::from_millis(50);
+/// Reads at each end of the calibration, of which the tightest is used.
 const READS: usize = 100;
 
-/// The timers among these names that are functions of shared objects. Fails with a sentence on the first that cannot be used.
+/// Load the timers among these names that are functions of shared objects.
+///
+/// # Errors
+/// Returns a sentence about the first timer that cannot be used.
 pub fn loaded(names: &[String]) -> Result<Vec<Own>, String> {
     names
         .iter()
@@ -21,7 +25,7 @@ pub fn loaded(names: &[String]) -> Result<Vec<Own>, String> {
 
 fn one(name: &str, (stem, function): (&str, &str)) -> Result<Own, String> {
     let path = format!("{stem}.so");
-    // Without a slash dlopen searches the system's directories alone (dlopen(3)).
+    // Without a slash, dlopen searches only the system's directories (dlopen(3)).
     let place = if path.contains('/') { path.clone() } else { format!("./{path}") };
     let place = CString::new(place).map_err(|_| format!("{path:?} is no name of a file."))?;
     let symbol = CString::new(function).map_err(|_| format!("{function:?} is no name of a function."))?;
@@ -42,7 +46,8 @@ fn one(name: &str, (stem, function): (&str, &str)) -> Result<Own, String> {
     Ok(Own { name: name.to_owned(), read, hz })
 }
 
-/// Counts per second, by the system's clock.
+/// Measure the rate of a count against the system's clock, in counts per second. None if the count does not
+/// rise.
 fn rate(read: Read) -> Option<u64> {
     let (begin, first) = tightest(read);
     std::thread::sleep(CALIBRATION);
@@ -51,7 +56,8 @@ fn rate(read: Read) -> Option<u64> {
     Some((hz.round() as u64).max(1))
 }
 
-/// A count and the moment at which it was read, by the pair of reads of the system's clock that lie closest around it.
+/// Read the count many times and return the read that the system's clock brackets most tightly, with its
+/// moment.
 fn tightest(read: Read) -> (Instant, i64) {
     let once = || {
         let before = Instant::now();

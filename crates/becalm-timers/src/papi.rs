@@ -1,24 +1,26 @@
-//! PAPI, loaded at run time: nothing of it is needed to build this program or to start it.
+//! PAPI, loaded at run time: this program builds and starts without it.
 
 use std::ffi::{c_int, c_void, CStr};
 
 use becalm_core::clock::timer::loaded::{Loaded, Read, ReadEvents};
 
-/// Names of the library: the development package's first, then those of releases (major and minor).
+/// File names of the library: that of the development package first, then those of releases (major and
+/// minor).
 pub const NAMES: [&CStr; 5] =
     [c"libpapi.so", c"libpapi.so.7.2", c"libpapi.so.7.1", c"libpapi.so.7.0", c"libpapi.so.6.0"];
-/// PAPI_library_init wants the header's version and answers with its own: it is asked with each that is known.
+/// The versions to try: PAPI_library_init takes the version of the header and returns that of the library.
 const VERSIONS: [(c_int, c_int); 4] = [(7, 2), (7, 1), (7, 0), (6, 0)];
-/// PAPI_TOT_CYC: a preset event (papiStdEventDefs.h).
+/// The preset event PAPI_TOT_CYC (papiStdEventDefs.h).
 const TOTAL_CYCLES: c_int = (0x8000_0000_u32 | 0x3b) as c_int;
-/// PAPI_NULL.
+/// The event set PAPI_NULL: none yet.
 const NO_SET: c_int = -1;
 
 type Integer = unsafe extern "C" fn(c_int) -> c_int;
 type Create = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Add = unsafe extern "C" fn(c_int, c_int) -> c_int;
 
-/// PAPI by one of these names, initialised, or why not.
+/// Load and initialise PAPI from the first of these names that can be opened; each timer carries the reason
+/// if it cannot.
 pub fn loaded(names: &[&CStr]) -> Loaded {
     let library = match opened(names) {
         Ok(library) => library,
@@ -51,7 +53,7 @@ pub fn loaded(names: &[&CStr]) -> Loaded {
     }
 }
 
-/// A library that stays loaded.
+/// A handle of dlopen(3), which is never closed.
 struct Library(*mut c_void);
 
 fn opened(names: &[&CStr]) -> Result<Library, String> {
@@ -71,7 +73,10 @@ impl Library {
     }
 }
 
-/// A started set of events that counts cycles. Without counters PAPI calls its component enabled; adding the event tells.
+/// Start an event set that counts cycles, and return its number.
+///
+/// PAPI reports its component as enabled even without counters; only adding the event shows whether there are
+/// any.
 fn started(library: &Library) -> Result<c_int, String> {
     let mut set = NO_SET;
     let done = |what: &str, status: c_int| match status {
@@ -98,7 +103,8 @@ mod tests {
 
     use super::*;
 
-    /// A library of a few lines of C that looks like PAPI; the directory goes with the value.
+    /// A few lines of C compiled into a library that looks like PAPI; its directory is removed when the value
+    /// is dropped.
     struct Fake(PathBuf, CString);
 
     impl Fake {

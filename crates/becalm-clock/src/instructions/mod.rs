@@ -1,4 +1,4 @@
-//! The reads themselves, one file an architecture.
+//! The instructions that read counters, one file per architecture.
 
 #[cfg(target_arch = "aarch64")]
 pub mod aarch64;

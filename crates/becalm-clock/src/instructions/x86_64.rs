@@ -1,8 +1,8 @@
-//! x86-64: the time stamp counter and performance counters, in program order.
+//! x86-64: reads of the time stamp counter and performance counters, in program order.
 //!
-//! A bare `rdtsc` is not ordered with anything: it "may execute before all previous instructions have executed" and
-//! later ones may begin before it (Intel SDM volume 2B, RDTSC). What is wanted is that the code before has finished
-//! when the counter is read and that the code after has not begun:
+//! A bare `rdtsc` is not ordered with anything: it "may execute before all previous instructions have
+//! executed" and later ones may begin before it (Intel SDM volume 2B, RDTSC). A timer needs the code before
+//! the read to have finished when the counter is read, and the code after it not to have begun:
 //!
 //! - `rdtscp` waits "until all previous instructions have executed and all previous loads are globally visible", but
 //!   "subsequent instructions may begin execution before the read operation is performed" (SDM volume 2B, RDTSCP; AMD64
@@ -10,28 +10,28 @@
 //!   completed locally, and no later instruction begins execution until LFENCE completes" (SDM volume 2A, LFENCE).
 //!   On AMD that holds where LFENCE is dispatch serializing: CPUID 8000_0021h EAX bit 2, or MSR C001_1029 bit 1,
 //!   which Linux sets.
-//! - `rdpmc` is not a serializing instruction and not ordered (SDM volume 2B, RDPMC), so it has an `lfence` before it
-//!   and one after it.
-//! - Never `cpuid` as a fence: hypervisors intercept it, at a microsecond or more a read.
-//! - Stores that are retired may still be in the store buffer. `mfence` in front would wait for them; it is not part
-//!   of a read here, since it costs as much as the regions that are timed. Where stores matter, they are the caller's.
+//! - `rdpmc` is not a serializing instruction and not ordered (SDM volume 2B, RDPMC), so it has an `lfence`
+//!   before it and one after it.
+//! - `cpuid` is never used as a fence: hypervisors intercept it, at a microsecond or more per read.
+//! - Retired stores may still be in the store buffer. An `mfence` before the read would wait for them; it is
+//!   left to the caller, since it costs as much as the regions that are timed.
 //!
-//! `asm!` without `nomem` is a barrier for the compiler, too: it moves no access to memory across a read.
+//! `asm!` without `nomem` is a compiler barrier, too: the compiler moves no memory access across a read.
 
 use core::arch::asm;
 
 use crate::Stamp;
 
-/// The counter at the beginning of a region: `rdtscp; lfence`.
+/// Read the counter at the beginning of a region: `rdtscp; lfence`.
 #[inline(always)]
 pub fn begin() -> Stamp {
     rdtscp_lfence()
 }
 
-/// The counter at the end of a region: `rdtscp; lfence`.
+/// Read the counter at the end of a region: `rdtscp; lfence`.
 ///
-/// The fence belongs to the end as well: without it, what follows the region may take execution units from its last
-/// instructions.
+/// The fence belongs to the end as well: without it, the code after the region may take execution units from
+/// the last instructions of the region.
 #[inline(always)]
 pub fn end() -> Stamp {
     rdtscp_lfence()
@@ -40,7 +40,7 @@ pub fn end() -> Stamp {
 #[inline(always)]
 fn rdtscp_lfence() -> Stamp {
     let (low, high, processor): (u32, u32, u32);
-    // SAFETY: reads a counter into the three registers that are named; `lfence` changes nothing.
+    // SAFETY: writes only the three named registers; `lfence` changes nothing.
     unsafe {
         asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") processor,
             options(nostack, preserves_flags));
@@ -48,16 +48,16 @@ fn rdtscp_lfence() -> Stamp {
     Stamp { ticks: u64::from(high) << 32 | u64::from(low), processor }
 }
 
-/// The time stamp counter, not ordered with what stands before or behind it: for comparison.
+/// Read the time stamp counter without ordering it with the surrounding code, for comparison.
 #[inline(always)]
 pub fn bare() -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: reads a counter into the two registers that are named.
+    // SAFETY: writes only the two named registers.
     unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags)) };
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The time stamp counter between two fences: `lfence; rdtsc; lfence`, the other common spelling.
+/// Read the time stamp counter between two fences: `lfence; rdtsc; lfence`, the other common sequence.
 #[inline(always)]
 pub fn fenced() -> u64 {
     let (low, high): (u32, u32);
@@ -68,11 +68,11 @@ pub fn fenced() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// A performance counter: `lfence; rdpmc; lfence`, all 64 bits as the processor returns them.
+/// Read a performance counter: `lfence; rdpmc; lfence`. Return all 64 bits as the processor returns them.
 ///
 /// # Safety
-/// The kernel must allow `rdpmc` for this counter at this moment, or it is a general protection fault (SIGSEGV);
-/// [`crate::cycles`] asks the page of the counter's event first.
+/// The kernel must allow `rdpmc` for this counter at this moment, otherwise it raises a general protection
+/// fault (SIGSEGV); [`crate::cycles`] checks the page of the counter's event first.
 #[inline(always)]
 pub unsafe fn counter(number: u32) -> u64 {
     let (low, high): (u32, u32);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn reads_never_go_backwards_on_one_processor() {
-        // Whatever the machine does between: as long as both reads are of one processor.
+        // Independent of what the machine does in between, as long as both reads are from one processor.
         for _ in 0..1_000 {
             let (from, to) = (begin(), end());
             let region = from.until(to);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn all_reads_are_of_one_counter() {
+    fn all_reads_are_from_the_same_counter() {
         let before = begin();
         let between = [bare(), fenced()];
         let after = end();

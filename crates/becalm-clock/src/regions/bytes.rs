@@ -1,4 +1,4 @@
-//! Numbers in bytes, the lowest first.
+//! Little-endian integers read from bytes.
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()

@@ -1,4 +1,4 @@
-//! CRC-32 as in zlib, PNG and gzip (ISO 3309, ITU-T V.42): polynomial 0xEDB88320, reflected.
+//! CRC-32 as in zlib, PNG and gzip (ISO 3309, ITU-T V.42): reflected polynomial 0xEDB88320.
 
 const TABLE: [u32; 256] = table();
 
@@ -17,7 +17,7 @@ const fn table() -> [u32; 256] {
     made
 }
 
-/// The checksum of bytes.
+/// Return the checksum of these bytes.
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| TABLE[((crc ^ u32::from(*byte)) & 0xff) as usize] ^ (crc >> 8))
 }

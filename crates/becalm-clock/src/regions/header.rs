@@ -1,4 +1,4 @@
-//! What stands at the beginning of a file of regions, and once more at its end.
+//! The header of a file of regions, which stands at its beginning and is repeated at its end.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -9,50 +9,52 @@ use super::{record, MAGIC, VERSION};
 use crate::clock::Source;
 use crate::{begin, portable, Clock};
 
-/// The clock of the records, the machine that they are of, and the names of the regions.
+/// The properties of the clock and of the machine, and the names of the regions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
-    /// Ticks a second, off by at most `ppm` parts in a million.
+    /// The frequency in ticks per second, off by at most `ppm` parts per million.
     pub hz: f64,
-    /// The bound of the frequency's error.
+    /// The bound on the relative error of the frequency, in parts per million.
     pub ppm: f64,
-    /// The step by which the counter advances, in ticks; 0 where it could not be told.
+    /// The step by which the counter advances, in ticks; 0 where it could not be determined.
     pub quantum: f64,
-    /// Ticks of an empty region: the smallest of many.
+    /// The smallest number of ticks of an empty region.
     pub smallest_cost: i64,
-    /// The median of them.
+    /// The median number of ticks of an empty region.
     pub median_cost: i64,
-    /// The mean of them without the longest twentieth, to a thousandth; 0 where it is not known.
+    /// The mean number of ticks of an empty region without the longest twentieth, to a thousandth; 0 where it
+    /// is not known.
     pub mean_cost: f64,
-    /// The counter at a moment, …
+    /// The counter at the moment `unix_ns`.
     pub ticks: u64,
-    /// … and that moment in ns of Unix time.
+    /// The moment at which the counter was at `ticks`, in ns of Unix time.
     pub unix_ns: u64,
-    /// The flags of becalm_clock.h: 1 the system's clock, 2 invariant, 4 in a virtual machine, 8 reads are emulated.
+    /// The flags of becalm_clock.h: 1 system clock, 2 invariant, 4 in a virtual machine, 8 reads are
+    /// emulated.
     pub flags: u32,
-    /// The process that wrote it.
+    /// The process id of the writer.
     pub process: u32,
-    /// A hash of the machine's id.
+    /// A hash of the machine id.
     pub machine: String,
-    /// The start of the machine that it was written in.
+    /// The boot id of the machine when the file was written.
     pub boot: String,
     /// The processor's model.
     pub model: String,
     /// The clock's name.
     pub source: String,
-    /// Names of the regions, by the number that records have.
+    /// The names of the regions, indexed by the number in the records.
     pub names: Vec<String>,
 }
 
-/// Bytes before the texts.
+/// The number of bytes before the texts.
 const FIXED: usize = 88;
-/// Ticks a second that no clock has more of.
+/// The highest frequency that is accepted, in ticks per second.
 const FASTEST: f64 = 1e12;
-/// Longer headers are none.
+/// The length of the longest header that is accepted, in bytes.
 const LONGEST: usize = 1 << 20;
 
 impl Header {
-    /// That of this process, now.
+    /// Return the header of this process at this moment.
     pub(super) fn of(clock: &Clock, names: &[&str]) -> Header {
         let info = clock.info();
         let (ticks, unix_ns) = moment(clock);
@@ -80,8 +82,8 @@ impl Header {
         }
     }
 
-    /// As it stands in a file; None where a text is longer than 65,535 bytes, there are more names
-    /// than that, or all of it takes more than a MiB.
+    /// Return the header as it is stored in a file; None where a text is longer than 65,535 bytes, there are
+    /// more names than that, or the whole header takes more than a MiB.
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
         let mut made = Vec::from(MAGIC);
         made.extend(VERSION.to_le_bytes());
@@ -110,7 +112,8 @@ impl Header {
         Some(made).filter(|made| made.len() <= LONGEST)
     }
 
-    /// The header that bytes begin with, and its length. None for a damaged one, or one of another version.
+    /// Parse the header at the beginning of these bytes, and return it with its length. None if it is damaged
+    /// or of another version.
     pub(super) fn read(bytes: &[u8]) -> Option<(Header, usize)> {
         let length = u32_at(bytes, 12)? as usize;
         let own = bytes.get(..length).filter(|_| (FIXED + 4..=LONGEST).contains(&length))?;
@@ -147,7 +150,7 @@ impl Header {
         header.possible().then_some((header, length))
     }
 
-    /// Whether its numbers are those of any clock: others come from no program that times something.
+    /// Return whether the numbers are plausible for a clock.
     fn possible(&self) -> bool {
         let known = |value: f64| value.is_finite() && value >= 0.0;
         (1.0..=FASTEST).contains(&self.hz)
@@ -157,7 +160,7 @@ impl Header {
     }
 }
 
-/// The counter, and Unix time in ns, at one moment.
+/// Return the counter, and Unix time in ns, at one moment.
 pub(super) fn moment(clock: &Clock) -> (u64, u64) {
     let read = || if clock.info().source == Source::System { portable::begin().ticks } else { begin().ticks };
     let before = read();

@@ -1,10 +1,11 @@
-//! Which machine a file was written on.
+//! Identification of the machine on which a file was written.
 
 use std::format;
 use std::fs;
 use std::string::{String, ToString};
 
-/// FNV-1a, 64 bits, of the machine id, which is confidential itself (machine-id(5)); empty where there is none.
+/// Return the 64-bit FNV-1a hash of the machine id, which is itself confidential (machine-id(5)); empty where
+/// there is no id.
 pub fn machine() -> String {
     let id = line("/etc/machine-id");
     let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -17,12 +18,12 @@ pub fn machine() -> String {
     }
 }
 
-/// Of this start of the machine.
+/// Return the boot id of the machine.
 pub fn boot() -> String {
     line("/proc/sys/kernel/random/boot_id")
 }
 
-/// The processor's model, as the kernel names it; on Armv8 its part.
+/// Return the processor's model as the kernel names it; on Armv8 the implementer and part numbers.
 pub fn model() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let of = |key: &str| {

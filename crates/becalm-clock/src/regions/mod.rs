@@ -1,4 +1,4 @@
-//! Files of timed regions: what a program has kept in its rings, written outside of what is timed, and read back.
+//! Files of timed regions: rings are written to them outside of the timed code, and they are read back.
 //!
 //! ```no_run
 //! use becalm_clock::regions::{read, Writer};
@@ -22,10 +22,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `header` is what stands at the beginning and, once more, at the end; `record` is a region as it is stored; `writer`
-//! makes blocks of rings; `reader` takes apart what is there, whatever happened to it; `bytes` are numbers, `crc` is the
-//! checksum of each piece; `host` says which machine this is; `place` where a file goes that several processes write. docs/reference/regions.md describes every byte; `becalm import` reads such
-//! files, too, and `becalm_regions.h` writes the same from C and C++.
+//! - `header` is the beginning of a file, repeated at its end.
+//! - `record` is a region as it is stored.
+//! - `writer` writes rings as blocks.
+//! - `reader` reads all that is intact of a file, however it is damaged.
+//! - `bytes` reads integers, and `crc` computes the checksum of each part.
+//! - `host` identifies this machine.
+//! - `place` chooses the path when several processes write.
+//!
+//! docs/reference/regions.md describes every byte; `becalm import` reads such files, too, and
+//! `becalm_regions.h` writes them from C and C++.
 
 mod bytes;
 mod crc;
@@ -41,15 +47,16 @@ pub use reader::{read, Block, Closing, Flaw, Found};
 pub use record::{TimedRegion, MIGRATED, OUT_OF_STEP, SHORTER_THAN_COST, UNKNOWN_CPU};
 pub use writer::Writer;
 
-/// The version of the format that is written here.
+/// The version of the format that this crate writes.
 pub const VERSION: u16 = 1;
-/// A header begins so. The first byte is no text, and the line ends show a transfer that changed them.
+/// The first bytes of a header. The first byte is not text, and the line ends reveal a transfer that changed
+/// them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89BRG\r\n\x1a\n";
-/// A block of records begins so.
+/// The first bytes of a block of records.
 pub(crate) const BLOCK: [u8; 4] = *b"RBLK";
-/// What closes the file begins so.
+/// The first bytes of the closing, which ends a file.
 pub(crate) const CLOSING: [u8; 4] = *b"REND";
-/// Bytes before the records of a block, and of what closes the file.
+/// The number of bytes before the records of a block, and the length of a closing before its header.
 pub(crate) const HEAD: usize = 48;
-/// More records than that are in no block.
+/// The largest number of records in a block.
 pub(crate) const MOST: usize = 65_536;

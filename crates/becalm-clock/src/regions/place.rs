@@ -1,5 +1,5 @@
-//! Where a file of regions goes: the place that a name stands for, and another one where a process that runs at the same time
-//! writes there.
+//! The path of a file of regions: expanded from a name, and changed if another process writes there at the
+//! same time.
 
 use std::format;
 use std::fs::{self, File, OpenOptions};
@@ -13,17 +13,17 @@ use std::time::SystemTime;
 use super::bytes::u32_at;
 use super::MAGIC;
 
-/// Variables in which launchers of parallel programs tell a process its rank: Open MPI, PMIx, MPICH and Intel, MVAPICH, PALS,
-/// Slurm.
+/// The environment variables in which launchers of parallel programs pass a process its rank: Open MPI, PMIx,
+/// MPICH and Intel, MVAPICH, PALS, Slurm.
 const RANKS: [&str; 6] =
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID"];
-/// Places that are tried beside the one that was asked for.
+/// The number of paths that are tried.
 const MOST: u32 = 100;
-/// Bytes of a header up to the number of the process.
+/// The length of the beginning of a header that ends with the process id of the writer, in bytes.
 const BEGINS: usize = 80;
 
-/// The path with `%p` replaced by the number of the process, `%r` by its rank (0 outside of a parallel program), `%h` by the
-/// host's name and `%%` by a per cent sign.
+/// Return the path with `%p` replaced by the process id, `%r` by the rank of the process (0 outside of a
+/// parallel program), `%h` by the host name and `%%` by a per cent sign.
 pub fn expanded(path: &Path) -> PathBuf {
     let Some(text) = path.to_str() else { return path.to_path_buf() };
     let mut parts = text.split('%');
@@ -34,7 +34,7 @@ pub fn expanded(path: &Path) -> PathBuf {
             Some('p') => made += &format!("{}{}", std::process::id(), rest.as_str()),
             Some('r') => made += &format!("{}{}", rank(), rest.as_str()),
             Some('h') => made += &format!("{}{}", host(), rest.as_str()),
-            // Two of them: the next part is plain text.
+            // `%%`: the next part is plain text.
             None => made += &format!("%{}", parts.next().unwrap_or_default()),
             Some(_) => made += &format!("%{part}"),
         }
@@ -52,8 +52,14 @@ fn host() -> String {
     text.trim().replace('/', "-")
 }
 
-/// A new locked file at a path, or beside it where a process that runs at the same time writes there: `a.regions` is then
-/// `a.PROCESS.regions`. `since`: when this process began to time; a file of regions from before is replaced.
+/// Create a locked file at a path and return it with its path, which is `a.PROCESS.regions` instead of
+/// `a.regions` if a process that runs at the same time writes there.
+///
+/// `since` is the moment at which this process opened its clock; an older file of regions is replaced.
+///
+/// # Errors
+/// Fails with `AlreadyExists` if the file is not one of regions, with `ResourceBusy` if all paths are in use,
+/// and with errors of the file system.
 pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
     for turn in 0..MOST {
         let place = beside(path, turn);
@@ -65,7 +71,7 @@ pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
                 locked(&file);
                 return Ok((file, place));
             }
-            // Another process was faster.
+            // Another process created it in between.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -73,7 +79,7 @@ pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
     Err(Error::new(ErrorKind::ResourceBusy, "other processes write this file and all that stand beside it"))
 }
 
-/// The place that was asked for, or one beside it.
+/// Return the path itself in turn 0, and later paths with the process id and the turn in the file name.
 fn beside(path: &Path, turn: u32) -> PathBuf {
     let own = match turn {
         0 => return path.to_path_buf(),
@@ -84,7 +90,8 @@ fn beside(path: &Path, turn: u32) -> PathBuf {
     path.with_extension(extension.map_or_else(|| own.clone(), |text| format!("{own}.{text}")))
 }
 
-/// Whether a file may be made there: removes a file of regions, or an empty one, that no other process writes.
+/// Return whether a file may be created there, after removing an empty file or one of regions that no other
+/// process writes.
 fn free(path: &Path, since: SystemTime) -> io::Result<bool> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(true) };
     let mut begins = [0; BEGINS];
@@ -104,7 +111,8 @@ fn free(path: &Path, since: SystemTime) -> io::Result<bool> {
     fs::remove_file(path).map(|()| true)
 }
 
-/// Lock a file for as long as it is open; false: another one has it. A file system without locks says nothing.
+/// Lock a file for as long as it is open, and return false if another process holds the lock. A file system
+/// without locks counts as locked.
 fn locked(file: &File) -> bool {
     // SAFETY: an open descriptor.
     let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
@@ -127,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn places_beside_have_the_number_of_the_process() {
+    fn alternative_paths_contain_the_process_id() {
         let process = std::process::id();
         assert_eq!(beside(Path::new("x/a.regions"), 0), PathBuf::from("x/a.regions"));
         assert_eq!(beside(Path::new("x/a.regions"), 1), PathBuf::from(format!("x/a.{process}.regions")));

@@ -1,4 +1,4 @@
-//! What is in a file of regions, whatever happened to it: each whole block is read, and what is lost is said.
+//! A reader of files of regions that may be damaged: each intact block is read, and losses are reported.
 
 use core::fmt;
 use std::vec::Vec;
@@ -9,44 +9,44 @@ use super::header::Header;
 use super::record::{self, TimedRegion};
 use super::{BLOCK, CLOSING, HEAD, MAGIC, MOST};
 
-/// Records that were flushed together.
+/// The records of one flush.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// The writer's number of the thread.
+    /// The writer's number for the thread.
     pub thread: u64,
-    /// Records of the file before this block.
+    /// The number of records in the file before this block.
     pub first: u64,
-    /// Records that the ring had no room for since its last flush.
+    /// The number of records that the ring dropped since its last flush.
     pub dropped: u64,
-    /// What was dropped was the oldest; else what came last.
+    /// The ring dropped its oldest records; otherwise it dropped new ones.
     pub keeps_last: bool,
     /// The records, in the order in which they were timed.
     pub records: Vec<TimedRegion>,
 }
 
-/// What the program wrote when it closed the file.
+/// The block that a program writes when it closes the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {
-    /// Blocks of the file.
+    /// The number of blocks in the file.
     pub blocks: u32,
-    /// The counter when it was closed.
+    /// The counter at the moment of closing.
     pub ticks: u64,
-    /// That moment in ns of Unix time.
+    /// The moment of closing in ns of Unix time.
     pub unix_ns: u64,
-    /// Records of the file.
+    /// The number of records in the file.
     pub records: u64,
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// It does not begin with a header of this version that is whole.
+    /// The file does not begin with an intact header of this version.
     Header,
-    /// Bytes that are no whole block: where they begin, and how many.
+    /// Bytes that are not part of an intact block: their offset and their number.
     Damaged(usize, usize),
-    /// The program did not close it, or its end is missing.
+    /// The program did not close the file, or its end is missing.
     NotClosed,
-    /// So many records are known to be lost with what is damaged.
+    /// The number of records known to be lost in damaged bytes.
     Lost(u64),
 }
 
@@ -61,37 +61,38 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// All that could be read.
+/// The readable content of a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// That at the beginning, else that at the end; without one, records have neither names nor a unit.
+    /// The header at the beginning, or else the one at the end; without one, records have neither names nor a
+    /// unit.
     pub header: Option<Header>,
-    /// The whole blocks, in order.
+    /// The intact blocks, in order.
     pub blocks: Vec<Block>,
-    /// Where the file was closed.
+    /// The closing; None if it is missing.
     pub closing: Option<Closing>,
-    /// What is wrong with it, empty for a whole one.
+    /// The defects; empty for an intact file.
     pub flaws: Vec<Flaw>,
 }
 
 impl Found {
-    /// The records of all blocks.
+    /// Return the records of all blocks.
     pub fn records(&self) -> impl Iterator<Item = &TimedRegion> {
         self.blocks.iter().flat_map(|block| &block.records)
     }
 
-    /// Records that rings had no room for.
+    /// Return the number of records that rings dropped.
     pub fn dropped(&self) -> u64 {
         self.blocks.iter().fold(0, |all, block| all.saturating_add(block.dropped))
     }
 
-    /// A region's length in ns; None without a header.
+    /// Return the length of a region in ns; None without a header.
     pub fn ns(&self, region: &TimedRegion) -> Option<f64> {
         self.header.as_ref().map(|header| region.ticks as f64 * 1e9 / header.hz)
     }
 }
 
-/// Read the bytes of a file. Nothing in them is an error: what is not whole is a flaw.
+/// Parse the bytes of a file. No content is an error: each defect becomes a [`Flaw`].
 pub fn read(bytes: &[u8]) -> Found {
     let mut found = Found::default();
     let mut at = match Header::read(bytes) {
@@ -142,13 +143,15 @@ pub fn read(bytes: &[u8]) -> Found {
     found
 }
 
-/// Longer blocks come from no writer that is known.
+/// The length of a block, in bytes, that no known writer exceeds.
 const USUAL: usize = 1 << 16;
-/// Bytes of such blocks that checksums are taken of, beyond four times what was passed.
+/// Bytes of longer blocks whose checksums are computed in any case, in addition to four times the bytes
+/// passed.
 const IN_VAIN: usize = 64 << 20;
 
-/// Whether a checksum of so many bytes is worth its time: of what writers write it always is. Long blocks that lie in
-/// each other, as nobody writes them, are not all looked at, so that the time grows with the file's length and no faster.
+/// Return whether to compute the checksum of a block of this length. Blocks as writers write them are always
+/// checked; of longer ones, which may be nested in a forged file, only so many that the time stays linear in
+/// the length of the file.
 fn affords(long: &mut usize, length: usize, passed: usize) -> bool {
     if length <= USUAL {
         return true;
@@ -157,7 +160,8 @@ fn affords(long: &mut usize, length: usize, passed: usize) -> bool {
     *long <= passed.saturating_mul(4).saturating_add(IN_VAIN)
 }
 
-/// The block that bytes begin with, and its length. `affords`: whether so many bytes are looked at.
+/// Parse the block at the beginning of these bytes, and return it with its length. `affords` decides from the
+/// length whether its checksum is computed.
 fn block(bytes: &[u8], affords: impl FnOnce(usize) -> bool) -> Option<(Block, usize)> {
     let (many, values) = head(bytes, BLOCK)?;
     let many = usize::try_from(many).ok().filter(|many| *many <= MOST)?;
@@ -176,7 +180,7 @@ fn closing(bytes: &[u8]) -> Option<Closing> {
     Some(Closing { blocks, ticks, unix_ns, records })
 }
 
-/// The numbers of a whole head of this kind.
+/// Parse an intact head with these first bytes, and return its count and its three values.
 fn head(bytes: &[u8], magic: [u8; 4]) -> Option<(u32, [u64; 3])> {
     let own = bytes.get(..HEAD).filter(|own| own.starts_with(&magic))?;
     if u32_at(own, HEAD - 4)? != crc32(&own[..HEAD - 4]) {
@@ -185,7 +189,7 @@ fn head(bytes: &[u8], magic: [u8; 4]) -> Option<(u32, [u64; 3])> {
     Some((u32_at(own, 4)?, [u64_at(own, 8)?, u64_at(own, 16)?, u64_at(own, 24)?]))
 }
 
-/// Bytes before the next mark of anything; all of them where there is none.
+/// Return the number of bytes before the next block, closing or header; all bytes if there is none.
 fn next_mark(bytes: &[u8]) -> usize {
     let marks = |at: &usize| {
         let rest = &bytes[*at..];
@@ -194,7 +198,7 @@ fn next_mark(bytes: &[u8]) -> usize {
     (0..bytes.len()).find(marks).unwrap_or(bytes.len())
 }
 
-/// The header at the end.
+/// Return the header that begins at the last occurrence of its first bytes.
 fn last_header(bytes: &[u8]) -> Option<Header> {
     let from = bytes.windows(MAGIC.len()).rposition(|each| each == MAGIC)?;
     Header::read(&bytes[from..]).map(|(header, _)| header)

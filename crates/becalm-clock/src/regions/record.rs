@@ -1,4 +1,4 @@
-//! A region as a file has it.
+//! A region as it is stored in a file.
 
 use std::vec::Vec;
 
@@ -6,41 +6,41 @@ use super::bytes::{u16_at, u64_at};
 use crate::clock::Source;
 use crate::ring::Record;
 
-/// Bytes of a record.
+/// The length of a record, in bytes.
 pub(super) const BYTES: usize = 24;
 
-/// Began on one processor and ended on another: their counters need not agree.
+/// The flag of a region that began on one processor and ended on another: their counters need not agree.
 pub const MIGRATED: u16 = 1;
-/// The counter went backwards: the processors' counters are out of step.
+/// The flag of a region in which the counter went backwards: the processors' counters are out of step.
 pub const OUT_OF_STEP: u16 = 2;
-/// Takes less than an empty region: nothing can be said of its length.
+/// The flag of a region shorter than an empty one: its length is not meaningful.
 pub const SHORTER_THAN_COST: u16 = 4;
-/// The read does not tell the processor (Armv8, the system's clock).
+/// The processor number where the read does not report it (Armv8, the system's clock).
 pub const UNKNOWN_CPU: u16 = u16::MAX;
 
 /// A timed region of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimedRegion {
-    /// The counter at its beginning.
+    /// The counter at the beginning.
     pub start: u64,
-    /// Its length in ticks; negative where the counter went backwards.
+    /// The length in ticks; negative where the counter went backwards.
     pub ticks: i64,
-    /// Its place among the names.
+    /// The index of the region's name in the header.
     pub name: u16,
-    /// The processor that it began on, [`UNKNOWN_CPU`] where that is not known.
+    /// The processor at the beginning, [`UNKNOWN_CPU`] where it is not known.
     pub began_on: u16,
-    /// The processor that it ended on.
+    /// The processor at the end, [`UNKNOWN_CPU`] where it is not known.
     pub ended_on: u16,
-    /// [`MIGRATED`], [`OUT_OF_STEP`], [`SHORTER_THAN_COST`].
+    /// The union of [`MIGRATED`], [`OUT_OF_STEP`] and [`SHORTER_THAN_COST`].
     pub flags: u16,
 }
 
 impl TimedRegion {
-    /// A ring's record as a file has it.
+    /// Convert a ring's record; `cost` is the smallest cost of an empty region, in ticks.
     pub(super) fn of(record: &Record, source: Source, cost: i64) -> TimedRegion {
         let region = record.region();
         let cpu = |processor: u32| match source {
-            // TSC_AUX under Linux: the processor's number, and its node above.
+            // Linux sets TSC_AUX to the processor's number, with its node in the bits above.
             Source::TimeStampCounter => (processor & 0xfff) as u16,
             _ => UNKNOWN_CPU,
         };

@@ -1,4 +1,4 @@
-//! Rings to a file, in blocks that each stand for themselves.
+//! A writer that stores rings in a file, in self-contained blocks.
 
 use std::fs::File;
 use std::io::{self, Error, ErrorKind, Write};
@@ -14,10 +14,10 @@ use crate::portable;
 use crate::ring::{Full, Ring};
 use crate::Clock;
 
-/// Records of a block; a power cut costs at most the last one.
+/// The largest number of records that a block is written with.
 const MANY: usize = 1_024;
 
-/// A file of regions that is being written. What is not flushed when the program ends is not in it.
+/// A file of regions that is being written. Records not flushed before the program ends are lost.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -30,11 +30,16 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A new file, for nobody else's eyes (mode 0600), with the names that the rings' records have by number.
+    /// Create a file that only the user can read (mode 0600), with the names of regions by their number in
+    /// records.
     ///
-    /// In the path `%p` is the number of the process, `%r` its rank in a parallel program and `%h` the host. A file of regions
-    /// that is there is replaced, unless a process that runs at the same time has written it: this one is then made beside it
-    /// with the number of the process in its name, which `path` tells. A file of anything else is an error, and left as it is.
+    /// In the path `%p` stands for the process id, `%r` for the rank in a parallel program and `%h` for the
+    /// host. An existing file of regions is replaced, unless a process that runs at the same time has written
+    /// it: this file then gets the process id in its name, and `path` returns the path.
+    ///
+    /// # Errors
+    /// Fails with `AlreadyExists` if the file is not one of regions, which is left as it is; with
+    /// `InvalidInput` if the names are too long; and with errors of the file system.
     pub fn create(path: impl AsRef<Path>, clock: &Clock, names: &[&str]) -> io::Result<Writer> {
         let path = place::expanded(path.as_ref());
         let header = Header::of(clock, names).bytes().ok_or_else(|| {
@@ -47,19 +52,23 @@ impl Writer {
         Ok(Writer { file, path, clock: *clock, header, blocks: 0, records: 0, buffer })
     }
 
-    /// Where the file is.
+    /// Return the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Write what a ring holds, with the caller's number of its thread, and empty it. Not within a region.
+    /// Write the records of a ring with the caller's number of its thread, and clear the ring. Do not call it
+    /// within a timed region.
+    ///
+    /// # Errors
+    /// Fails with errors of the file system.
     pub fn flush(&mut self, ring: &mut Ring, thread: u64) -> io::Result<()> {
         let keeps_last = ring.full() == Full::DropOldest;
         let mut dropped = ring.dropped();
         let info = *self.clock.info();
         let mut records =
             ring.records().map(|each| TimedRegion::of(each, info.source, info.smallest_cost)).peekable();
-        // A ring that could keep nothing has a block without records, for the count of what was dropped.
+        // A ring without memory writes a block without records, for the number of dropped ones.
         while records.peek().is_some() || dropped > 0 {
             self.buffer.clear();
             self.buffer.resize(HEAD, 0);
@@ -80,7 +89,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Write that it is whole. A file without that is readable, and known to be cut off.
+    /// Write the closing and the header once more. A file without them is readable, and recognised as cut
+    /// off.
+    ///
+    /// # Errors
+    /// Fails with errors of the file system.
     pub fn close(mut self) -> io::Result<()> {
         let (ticks, unix_ns) = moment(&self.clock);
         self.buffer.clear();
@@ -91,7 +104,7 @@ impl Writer {
     }
 }
 
-/// The head of a block, or of what closes the file, into the first bytes.
+/// Fill the first bytes with the head of a block or of the closing.
 fn fill(buffer: &mut [u8], magic: [u8; 4], many: u32, values: [u64; 3], policy: u32, records: u32) {
     buffer[..4].copy_from_slice(&magic);
     buffer[4..8].copy_from_slice(&many.to_le_bytes());
