@@ -6,7 +6,7 @@ Pompeo & Tucci 2022, Empir. Softw. Eng. 28:13). https://github.com/SEALABQuality
     DIR/jmh-steady-state/series/NAME.json.gz           [[…3000 numbers…], …ten of them…]
     DIR/jmh-steady-state/classification.json.gz        {"NAME.json": {"forks": ["steady state", …], …}, …}
 
-Rules were chosen on every other file in the order of their names. Peers see means of ten iterations, and report a
+Rules were chosen on every other file in the order of their names. Peers see means of thirty iterations, and report a
 change in the last sixth.
 """
 
@@ -27,7 +27,7 @@ from replay_rows.figures import Figure, Table, missing, share
 from replay_rows.peers import rules
 
 SOURCE = "SEALABQualityGroup/steady-state at 4220a5d"
-UNSETTLED, BLOCK, LATE = "no steady state", 10, 6
+UNSETTLED, BLOCK, LATE = "no steady state", 30, 6
 MEASURES = ("reported of forks that never settle", "of steady forks")
 
 

@@ -26,12 +26,12 @@ MOST = 1000
 LATE = 6
 """One in so many runs counts as late, as for the last 500 of 3,000 in Barrett et al. (2017)."""
 
-SMALLEST = 0.10
-"""The ratio of two late levels, less 1, from which a series has not settled.
+SMALLEST = 0.07
+"""The difference of a late level from the last one, as a fraction of it, from which a series has not settled.
 
-Chosen with PENALTY on 120 forks of Java benchmarks that people had classified (`bench/replay.py`)."""
+Chosen with PENALTY on 120 forks of Java benchmarks of known class (`bench/replay.py`)."""
 
-PENALTY = 25.0
+PENALTY = 28.0
 """What one more level must gain in -2 log likelihood, times the logarithm of the number of values. Large, as run times
 have tails and memory that normal values of one variance a level have not."""
 
@@ -41,10 +41,11 @@ FAR = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Levels in the last part of a series. `found`: two late ones differ by SMALLEST or more.
+    """Levels in the last part of a series. `found`: a late one differs from the last one by SMALLEST or more.
 
     `start`: index of the run at which the largest of the late changes happened; `change`: the level after it over the
-    one before it, less 1; `spread`: the highest late level over the lowest, less 1; `late`: the number of late levels.
+    one before it, less 1; `spread`: the largest difference of a late level from the last one, as a fraction of that;
+    `late`: the number of late levels.
     """
 
     found: bool
@@ -75,7 +76,7 @@ def levels(x: npt.ArrayLike) -> Levels:
     late = len(near) - max(SHORTEST, count // LATE // size)
     begins = [begin for begin, end in itertools.pairwise(ends) if end > late]
     means = [float(near[begin:end].mean()) for begin, end in zip(begins, [*begins[1:], len(near)], strict=True)]
-    spread = max(means) / min(means) - 1
+    spread = max(abs(mean / means[-1] - 1) for mean in means)
     if spread < SMALLEST:
         return Levels(False, spread=spread, late=len(means))
     changes = [after / before - 1 for before, after in itertools.pairwise(means)]

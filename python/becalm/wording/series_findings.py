@@ -41,7 +41,8 @@ def levels(program: str, n: Numbers) -> str:
     way = "slower" if n["change"] > 0 else "faster"
     more = ""
     if n["levels"] > 2:
-        more = f"; the {n['levels']} levels of the last sixth of the runs differ by up to {percent(n['spread'])} %"
+        more = f"; the {n['levels']} levels of the last sixth of the runs differ from the last by up to "
+        more += f"{percent(n['spread'])} %"
     return (
         f"The level changes at run {n['run']:,} of {n['runs']:,}: from there on runs are {percent(abs(n['change']))} % "
         f"{way} than before{more}. It has not settled, and one mean describes none of its levels."

@@ -80,9 +80,9 @@ def test_rules_of_tuning_choose_and_promise():
 
 def test_a_rule_for_change_points_reports_a_late_one_in_blocks():
     seen = []
-    assert late_change(lambda means: seen.append(len(means)) or [9])(np.ones(109))
+    assert late_change(lambda means: seen.append(len(means)) or [9])(np.ones(310))
     assert seen == [10]
-    assert not late_change(lambda _: [4])(np.ones(100))
+    assert not late_change(lambda _: [4])(np.ones(300))
 
 
 def test_intervals_of_the_suite_are_narrower_than_of_each_by_itself():
