@@ -23,14 +23,21 @@ class Measurement:
 
 
 def choose_among(
-    measurements: Sequence[Measurement], *, source: str, unit: str, value: str, better: Better
+    measurements: Sequence[Measurement],
+    *,
+    source: str,
+    unit: str,
+    value: str,
+    better: Better,
+    units: Sequence[str] = (),
 ) -> ConfigurationChoice:
     """Choose the configuration that a further unit is promised most of.
 
     Values of the same configuration on the same unit are repeated runs: their geometric mean is the unit's value. A
-    value of 0 or below is a failure, as is None, and one failure makes the unit fail.
+    value of 0 or below is a failure, as is None, and one failure makes the unit fail. `units`: all there are, where
+    some have not been measured on yet.
     """
-    units = tuple(dict.fromkeys(each.unit for each in measurements))
+    units = tuple(dict.fromkeys((*units, *(each.unit for each in measurements))))
     settings = tuple(dict.fromkeys(each.factors for each in measurements))
     cells: dict[tuple[int, int], list[float]] = {}
     rows, columns = ({name: index for index, name in enumerate(names)} for names in (settings, units))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -79,6 +80,7 @@ def command_tune(
     becalm tune --minimize metric --metric 'json:p99,unit=us' -- ./bench
     becalm tune --try llvm-tips --try 12 -- ./other
     becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
+    becalm tune --factor t=1..8 --host ssh://a --host ssh://b 'xz -T{t} -k -c FILE'
     becalm tune --from runs.csv --unit machine --value requests --better higher
 
     One word with spaces is split as a shell would; several words are taken as they are.
@@ -89,12 +91,17 @@ def command_tune(
         raise UsageError(f"{only[0]} is about a table of measurements: becalm tune --from FILE.csv")
     if not command and not programs and resume is None:
         raise UsageError("Which program? For example: becalm tune --sudo -- ./bench input")
+    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
+    texts = [*([_text(command)] if command else []), *programs]
+    if own := becalm.own_factors(texts, tuple(chosen.get("factors") or ())):
+        _own(texts, own, out, {"resume": resume, "save": save, "fast": fast, "dry_run": dry_run}, chosen)
+        return
+    _refuse_unknown(chosen.get("factors") or ())
     if resume is not None:
         _resumed_alone()
     if save is not None:
         # Before hours of measuring, not after them.
         becalm.check_profile(save)
-    out, chosen = output.Output.of(given), options.keywords(given, *VALUES)
     if fast:
         if chosen.get("method", "fast") not in ("race", "greedy", "fast"):
             raise UsageError(f"--fast and --method {chosen['method']} contradict each other. Leave one out.")
@@ -109,6 +116,37 @@ def command_tune(
     if save is not None:
         _save(found, save, chosen.get("store"))
     out.leave(found)
+
+
+def _text(command: tuple[str, ...]) -> str:
+    """Return a command as one line, as a shell would read it."""
+    return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def _own(
+    commands: list[str], factors: dict[str, str], out: output.Output, other: dict[str, Any], chosen: dict[str, Any]
+) -> None:
+    """Choose among configurations of the program itself. Raises UsageError for what would be ignored."""
+    if unused := [name for name, value in other.items() if value]:
+        raise UsageError(f"--{unused[0].replace('_', '-')} is about settings of the machine, not factors of your own.")
+    passed = {name: value for name, value in chosen.items() if name not in ("factors", "minimize")}
+    if chosen.get("minimize") == "spread":
+        raise UsageError("Of factors of your own the mean is compared: leave out --minimize spread.")
+    with out.listener() as heard:
+        found = becalm.tune_programs(*commands, factors=factors, listener=heard, **passed)
+    out.show(found)
+    out.leave(found)
+
+
+def _refuse_unknown(factors: Sequence[str]) -> None:
+    """Raise UsageError for a factor that is no setting and not in the command, with how to write one of one's own."""
+    known = {knob.name for knob in becalm.catalogue()}
+    for name, equals, values in (factor.partition("=") for factor in factors):
+        if equals and name not in known:
+            raise UsageError(
+                f"There is no setting {name!r}; `becalm knobs` lists them. For a factor of your own write {{{name}}} "
+                f"into the command: becalm tune --factor {name}={values} './bench {{{name}}}'"
+            )
 
 
 OF_TABLE = ("units", "value", "better")

@@ -59,10 +59,11 @@ class NextMeasurement:
 class ConfigurationChoice(Result):
     """A choice among configurations that were measured on several units: machines, days or sessions.
 
-    `unit`: what the columns call a unit; `units`: all of them. `value`: what was measured, `better` which of it.
-    `probability`: of the promise for a further unit. `limit`: the spread up to which a configuration is steady.
-    `chosen`: None where none was measured on two units without a failure. `configurations`: best mean first. `next`:
-    what to measure next, empty where all is known that the rule needs.
+    `unit`: what a unit is called; `units`: all of them. `value`: what was measured, in `value_unit` where that is
+    known, `better` which of it. `probability`: of the promise for a further unit. `limit`: the spread up to which a
+    configuration is steady. `chosen`: None where none was measured on two units without a failure. `configurations`:
+    best mean first. `next`: what to measure next, empty where all is known that the rule needs. `studies`: numbers of
+    what was measured for it.
     """
 
     source: str
@@ -75,6 +76,8 @@ class ConfigurationChoice(Result):
     chosen: ConfigurationResult | None
     configurations: tuple[ConfigurationResult, ...]
     next: tuple[NextMeasurement, ...] = ()
+    value_unit: str = ""
+    studies: tuple[int, ...] = ()
     sentence: str = ""
 
     @property

@@ -45,12 +45,12 @@ def _tables(found: ConfigurationChoice, most: int) -> Iterator[Table]:
         f"spread: standard deviation from {found.unit} to {found.unit}."
         + (f" {left} more: --json, --report." if left > 0 else "")
     )
-    rows = tuple(_row(each, each in chosen) for each in order[:most])
+    rows = tuple(_row(each, each in chosen, found.value_unit) for each in order[:most])
     yield Table("", head, rows, (2, 3, 4, 5, 6), note, spare=(4, 6), codes=0)
 
 
-def _row(each: ConfigurationResult, chosen: bool) -> tuple[str, ...]:
-    numbers = [quantity(value) if math.isfinite(value) else "" for value in (each.mean, each.promise, each.worst)]
+def _row(each: ConfigurationResult, chosen: bool, unit: str) -> tuple[str, ...]:
+    numbers = [quantity(value, unit) if math.isfinite(value) else "" for value in (each.mean, each.promise, each.worst)]
     spread = f"{percent(each.spread)} %" if math.isfinite(each.spread) else ""
     return each.name, _answer(each, chosen), *numbers, spread, str(each.units)
 

@@ -95,6 +95,8 @@ if TYPE_CHECKING:
     from becalm.verbs.sweetspots_live import record_sweetspots as record_sweetspots
     from becalm.verbs.tune import tune as tune
     from becalm.verbs.tune import tune_cost as tune_cost
+    from becalm.verbs.tune_programs import own_factors as own_factors
+    from becalm.verbs.tune_programs import tune_programs as tune_programs
     from becalm.verbs.tune_table import tune_table as tune_table
     from becalm.verbs.watch import watch_machine as watch_machine
     from becalm.verbs.watch import watch_process as watch_process
@@ -160,7 +162,7 @@ TABLE = (
     Verb(
         "tune",
         "Find the system settings under which a program varies least, or runs fastest.",
-        functions="tune tune.tune_cost tune_table.tune_table",
+        functions="tune tune.tune_cost tune_table.tune_table tune_programs.tune_programs tune_programs.own_factors",
         kind=Kind("becalm.study.conclude_tune:conclude_stored", "becalm.nouns.tune_verdict:from_json"),
     ),
     Verb(

@@ -94,7 +94,7 @@ def compare(
         CompareOptions, {**given, "reference": 0}, ComparedPrograms, WithProfile, Response, Work
     )
     response, work = Response.of(given), Work.of(given)
-    made = _programs(listed_apart(commands), given, program)
+    made = programs_of(listed_apart(commands), given, program)
     programs = [each.measuring(response, work) for each in made]
     metric = _metric(programs)
     if not programs or (len(programs) == 1 and options.baseline is None):
@@ -145,12 +145,12 @@ def listed_apart(commands: Sequence[Any]) -> list[Text]:
     return list(only)
 
 
-def _programs(
+def programs_of(
     commands: Sequence[Text],
     given: Mapping[str, Any],
     program: ProgramKeywords,
 ) -> list[Workload]:
-    """What is compared: the commands, or their variants; each by its name and with its prepare command."""
+    """Return what is compared: the commands, or their variants; each by its name and with its prepare command."""
     parameters = given.get("parameters")
     if parameters:
         variants = [each for each in commands if isinstance(each, str)]

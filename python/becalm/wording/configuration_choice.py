@@ -10,6 +10,9 @@ from becalm.nouns.metric import Better
 from becalm.wording.measurement import counted, percent
 from becalm.wording.metric import quantity
 
+SESSION = "session"
+"""The unit of repetition on a single machine that becalm measured itself."""
+
 NAMED = 4
 """Measurements that are named one by one."""
 
@@ -28,10 +31,11 @@ def _answer(choice: ConfigurationChoice) -> list[str]:
             f"known of a further {choice.unit}."
         ]
     bound = "at most" if choice.better is Better.LOWER else "at least"
+    mean, promise, worst = (quantity(value, choice.value_unit) for value in (best.mean, best.promise, best.worst))
     lines = [
-        f"Take {best.name}: {choice.value} {quantity(best.mean)} on average of {counted(best.units, choice.unit)}.",
-        f"On a further {choice.unit} it gives {bound} {quantity(best.promise)} ({percent(choice.probability)} %); the "
-        f"worst of these was {quantity(best.worst)}.",
+        f"Take {best.name}: {choice.value} {mean} on average of {counted(best.units, choice.unit)}.",
+        f"On a further {choice.unit} it gives {bound} {promise} ({percent(choice.probability)} %); the worst of these "
+        f"was {worst}.",
     ]
     if not best.steady:
         lines.append(
@@ -40,10 +44,10 @@ def _answer(choice: ConfigurationChoice) -> list[str]:
         )
     ahead = [each for each in choice.configurations if _ahead(each, best, choice) and each.units >= best.units]
     if ahead and best.steady:
-        worst = max(ahead, key=lambda each: each.spread)
+        lottery = max(ahead, key=lambda each: each.spread)
         lines.append(
             f"{counted(len(ahead), 'configuration')} with a better mean {'was' if len(ahead) == 1 else 'were'} not "
-            f"taken: {worst.name} differs by {percent(worst.spread)} % from {choice.unit} to {choice.unit}."
+            f"taken: {lottery.name} differs by {percent(lottery.spread)} % from {choice.unit} to {choice.unit}."
         )
     rivals = sum(each.rival for each in choice.configurations)
     if rivals:
@@ -60,6 +64,8 @@ def _ahead(each: ConfigurationResult, best: ConfigurationResult, choice: Configu
 def _next(choice: ConfigurationChoice) -> list[str]:
     if len(choice.units) < 2:
         return [f"All was measured on one {choice.unit}. Measure on another one: without, nothing is known of others."]
+    if choice.unit == SESSION:
+        return ["All was measured on one machine: what another one gives is not known. Name several: --host A --host B"]
     if not choice.next:
         return []
     shown = [f"{factors(each.factors)} on {each.unit}" for each in choice.next]
