@@ -1,16 +1,18 @@
-//! A scheduler of one's own: whoever has run least since it woke goes first, and keeps the CPU for two ms at most.
+//! An example of a user's scheduler: the task that has run least since it woke goes first, and keeps the CPU
+//! for at most two ms.
 //!
 //!     cargo run --release --example shortest_first
 //!
-//! It prints how long hackbench takes under it, under CFS and under EEVDF. A policy is one type with a few small
-//! functions; the simulation does the rest. Here an entry's `v` is what it has run since it woke, and `lag` is not used.
+//! It prints the time of hackbench under this policy, under CFS and under EEVDF. A policy is one type with a
+//! few small functions; the simulation does the rest. Here an entry's `v` is the time it has run since it
+//! woke, and `lag` is not used.
 
 use becalm_sim::policy::{Arrival, Departure, Entry, Policy, Queue};
 use becalm_sim::simulation::{Limits, Simulation};
 use becalm_sim::workload::Hackbench;
 use becalm_sim::{Cfs, Eevdf, Machine, Summary};
 
-/// So long a task may run while others wait, ns.
+/// The longest time that a task runs while others wait, ns.
 const TURN_NS: u64 = 2_000_000;
 
 struct ShortestFirst;
@@ -78,7 +80,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn everything_is_sent_and_time_adds_up() {
+fn all_messages_are_sent_and_times_add_up() {
     let found = hackbench(&ShortestFirst).unwrap();
     assert_eq!((found.messages, found.finished), (200_000, true));
     assert_eq!(found.run_ns + found.overhead_ns + found.idle_ns, 2 * found.end_ns);

@@ -1,20 +1,20 @@
-//! When each CPU is to be looked at next, and which is the first: a tournament tree.
+//! A tournament tree of the next event of each CPU.
 //!
-//! Changing a time costs one walk to the root, asking for the first costs nothing. Of equal times the lowest CPU is the
-//! first, so that equal inputs give equal runs.
+//! Changing a time costs one walk to the root, and the earliest time is read from the root. The lowest CPU
+//! wins among equal times, so that equal inputs give equal runs.
 
-/// Never.
+/// The time of a CPU without an event.
 pub const NEVER: u64 = u64::MAX;
 
-/// A time, and whose it is. Each node of the tree has the whole of its winner: the walk to the root reads one node a
-/// level, whose place does not depend on what was read before.
+/// A time and its CPU. Each node of the tree holds a copy of its winner: the walk to the root reads one node
+/// per level, at addresses that do not depend on values read before.
 #[derive(Clone, Copy)]
 struct Node {
     time: u64,
     cpu: u32,
 }
 
-/// `nodes[1]` is the root; a leaf `size + cpu` is the CPU itself.
+/// The tree: `nodes[1]` is the root, and `nodes[size + cpu]` is the leaf of a CPU.
 pub struct Agenda {
     nodes: Vec<Node>,
     size: usize,
@@ -33,7 +33,7 @@ impl Agenda {
         Self { nodes, size }
     }
 
-    /// The earliest time, and its CPU.
+    /// Return the earliest time and its CPU.
     #[inline]
     pub fn first(&self) -> (u64, usize) {
         let root = self.nodes[1];
@@ -50,14 +50,14 @@ impl Agenda {
         self.nodes[node] = wins;
         while node > 1 {
             let other = self.nodes[node ^ 1];
-            // CPUs to the left are lower, and win when times are equal.
+            // CPUs to the left have lower numbers and win when times are equal.
             if other.time < wins.time || (other.time == wins.time && other.cpu < wins.cpu) {
                 wins = other;
             }
             node /= 2;
             let before = &mut self.nodes[node];
             if (before.time, before.cpu) == (wins.time, wins.cpu) {
-                // Nothing above was won by this CPU, nor is.
+                // The winner did not change here, so nothing above changes.
                 return;
             }
             *before = wins;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_comes_first_and_of_equals_the_lowest() {
+    fn the_earliest_is_first_and_the_lowest_cpu_among_equals() {
         for cpus in [1, 2, 3, 8, 13] {
             let mut agenda = Agenda::new(cpus);
             assert_eq!(agenda.first().0, NEVER);

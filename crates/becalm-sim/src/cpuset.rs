@@ -1,4 +1,5 @@
-//! A set of CPUs: which are idle, which have tasks to give away. Finding one among thousands reads a few words.
+//! A set of CPUs, as for those that are idle or have tasks to give away. A search among thousands reads a few
+//! words.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// None of so many CPUs.
+    /// Create an empty set for this number of CPUs.
     pub fn new(cpus: usize) -> Self {
         Self { words: vec![0; cpus.div_ceil(64)] }
     }
@@ -25,7 +26,7 @@ impl CpuSet {
         self.words[cpu / 64] >> (cpu % 64) & 1 == 1
     }
 
-    /// Those of a range, in order.
+    /// Return the members in a range, in ascending order.
     pub fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let words = range.start / 64..range.end.div_ceil(64);
         words.flat_map(move |word| {
@@ -46,7 +47,7 @@ impl CpuSet {
         })
     }
 
-    /// The first of a range.
+    /// Return the lowest member in a range.
     pub fn first_in(&self, range: Range<usize>) -> Option<usize> {
         let mut at = range.start;
         while at < range.end {
@@ -60,12 +61,12 @@ impl CpuSet {
         None
     }
 
-    /// The first of a range after a CPU of it, going round; that CPU itself is not among them.
+    /// Return the first member of a range after a CPU in it, wrapping around; that CPU itself is excluded.
     pub fn next_after(&self, cpu: usize, range: Range<usize>) -> Option<usize> {
         self.first_in(cpu + 1..range.end).or_else(|| self.first_in(range.start..cpu))
     }
 
-    /// The one of a range with the largest weight, but for one of them; of equals the first.
+    /// Return the member of a range with the largest weight, except `but`; the lowest one among equals.
     pub fn heaviest(&self, range: Range<usize>, but: usize, weights: &[u64]) -> Option<usize> {
         let mut found = None;
         let mut most = 0;
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_set() {
+    fn members_are_set_found_and_removed() {
         let mut state = 3u64;
         for cpus in [1, 2, 63, 64, 65, 130, 200] {
             let (mut set, mut plain) = (CpuSet::new(cpus), vec![false; cpus]);

@@ -1,4 +1,5 @@
-//! Counts of times in buckets that are a sixteenth of a power of two wide: any quantile within 6 %, in little memory.
+//! A histogram of times in buckets that are a sixteenth of a power of two wide: any quantile within 6 %, in
+//! little memory.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ pub struct Histogram {
     largest: u64,
 }
 
-/// What is said of a distribution of times, ns.
+/// The summary of a distribution of times, ns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
     pub count: u64,
@@ -22,7 +23,7 @@ pub struct Distribution {
     pub p99_ns: u64,
     pub p999_ns: u64,
     pub largest_ns: u64,
-    /// How many times were longer than the bucket before, and no longer than this, ns; buckets without any are left out.
+    /// The upper end of each bucket, ns, and the number of times in it; empty buckets are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<(u64, u64)>,
 }
@@ -41,7 +42,8 @@ impl Histogram {
         self.largest = self.largest.max(ns);
     }
 
-    /// The upper end of the bucket in which a share of all times has been counted; the largest bounds it.
+    /// Return an upper bound of a quantile, ns: the upper end of the bucket that contains it, and at most the
+    /// largest time.
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_holds_what_its_ends_say() {
+    fn each_time_lies_within_its_bucket() {
         for ns in (0..5000).chain([1 << 20, (1 << 20) + 12345, u64::MAX / 3, u64::MAX]) {
             let index = bucket(ns);
             assert!(index < SIZE && upper(index) >= ns, "{ns}");

@@ -1,14 +1,17 @@
 //! A discrete-event simulator of Linux's fair schedulers: integer nanoseconds, deterministic, many CPUs.
 //!
-//! A `Workload` says what tasks do (`workload`), a `Policy` who runs (`policy`: CFS of 6.1, EEVDF of 6.12 and later), a
-//! `Machine` how many CPUs there are and what switching costs (`machine`). `Simulation` plays that through from event to
-//! event and gives a `Summary`, or why it cannot go on: tasks that wait for each other, steps that never use time. The
-//! program `becalm-sim` does so for requests of JSON lines; Python's `becalm simulate` and the hosts `sim:cfs` and
-//! `sim:eevdf` start it. Which programs share which chip is decided by `place`, for requests of `becalm-sim place`;
-//! when a running one moves cheaply is found by `spots`, for requests of `becalm-sim spots`, and its caches are simulated by
-//! `cache`, for requests of `becalm-sim cache`.
+//! - A `Workload` describes what tasks do (`workload`), a `Policy` decides which task runs (`policy`: CFS of
+//!   6.1, EEVDF of 6.12 and later), and a `Machine` has a number of CPUs and costs of switching (`machine`).
+//! - A `Simulation` plays events in order and returns a `Summary`, or an error if it cannot proceed: tasks
+//!   that wait for each other, or steps that never use time.
+//! - `place` decides which programs share which chip, for requests of `becalm-sim place`.
+//! - `spots` finds moments at which a running program migrates cheaply, for requests of `becalm-sim spots`.
+//! - `cache` simulates the caches of such programs, for requests of `becalm-sim cache`.
 //!
-//! Not modelled by schedulers: locks, caches, interrupts, control groups, NUMA, and frequency.
+//! The program `becalm-sim` answers requests as JSON lines. Python's `becalm simulate` and the hosts
+//! `sim:cfs` and `sim:eevdf` start it.
+//!
+//! The schedulers do not model locks, caches, interrupts, control groups, NUMA and frequency.
 
 pub mod agenda;
 pub mod cache;
@@ -31,7 +34,8 @@ pub use simulation::{Simulation, SimulationError};
 pub use summary::Summary;
 pub use workload::Workload;
 
-/// By how much the kernel multiplies its scheduling times for so many CPUs (get_update_sysctl_factor, logarithmic).
+/// Return the factor by which the kernel multiplies its scheduling times on a machine with this number of
+/// CPUs (get_update_sysctl_factor, logarithmic).
 pub fn scaling(cpus: usize) -> u64 {
     1 + u64::from(cpus.clamp(1, 8).ilog2())
 }
@@ -39,7 +43,7 @@ pub fn scaling(cpus: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_scaling_is_the_kernels() {
+    fn the_scaling_is_that_of_the_kernel() {
         assert_eq!([1, 2, 4, 8, 64].map(super::scaling), [1, 2, 3, 4, 4]);
         assert_eq!(
             [1, 2, 4, 8].map(|cpus| super::Eevdf::scaled(cpus, 250).base_slice_ns),

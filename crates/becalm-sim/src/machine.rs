@@ -1,13 +1,14 @@
-//! The machine that is simulated: its CPUs, how they share caches, its tick, and what scheduling costs.
+//! The simulated machine: its CPUs, their shared caches, its tick, and the costs of scheduling.
 
 use serde::{Deserialize, Serialize};
 
-/// Costs in ns of the time of a CPU. `jitter`: coefficient of variation of each step's time (log-normal); 0: all equal.
+/// The machine. Costs are CPU time in ns. `jitter` is the coefficient of variation of each step's time
+/// (log-normal); at 0 all are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
     pub cpus: usize,
-    /// CPUs that share a last-level cache, in order; 0: all of them.
+    /// The number of CPUs that share a last-level cache, in order; 0: all of them.
     pub llc_cpus: usize,
     pub hz: u64,
     pub write_ns: u64,
@@ -16,9 +17,9 @@ pub struct Machine {
     pub switch_ns: u64,
     pub migration_ns: u64,
     pub jitter: f64,
-    /// A task that ran within this time has its data in the cache, and is left where it is.
+    /// The time for which a task that ran keeps its data in the cache and is therefore not migrated, ns.
     pub migration_cost_ns: u64,
-    /// Tasks that one balancing moves at most.
+    /// The largest number of tasks that one balancing moves.
     pub nr_migrate: usize,
 }
 
@@ -40,14 +41,17 @@ impl Default for Machine {
     }
 }
 
-/// Most CPUs that a machine may have.
+/// The largest number of CPUs of a machine.
 pub const MOST_CPUS: usize = 8192;
 
-/// Nothing that a scheduler does takes longer than a quarter of an hour.
+/// The largest cost of a scheduling operation, ns (about a quarter of an hour).
 pub const MOST_COST_NS: u64 = 1_000_000_000_000;
 
 impl Machine {
-    /// What cannot be, in a sentence.
+    /// Check that the values are in range.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first value that is not.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MOST_CPUS).contains(&self.cpus) {
             return Err(format!("A machine has 1 to {MOST_CPUS} CPUs, not {}.", self.cpus));
@@ -77,7 +81,7 @@ impl Machine {
         1_000_000_000 / self.hz
     }
 
-    /// The CPUs that share a last-level cache with this one.
+    /// Return the CPUs that share a last-level cache with this one.
     pub fn llc(&self, cpu: usize) -> std::ops::Range<usize> {
         match self.llc_cpus {
             0 => 0..self.cpus,

@@ -1,6 +1,9 @@
-//! The program: a request of JSON a line on standard input, its answer on standard output. Ctrl-C ends the simulation that is
-//! going on, and what was simulated until then is its answer. `becalm-sim place` answers requests of `place` instead,
-//! `becalm-sim spots` of `spots`, and `becalm-sim cache` of `cache`; `becalm-sim live` follows a stream, line by line (`spots::live`).
+//! The program `becalm-sim` reads one JSON request per line on standard input and writes its answer to
+//! standard output.
+//!
+//! Without an argument it runs scheduler simulations; Ctrl-C ends the current one, and its answer covers the
+//! time simulated so far. `becalm-sim place`, `becalm-sim spots` and `becalm-sim cache` answer requests of
+//! these modules, and `becalm-sim live` follows a stream line by line (`spots::live`).
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -16,7 +19,7 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Between two lines of progress.
+/// The time between two lines of progress.
 const PERIOD: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
@@ -46,7 +49,8 @@ fn main() -> ExitCode {
             continue;
         }
         let answer = parse(&line).map_or_else(Answer::Error, |request| play(&request, &mut out));
-        // Only now: a signal that came while the request was read is meant for it.
+        // A signal that arrived while the request was read still applies to it, so the flag is cleared only
+        // here.
         STOP.store(false, Ordering::Relaxed);
         if say(&mut out, &answer).is_err() {
             return ExitCode::FAILURE;

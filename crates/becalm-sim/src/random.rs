@@ -1,4 +1,5 @@
-//! Random numbers that are the same everywhere: splitmix64 (Steele, Lea & Flood 2014), and normal ones by Box and Muller.
+//! A random number generator with the same output everywhere: splitmix64 (Steele, Lea & Flood 2014), and
+//! normal numbers by the Box-Muller transform.
 
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -19,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in (0, 1].
+    /// Return a number that is uniform in (0, 1].
     pub fn share(&mut self) -> f64 {
         ((self.draw() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Standard normal.
+    /// Return a standard normal number.
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -41,14 +42,14 @@ mod tests {
 
     #[test]
     fn splitmix_gives_its_published_numbers() {
-        // Of seed 1234567: the reference implementation of Vigna.
+        // The numbers of Vigna's reference implementation for the seed 1234567.
         let mut random = Random::new(1_234_567);
         assert_eq!(random.draw(), 6_457_827_717_110_365_317);
         assert_eq!(random.draw(), 3_203_168_211_198_807_973);
     }
 
     #[test]
-    fn normal_numbers_are() {
+    fn normal_numbers_have_mean_0_and_variance_1() {
         let mut random = Random::new(1);
         let values: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
         let mean = values.iter().sum::<f64>() / 20_000.0;

@@ -1,7 +1,8 @@
-//! What the program `becalm-sim` is asked, one JSON object a line, and what it answers.
+//! Requests to `becalm-sim` and its answers, each a JSON object on one line.
 //!
-//! `{"workload": {"hackbench": {"groups": 20, "loops": 1000}}, "policy": {"eevdf": {}}, "machine": {"cpus": 2}, "seed": 1}`
-//! is answered by `{"summary": {...}}` or `{"error": "..."}`, after some `{"progress": ...}` where that is asked for.
+//! `{"workload": {"hackbench": {"groups": 20, "loops": 1000}}, "policy": {"eevdf": {}}, "machine": {"cpus":
+//! 2}, "seed": 1}` is answered by `{"summary": {...}}` or `{"error": "..."}`, preceded by lines of
+//! `{"progress": ...}` if the request asks for them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::summary::Summary;
 use crate::workload::{Hackbench, Workload};
 use crate::Machine;
 
-/// One simulation. What is left out has its default: of knobs that of the kernel on so many CPUs.
+/// A request for one simulation. Omitted fields have their defaults; omitted knobs have those of the kernel
+/// for this number of CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -23,13 +25,13 @@ pub struct Request {
     pub seed: u64,
     #[serde(default)]
     pub until_ns: Option<u64>,
-    /// How many spans of who ran where are kept.
+    /// The largest number of spans in the answer, each a task that ran on a CPU.
     #[serde(default)]
     pub spans: usize,
-    /// Whether each task has a row of its own.
+    /// Whether the answer has a row for each task.
     #[serde(default)]
     pub per_task: bool,
-    /// Whether distributions come with all their buckets.
+    /// Whether distributions include all their buckets.
     #[serde(default)]
     pub buckets: bool,
     #[serde(default)]
@@ -43,7 +45,7 @@ pub enum Work {
     Tasks(Workload),
 }
 
-/// Which scheduler, with the knobs and features that differ from the kernel's.
+/// A scheduler, with the knobs and features that differ from the kernel's defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {
@@ -68,7 +70,7 @@ pub struct EevdfKnobs {
     pub features: eevdf::Features,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
@@ -77,13 +79,20 @@ pub enum Answer {
     Progress { now_ns: u64, ended: f64 },
 }
 
-/// Read a request. Errors: a sentence.
+/// Parse a request.
+///
+/// # Errors
+/// Returns a sentence if the line is not a request.
 pub fn parse(line: &str) -> Result<Request, String> {
     serde_json::from_str(line).map_err(|error| format!("This is no request: {error}."))
 }
 
 impl Request {
-    /// Play it. `goes_on` is asked now and then, with the simulated time, ns, and the share of tasks that have ended.
+    /// Run the simulation. `goes_on` is called now and then with the simulated time, ns, and the share of
+    /// tasks that have ended; it returns whether to continue.
+    ///
+    /// # Errors
+    /// Fails if the workload or the machine is invalid, and if the simulation cannot proceed.
     pub fn play(&self, goes_on: impl FnMut(u64, f64) -> bool) -> Result<Summary, SimulationError> {
         let made;
         let workload = match &self.workload {
@@ -149,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_has_the_kernels_defaults() {
+    fn omitted_knobs_have_the_kernels_defaults() {
         let line =
             r#"{"workload": {"hackbench": {"groups": 1, "fan": 2, "loops": 3}}, "policy": {"eevdf": {}}}"#;
         let found = parse(line).unwrap().play(|_, _| true).unwrap();
@@ -160,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused_with_a_reason() {
+    fn an_invalid_request_is_rejected_with_a_reason() {
         for (line, why) in [
             ("", "no request"),
             ("{}", "missing field `workload`"),

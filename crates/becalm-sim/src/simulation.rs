@@ -1,10 +1,15 @@
-//! The simulation itself: from event to event until all tasks have ended, a time is reached, or nothing can go on.
+//! The simulation: it plays one event after the other until all tasks have ended, a time limit is reached, or
+//! nothing can proceed.
 //!
-//! Each CPU has one next moment, at which the step of its running task ends, its tick comes, or it must choose again
-//! (`agenda`); sleepers have theirs in a heap. The earliest of all is played, which changes the moments of the CPUs that
-//! it concerns. `tasks` goes through the steps of a task, `switching` takes them off a CPU and puts
-//! them on, `waking` brings them to one; `balance` says to which, and moves tasks to CPUs that have less to do; `end` says
-//! what came of it.
+//! Each CPU has one next event, at which the step of its running task ends, its tick comes, or it must choose
+//! a task again (`agenda`); sleeping tasks are in a heap of alarms. The earliest event is played, which
+//! changes the next events of the CPUs involved.
+//!
+//! - `tasks` plays the steps of a task.
+//! - `switching` takes tasks off a CPU and puts them on.
+//! - `waking` brings tasks to a CPU; `balance` chooses it, and moves tasks to CPUs that have less to do.
+//! - `measured` advances programs that were measured as a whole.
+//! - `end` builds the summary or the report of a deadlock.
 
 mod balance;
 mod end;
@@ -43,7 +48,7 @@ pub enum SimulationError {
     Timeless { task: String },
 }
 
-/// How far to go. `until_ns`: of simulated time; `events`: of work; `spans`: how many to keep of who ran where.
+/// The limits of a simulation: simulated time, number of events, and number of spans to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub until_ns: u64,
@@ -57,7 +62,7 @@ impl Default for Limits {
     }
 }
 
-/// A workload on a machine under a policy.
+/// The state of a simulation: a workload on a machine under a policy.
 pub struct Simulation<'a, P: Policy> {
     policy: &'a P,
     machine: &'a Machine,
@@ -65,32 +70,35 @@ pub struct Simulation<'a, P: Policy> {
     limits: Limits,
     now: u64,
     tasks: Vec<Task>,
-    /// The steps of all programs, one after the other; none: a program is over.
+    /// The steps of all programs in sequence, with None after the end of each program.
     steps: Vec<Option<Step>>,
-    /// Of each task the repeats around the innermost one that it is in: how often still, and the step after it.
+    /// The repeats around the innermost one, for each task: the step after the `Repeat`, and the number of
+    /// rounds left.
     outer: Vec<Vec<(u32, u64)>>,
     channels: Vec<Channel>,
     cpus: Vec<Cpu>,
     agenda: Agenda,
-    /// CPUs without tasks, and those with more than one.
+    /// The CPUs without tasks.
     idle: CpuSet,
+    /// The CPUs with more than one task.
     crowded: CpuSet,
-    /// Of each CPU's queue.
+    /// The load weight of each CPU's queue.
     weights: Vec<u64>,
-    /// The same, for the CPU with the least of it, as long as tasks are to be born.
+    /// The load weights once more, to find the CPU with the least while tasks remain to be created.
     least: Option<Agenda>,
     unborn: usize,
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     random: Random,
     progress: Vec<Progress>,
-    /// Of each thread of a measured program how long it runs until it waits; 0: it has not begun.
+    /// The time that each thread of a measured program runs until it waits, ns; 0 before it begins.
     bursts: Vec<u64>,
     asleep: Vec<Entry>,
     events: u64,
-    /// The CPU whose moment is played, if one is.
+    /// The CPU whose event is being played; `usize::MAX` if there is none.
     turning: usize,
-    /// When somebody yielded last, and how often that was without any time going by.
+    /// The time of the last yield.
     yielded_ns: u64,
+    /// The number of yields at that time.
     yields: u64,
     ended: usize,
     counts: Counts,
@@ -100,17 +108,20 @@ pub struct Simulation<'a, P: Policy> {
     spans_dropped: u64,
 }
 
-/// Events between two questions whether to go on.
+/// The number of events between two calls of `goes_on`.
 const ASKED_EVERY: u64 = 1 << 16;
 
-/// Within so short a time threads of measured programs that start at once come in random order.
+/// The time within which threads of measured programs that start together begin in random order, ns.
 const OUT_OF_STEP_NS: u64 = 1_000;
 
-/// So many steps in a row that need no time are one too many.
+/// The largest number of consecutive steps that take no time.
 const MOST_TIMELESS: u32 = 1_000_000;
 
 impl<'a, P: Policy> Simulation<'a, P> {
-    /// Ready to run. Errors: a workload or a machine that cannot be.
+    /// Create a simulation that is ready to run.
+    ///
+    /// # Errors
+    /// Fails if the workload or the machine is invalid.
     pub fn new(
         workload: &'a Workload,
         machine: &'a Machine,
@@ -138,7 +149,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
         let progress: Vec<_> = progress.collect();
         let mut alarms = BinaryHeap::with_capacity(tasks.len());
         for (number, made) in workload.tasks.iter().enumerate() {
-            // Threads of measured programs come in no order: in step with each other they would share every tick.
+            // Threads of measured programs start in random order; in lockstep they would share every tick.
             let measured =
                 workload.programs[made.program as usize].iter().any(|step| matches!(step, Step::Advance(_)));
             let late = if measured { random.draw() % OUT_OF_STEP_NS } else { 0 };
@@ -183,13 +194,19 @@ impl<'a, P: Policy> Simulation<'a, P> {
         })
     }
 
-    /// To the end. Errors: tasks that wait for each other, or that never use time.
+    /// Run to the end.
+    ///
+    /// # Errors
+    /// Fails if tasks wait for each other or never use time.
     pub fn run(self) -> Result<Summary, SimulationError> {
         self.run_while(|_, _| true)
     }
 
-    /// The same, as long as `goes_on` says so: it is asked now and then, with the simulated time, ns, and the share of the
-    /// tasks that have ended. What was simulated until then is the summary.
+    /// Run until the end or until `goes_on` returns false. It is called now and then with the simulated time,
+    /// ns, and the share of tasks that have ended. The summary covers the time simulated so far.
+    ///
+    /// # Errors
+    /// Fails if tasks wait for each other or never use time.
     pub fn run_while(
         mut self,
         mut goes_on: impl FnMut(u64, f64) -> bool,
@@ -223,7 +240,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
         Ok(self.summary())
     }
 
-    /// A task is born, or has slept enough.
+    /// Create a task, or wake one whose sleep is over.
     fn alarm(&mut self, task: usize) {
         if self.tasks[task].state == State::Unborn {
             let cpu = self.least.as_ref().map_or(0, |least| least.first().1);
@@ -238,7 +255,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
         }
     }
 
-    /// The moment of a CPU has come. Whatever happens in it, when the next one comes is set once, at the end.
+    /// Play the event of a CPU. Its next event is set only once, at the end, whatever happens in between.
     fn turn(&mut self, cpu: usize) -> Result<(), SimulationError> {
         self.turning = cpu;
         let now = self.now;
@@ -276,7 +293,7 @@ impl<'a, P: Policy> Simulation<'a, P> {
         self.balance_at_tick(cpu);
     }
 
-    /// The next tick of a CPU is one that has not come yet.
+    /// Advance the next tick of a CPU to one that lies in the future.
     fn pass_ticks(&mut self, cpu: usize) {
         let (here, period) = (&mut self.cpus[cpu], self.machine.tick_ns());
         if here.tick_ns <= self.now {
@@ -284,7 +301,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
         }
     }
 
-    /// Account what the running task of a CPU has run since it was last asked. True: its slice is over.
+    /// Account the time that the running task of a CPU has run since the last call. Return whether its slice
+    /// is over.
     fn account(&mut self, cpu: usize) -> bool {
         let here = &mut self.cpus[cpu];
         let from = here.since_ns;
@@ -295,7 +313,8 @@ impl<'a, P: Policy> Simulation<'a, P> {
         self.policy.account(&mut here.queue, self.now - from)
     }
 
-    /// What waking takes is the waker's for the scheduler, as in the kernel, also where the wakee takes the CPU at once.
+    /// Charge the cost of a wake-up to the waker, as the kernel does, even if the wakee takes the CPU at
+    /// once.
     fn charge(&mut self, cpu: usize, cost: u64) {
         let over = self.account(cpu);
         let here = &mut self.cpus[cpu];
@@ -305,14 +324,15 @@ impl<'a, P: Policy> Simulation<'a, P> {
         }
     }
 
-    /// The timer of the running task's slice, where there is one (HRTICK); the kernel sets none shorter than 10 µs.
+    /// Set the timer of the running task's slice, if the policy uses one (HRTICK). The kernel sets none below
+    /// 10 µs.
     fn time_slice(&mut self, cpu: usize) {
         let here = &mut self.cpus[cpu];
         let left = self.policy.slice_left(&here.queue);
         here.slice_end_ns = left.map_or(NEVER, |left| self.now.max(here.free_ns) + left.max(10_000));
     }
 
-    /// Set when a CPU is to be looked at again.
+    /// Set the next event of a CPU, unless its event is being played.
     fn schedule_next(&mut self, cpu: usize) {
         if cpu == self.turning {
             return;

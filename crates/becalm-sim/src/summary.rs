@@ -1,13 +1,13 @@
-//! What a simulation comes to.
+//! The result of a simulation.
 
 use serde::Serialize;
 
 use crate::histogram::Distribution;
 
-/// Times in ns. `run + overhead + idle` is `cpus` times `end`.
+/// A summary, with times in ns. `run + overhead + idle` is `cpus` times `end`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// When the last task ended; when it was stopped, where it was not.
+    /// The time at which the last task ended or the simulation was stopped.
     pub end_ns: u64,
     /// All tasks ended by themselves.
     pub finished: bool,
@@ -23,22 +23,23 @@ pub struct Summary {
     pub wakeups: u64,
     pub migrations: u64,
     pub messages: u64,
-    /// From being able to run to running.
+    /// The time from being runnable to running.
     pub wait: Distribution,
-    /// From being sent to being read.
+    /// The time from when a message is sent until it is read.
     pub message_latency: Distribution,
-    /// Jain's index of CPU time over weight, of tasks that were there all the time: 1 is fair (Jain 1984).
+    /// Jain's fairness index of CPU time over weight, of the tasks that existed from the start: 1 is fair
+    /// (Jain 1984).
     pub fairness: f64,
-    /// Spans of who ran where, when a trace was asked for.
+    /// The spans in which tasks ran on CPUs, if the request asked for a trace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
-    /// Spans that were left out, since there were more than asked for.
+    /// The number of spans left out because the request asked for fewer.
     pub spans_dropped: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_task: Vec<TaskSummary>,
 }
 
-/// A task ran on a CPU from a time to another.
+/// A span of time in which a task ran on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Span {
     pub cpu: u32,
@@ -47,7 +48,7 @@ pub struct Span {
     pub to_ns: u64,
 }
 
-/// One task.
+/// The totals of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskSummary {
     pub name: String,
@@ -55,12 +56,13 @@ pub struct TaskSummary {
     pub wait_ns: u64,
     pub switches: u64,
     pub migrations: u64,
-    /// When it ended; none if it was there to the end.
+    /// The time at which the task ended; None if it had not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_ns: Option<u64>,
 }
 
-/// Jain's index of fairness: 1 when all are equal, 1/n when one has everything; 1 of nothing.
+/// Return Jain's index of fairness: 1 if all values are equal, 1/n if one of n has everything, 1 without
+/// values.
 pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for value in values {

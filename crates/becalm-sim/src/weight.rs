@@ -1,26 +1,27 @@
-//! The weights of niceness (`sched_prio_to_weight` in kernel/sched/core.c): each step is a factor of about 1.25.
+//! The load weights of nice values (`sched_prio_to_weight` in kernel/sched/core.c): each step is a factor of
+//! about 1.25.
 
 use crate::workload::Class;
 
-/// Of nice 0: virtual time runs as fast as time for it.
+/// The load weight of nice 0, at which virtual time equals real time.
 pub const NICE_0: u32 = 1024;
 
-/// Of SCHED_IDLE.
+/// The load weight of SCHED_IDLE.
 pub const IDLE: u32 = 3;
 
-/// From nice -20 to 19.
+/// The load weights of nice -20 to 19.
 const WEIGHTS: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
     2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
     23, 18, 15,
 ];
 
-/// The weight of a niceness; one beyond -20 to 19 is taken as the nearest.
+/// Return the load weight of a nice value, limited to -20 to 19.
 pub fn of_nice(nice: i8) -> u32 {
     WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
 }
 
-/// The weight of a task.
+/// Return the load weight of a task.
 pub fn of(class: Class, nice: i8) -> u32 {
     if class == Class::Idle {
         IDLE
@@ -29,7 +30,7 @@ pub fn of(class: Class, nice: i8) -> u32 {
     }
 }
 
-/// The virtual time of a time.
+/// Convert a time in ns to virtual time.
 pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     match weight {
         NICE_0 => ns as i64,
@@ -40,7 +41,8 @@ pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     }
 }
 
-/// The same for a part of a longer time: `rest`, what rounding has left over, in parts of one `weight`th, is carried on.
+/// Convert a part of a longer time to virtual time. `rest` carries the rounding remainder from part to part,
+/// in `weight`ths of a ns.
 pub fn virtual_part(ns: u64, weight: u32, rest: &mut u32) -> i64 {
     if weight == NICE_0 {
         return ns as i64;

@@ -1,8 +1,8 @@
-//! What is run: tasks as state machines, in one small language, and the channels between them.
+//! Workloads: tasks as state machines in a small language, and the channels between them.
 //!
-//! A task is a list of steps that it goes through from the first to the last; `Repeat` runs the steps after it, up to its
-//! `End`, so many times. Channels are numbered; a task names them relative to its own first one, so that many tasks
-//! share one list. `hackbench` and the others below make such workloads; a file of a person is one (`Definition`).
+//! A task runs a list of steps from the first to the last; `Repeat` runs the steps up to its `End` a number
+//! of times. Channels are numbered; a task names them relative to its own first channel, so that many tasks
+//! share one list. `hackbench` builds such a workload, and a user can write one as a JSON file.
 
 mod hackbench;
 pub mod measured;
@@ -17,27 +17,28 @@ use measured::{Kind, Measured, Waits};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Use the CPU for so long, ns.
+    /// Use the CPU for this time, ns.
     Compute(u64),
-    /// Wait for so long, ns.
+    /// Sleep for this time, ns.
     Sleep(u64),
-    /// The same for a time that is drawn from one of the lengths of the workload.
+    /// Use the CPU for a time drawn from one of the workload's `lengths`.
     ComputeDrawn(u32),
+    /// Sleep for a time drawn from one of the workload's `lengths`.
     SleepDrawn(u32),
-    /// Run until a measured program has got through, and bring it forward.
+    /// Run as a thread of a measured program until that program has finished.
     Advance(u32),
-    /// Put a message into a channel when it has room; wait for room before.
+    /// Write a message to a channel; wait until there is room.
     Send(u32),
-    /// Take a message out of a channel; wait for one before.
+    /// Read a message from a channel; wait until there is one.
     Receive(u32),
-    /// Let others run first (sched_yield(2)).
+    /// Let other tasks run first (sched_yield(2)).
     Yield,
-    /// Do what follows up to the matching `End` so many times.
+    /// Repeat the steps up to the matching `End` this number of times.
     Repeat(u64),
     End,
 }
 
-/// How the kernel treats a task.
+/// The scheduling policy of a task, as in sched_setscheduler(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -47,7 +48,7 @@ pub enum Class {
     Idle,
 }
 
-/// A task: which steps, from which channel on it counts, and how the scheduler sees it.
+/// A task: the number of its program, its first channel, and its scheduling attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskDefinition {
     pub name: String,
@@ -58,18 +59,21 @@ pub struct TaskDefinition {
     pub nice: i8,
     #[serde(default)]
     pub class: Class,
-    /// A slice of its own, ns (sched_setattr(2)); 0: the scheduler's.
+    /// The task's own slice, ns (sched_setattr(2)); 0: the scheduler's.
     #[serde(default)]
     pub slice_ns: u64,
-    /// When it is created, ns.
+    /// The time at which the task is created, ns.
     #[serde(default)]
     pub start_ns: u64,
 }
 
-/// A whole workload. `room`: messages that each channel holds; `channels`: their names, where they have some. `drained`:
-/// of each channel how many messages are left when all who wait for room are woken; without it, or where it is
-/// `BY_THE_MESSAGE`, each message that is read wakes the first of them. `lengths`:
-/// distributions of times by their quantiles, ns. `kinds`, `measured`: programs that were measured as a whole.
+/// A workload.
+///
+/// - `room`: the number of messages that each channel holds; `channels`: their names, if any.
+/// - `drained`: for each channel the number of messages left at which all writers that wait for room wake up.
+///   If it is omitted or `BY_THE_MESSAGE`, each message read wakes the first of them.
+/// - `lengths`: distributions of times by their quantiles, ns.
+/// - `kinds`, `measured`: programs that were measured as a whole.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -85,7 +89,7 @@ pub struct Workload {
     pub lengths: Vec<Vec<u64>>,
     #[serde(default)]
     pub kinds: Vec<Kind>,
-    /// Of each kind how its threads wait; none of them do without it.
+    /// The waiting behaviour of each kind's threads; without it no threads wait.
     #[serde(default)]
     pub waits: Vec<Waits>,
     #[serde(default)]
@@ -118,13 +122,14 @@ pub enum WorkloadError {
     TooLarge { what: String, bytes: u64, limit: u64 },
 }
 
-/// Of a channel: who waits for room is woken one by one.
+/// The value of `drained` with which writers that wait for room wake up one by one.
 pub const BY_THE_MESSAGE: u32 = u32::MAX;
 
-/// No time of a workload is longer than this, and no simulation (146 years): sums of two of them are numbers still.
+/// The longest time in a workload or a simulation, ns (146 years): the sum of two such times still fits into
+/// 64 bits.
 pub const MOST_NS: u64 = 1 << 62;
 
-/// Steps of all tasks together, and messages that may wait, are kept below this.
+/// The largest memory for tasks and waiting messages, in bytes.
 pub const LIMIT_BYTES: u64 = 4 << 30;
 
 fn giga(bytes: &u64) -> f64 {
@@ -132,7 +137,10 @@ fn giga(bytes: &u64) -> f64 {
 }
 
 impl Workload {
-    /// Refuse what cannot be run, with the reason.
+    /// Check that the workload can be run.
+    ///
+    /// # Errors
+    /// Returns the first reason why it cannot.
     pub fn check(&self) -> Result<(), WorkloadError> {
         if self.tasks.is_empty() {
             return Err(WorkloadError::Empty);
@@ -218,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_run_is_refused() {
+    fn an_invalid_workload_is_rejected() {
         let task = |name: String, program, channel| TaskDefinition {
             name,
             program,

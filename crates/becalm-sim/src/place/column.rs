@@ -1,17 +1,19 @@
-//! The cheapest set of a size, by branch and bound: what a column generation asks for.
+//! The cheapest set of a given size by branch and bound, which solves the pricing problem of a column
+//! generation.
 //!
-//! A set costs what its pairs cost both ways, less the prices of its items. A node is a set that is not full; what completes
-//! it costs at least the sum of its cheapest candidates, each with half of its cheapest pairs among themselves (as in Gilmore
-//! 1962 and Lawler 1963 for quadratic assignment).
+//! The cost of a set is the sum of its pairs' costs in both directions, minus the prices of its items. A node
+//! of the search is an incomplete set; completing it costs at least the sum of its cheapest candidates, each
+//! with half of its cheapest pairs (as in Gilmore 1962 and Lawler 1963 for quadratic assignment).
 
 use std::time::Instant;
 
-/// How many of the sets that were best on the way are kept.
+/// The number of successive best sets that are kept.
 const KEPT: usize = 24;
-/// Nodes between two looks at the clock.
+/// The number of nodes between two looks at the clock.
 const PERIOD: u32 = 1_024;
 
-/// Sets that became the best one after the other, the best last; its value; and nothing is below `bound`.
+/// The result: the sets that were the best so far, the best one last, its value, and a lower bound of all
+/// values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub sets: Vec<Vec<usize>>,
@@ -22,19 +24,21 @@ pub struct Found {
 struct Search<'a> {
     both: &'a [Vec<f64>],
     size: usize,
-    /// Of each item, by how many others: the sum of so many of its cheapest pairs, halved.
+    /// Half of the sum of each item's cheapest pairs, indexed by the item and by the number of pairs.
     half: Vec<Vec<f64>>,
     chosen: Vec<usize>,
     best: f64,
     sets: Vec<Vec<usize>>,
-    /// The least bound of what was left out for want of time.
+    /// The smallest bound of the nodes that were left out for lack of time.
     open: f64,
     until: Instant,
     nodes: u32,
     late: bool,
 }
 
-/// The cheapest set. When time runs out, the best found and a bound of what was not looked at.
+/// Return the cheapest set of `size` items; if time runs out, the best one so far and a bound of the rest.
+///
+/// `both` is a square matrix of the cost of each pair in both directions.
 pub fn cheapest(both: &[Vec<f64>], prices: &[f64], size: usize, until: Instant) -> Found {
     let items = prices.len();
     let half = (0..items)
@@ -70,7 +74,7 @@ pub fn cheapest(both: &[Vec<f64>], prices: &[f64], size: usize, until: Instant) 
 }
 
 impl Search<'_> {
-    /// Complete the chosen with candidates, each of which costs so much beside the chosen.
+    /// Complete the chosen set with candidates, each given with its cost next to the chosen items.
     fn visit(&mut self, cost: f64, mut candidates: Vec<(f64, usize)>) {
         let missing = self.size - self.chosen.len();
         if missing == 0 {
@@ -89,7 +93,7 @@ impl Search<'_> {
         let leasts: Vec<f64> = candidates.iter().map(least).collect();
         self.half = half;
         for first in 0..(candidates.len() + 1).saturating_sub(missing) {
-            // Those before it are not in the set any more: what completes it is among those from here on.
+            // Earlier candidates are excluded from here on, so the set is completed from the later ones.
             let bound = cost + leasts[first..first + missing].iter().sum::<f64>();
             if bound >= self.best {
                 return;
@@ -124,7 +128,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn it_is_the_cheapest_of_all() {
+    fn the_set_is_the_cheapest_of_all() {
         let mut random = Random::new(3);
         for (items, size) in [(6, 1), (7, 3), (10, 4), (9, 9)] {
             let half: Vec<Vec<f64>> =
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_time_the_bound_is_below_what_was_found() {
+    fn out_of_time_the_bound_is_below_the_best_value() {
         let both = vec![vec![1.0; 30]; 30];
         let prices: Vec<f64> = (0..30).map(|item| f64::from(item) / 100.0).collect();
         let found = cheapest(&both, &prices, 8, Instant::now());

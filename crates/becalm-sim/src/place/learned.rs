@@ -1,8 +1,8 @@
-//! What trained weights say of a row of numbers: a network of layers, or a support vector machine. No Python is needed.
+//! Inference with trained weights: a feed-forward network or a support vector machine, without Python.
 
 use serde::{Deserialize, Serialize};
 
-/// How a layer's sums become its outputs.
+/// The activation function of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
@@ -21,7 +21,7 @@ impl Activation {
     }
 }
 
-/// One layer: a row of weights and a bias for each output.
+/// A layer: a row of weights and a bias for each output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
@@ -30,7 +30,7 @@ pub struct Layer {
     pub activation: Activation,
 }
 
-/// Trained weights. Inputs are taken as (input - shift)·scale.
+/// A trained model. Inputs are normalised as (input - shift)·scale.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     pub shift: Vec<f64>,
@@ -46,7 +46,7 @@ pub enum Kind {
     Svm(Svm),
 }
 
-/// A support vector machine with a Gaussian kernel: one output, above zero for the second class.
+/// A support vector machine with a Gaussian kernel: one output, positive for the second class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Svm {
@@ -57,7 +57,10 @@ pub struct Svm {
 }
 
 impl Model {
-    /// Whether all sizes fit to each other and to rows of so many numbers; else a sentence.
+    /// Check that all dimensions match, for rows of `inputs` numbers.
+    ///
+    /// # Errors
+    /// Returns a sentence if they do not.
     pub fn check(&self, inputs: usize) -> Result<(), String> {
         let mut wide = inputs;
         let mut fits = self.shift.len() == inputs && self.scale.len() == inputs;
@@ -81,7 +84,7 @@ impl Model {
         }
     }
 
-    /// What it says of a row.
+    /// Return the outputs for a row of inputs.
     pub fn infer(&self, row: &[f64]) -> Vec<f64> {
         let mut values: Vec<f64> = row
             .iter()

@@ -1,8 +1,10 @@
-//! Which processes share which chip, where it must be fast: requests of `becalm-sim place`, one JSON object a line.
+//! Placement of processes on chips, where it must be fast: requests of `becalm-sim place`, one JSON object
+//! per line.
 //!
-//! `{"optimal": …}` is answered by the best sharing (`subsets`), `{"swap": …}` by what local search finds (`swap`),
-//! `{"cheapest": …}` by the set that a column generation asks for (`column`), and `{"infer": …}` by what trained weights say
-//! (`learned`). Whoever asks has checked tasks and costs; what does not fit together is refused here in a sentence, too.
+//! `{"optimal": …}` is answered by the best placement (`subsets`), `{"swap": …}` by that of a local search
+//! (`swap`), `{"cheapest": …}` by the cheapest set of a column generation (`column`), and `{"infer": …}` by
+//! the outputs of trained weights (`learned`). Callers have checked tasks and costs; inconsistent requests
+//! are rejected here with a sentence, too.
 
 pub mod column;
 pub mod learned;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
@@ -24,7 +26,8 @@ pub enum Request {
     Infer(Infer),
 }
 
-/// The best sharing by what sets cost: a table for each kind of chip, and the kind of each chip.
+/// A request for the best placement by costs of sets: a table for each kind of chip, and the kind of each
+/// chip.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Optimal {
@@ -32,7 +35,7 @@ pub struct Optimal {
     pub tables: Vec<Vec<(u32, f64)>>,
     pub kind: Vec<usize>,
     pub alike: bool,
-    /// How often it is decided, for the mean time of a decision.
+    /// The number of repetitions, from which the mean time of a decision is taken.
     #[serde(default = "once")]
     pub repeat: u32,
 }
@@ -41,8 +44,8 @@ fn once() -> u32 {
     1
 }
 
-/// Local search from `start`. `pairs`: what each loses beside each other, row by row; or `sets`: bits, and what the members
-/// of the set lose in ascending order.
+/// A request for a local search from `start`. `pairs` is a matrix of each process's degradation next to each
+/// other; or `sets` has bit sets with the degradation of their members in ascending order.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Swap {
@@ -60,7 +63,8 @@ pub struct Swap {
     pub budget_ms: u64,
 }
 
-/// The set of `size` items that costs least: what its pairs cost both ways, less a price of each.
+/// A request for the cheapest set of `size` items: costs of pairs in both directions minus the price of each
+/// item.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cheapest {
@@ -70,7 +74,7 @@ pub struct Cheapest {
     pub budget_ms: u64,
 }
 
-/// What trained weights say of rows.
+/// A request for the outputs of trained weights for rows of inputs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Infer {
@@ -78,7 +82,7 @@ pub struct Infer {
     pub rows: Vec<Vec<f64>>,
 }
 
-/// What is answered; times in ns of one decision or one row.
+/// An answer; times are those of one decision or one row, ns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {

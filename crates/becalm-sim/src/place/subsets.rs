@@ -1,10 +1,10 @@
-//! The best sharing of few tasks, by dynamic programming over their sets: chip by chip, what the tasks placed so far cost
-//! at least. With two chips that is a scan of all sharings.
+//! The best placement of few processes, by dynamic programming over their subsets: chip by chip, the least
+//! cost of those placed so far. With two chips this scans all placements.
 
-/// More items have too many sets for a table.
+/// The largest number of items: more have too many subsets for a table.
 pub const MOST_ITEMS: usize = 20;
 
-/// What sets of items cost on one kind of chip, by their bits; infinite where a set is not allowed.
+/// The cost of each set of items on one kind of chip, indexed by its bits; infinite if a set is not allowed.
 #[derive(Debug, Clone)]
 pub struct Table {
     values: Vec<f64>,
@@ -12,7 +12,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of sets as bits of their items, with what each costs.
+    /// Create a table from sets, each a bit set of its items with its cost.
     pub fn new(items: usize, sets: &[(u32, f64)]) -> Self {
         let mut values = vec![f64::INFINITY; 1 << items];
         let mut sizes = Vec::new();
@@ -26,8 +26,10 @@ impl Table {
     }
 }
 
-/// The least sum over chips, and the set on each; None where no sharing is allowed. `kind`: the table of each chip; `alike`:
-/// all chips are the same, so that the lowest item that is left may go to the next.
+/// Return the least sum over chips and the set on each; None if no placement is allowed.
+///
+/// `kind` is the index of each chip's table. `alike` means that all chips are equal, so that the lowest
+/// remaining item may go to the next one.
 pub fn optimal(items: usize, tables: &[Table], kind: &[usize], alike: bool) -> Option<(f64, Vec<u32>)> {
     let all = ((1u64 << items) - 1) as u32;
     let mut cost = vec![f64::INFINITY; 1 << items];
@@ -52,7 +54,7 @@ pub fn optimal(items: usize, tables: &[Table], kind: &[usize], alike: bool) -> O
             };
             if last || free == 0 {
                 if free == 0 && alike {
-                    // Chips that are left stay empty.
+                    // The remaining chips stay empty.
                     next[placed as usize] = so_far;
                 } else {
                     take(free);
@@ -79,7 +81,7 @@ pub fn optimal(items: usize, tables: &[Table], kind: &[usize], alike: bool) -> O
     Some((least, sets))
 }
 
-/// Every set of `size` bits of `free`, with those of `with`.
+/// Call `take` with every set of `size` bits of `free`, each joined with `with`.
 fn subsets(free: u32, size: u32, with: u32, take: &mut impl FnMut(u32)) {
     if size == 0 {
         return take(with);
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// The least of all ways, by trying each item on each chip.
+    /// Return the least cost of all placements, by trying each item on each chip.
     fn by_trial(items: usize, tables: &[Table], kind: &[usize], item: usize, sets: &mut Vec<u32>) -> f64 {
         if item == items {
             return kind.iter().zip(&*sets).map(|(&which, &set)| tables[which].values[set as usize]).sum();
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_least_of_all_ways() {
+    fn the_placement_is_the_cheapest_of_all() {
         let mut random = Random::new(5);
         for (items, sizes, chips) in [
             (6, vec![3], 2),
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_sharing_is_allowed_there_is_none() {
+    fn without_an_allowed_placement_there_is_none() {
         assert!(optimal(3, &[Table::new(3, &[(0b011, 1.0)])], &[0, 0], true).is_none());
     }
 }

@@ -1,35 +1,38 @@
-//! Local search: two processes change places while that makes all cost less; then the same from elsewhere.
+//! Local search: two processes are exchanged while that lowers the total cost; then the search starts
+//! elsewhere.
 //!
-//! `Search::pairs` knows at once what an exchange of single processes is worth, since costs of pairs add up; where a task
-//! has several processes, or sets have costs of their own, both chips are computed anew. Between two descents places are
-//! drawn anew (kicks) or, for pairs, sets are grown once and processes annealed. Equal seeds give equal answers unless time runs out.
+//! For pair costs of single-process tasks, the gain of an exchange is known at once, since costs add up. If a
+//! task has several processes or sets have their own costs, both chips are computed anew. Between two
+//! descents some processes are exchanged at random (kicks) or, for pair costs, groups are grown once and
+//! processes annealed. Equal seeds give equal answers unless time runs out.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::random::Random;
 
-/// Gains below this are rounding.
+/// The gain below which a difference is rounding.
 const LEAST: f64 = 1e-12;
-/// Moves of an annealing for each process.
+/// The number of moves of an annealing per process.
 const MOVES: usize = 4_000;
-/// At most so many moves.
+/// The largest number of moves of an annealing.
 const MOST_MOVES: usize = 12_000_000;
-/// Annealing ends at this share of its first temperature.
+/// The ratio of the last temperature to the first one.
 const COLDEST: f64 = 1e-3;
-/// Between two looks at the clock.
+/// The number of evaluations between two looks at the clock.
 const PERIOD: usize = 4_096;
 
-/// What processes on one chip lose.
+/// The degradation of processes on one chip.
 #[derive(Debug, Clone)]
 pub enum Costs {
-    /// What each loses beside each other, row by row.
+    /// A matrix of each process's degradation next to each other, row by row.
     Pairs(Vec<f64>),
-    /// What the members of a set lose, in ascending order; by their bits.
+    /// The degradation of the members of a set in ascending order, by the bits of the set.
     Sets(HashMap<u64, Vec<f64>>),
 }
 
-/// What is to be placed. `job`: the task of each process; `away`: what each loses on each chip besides, row by row.
+/// The processes and chips. `job` is the task of each process; `away` is the additional degradation of each
+/// process on each chip, row by row.
 #[derive(Debug, Clone)]
 pub struct Problem {
     pub rooms: Vec<usize>,
@@ -38,7 +41,8 @@ pub struct Problem {
     pub away: Vec<f64>,
 }
 
-/// What was found: the chip of each process, the sum over tasks, how many descents there were, and whether time ran out.
+/// The result: the chip of each process, the sum over tasks, the number of descents, and whether time ran
+/// out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub chips: Vec<usize>,
@@ -47,7 +51,7 @@ pub struct Found {
     pub out_of_time: bool,
 }
 
-/// A search that is going on. Slots that nobody uses are processes that cost nothing, after the others.
+/// The state of a search. Unused slots are processes without costs, after the others.
 struct Search<'a> {
     problem: &'a Problem,
     items: usize,
@@ -55,16 +59,16 @@ struct Search<'a> {
     members: Vec<Vec<usize>>,
     lost: Vec<f64>,
     jobs: Vec<Vec<usize>>,
-    /// What i and j cost each other, row by row over all slots; empty where exchanges are computed anew.
+    /// The costs of i and j to each other, row by row over all slots; empty if exchanges are computed anew.
     both: Vec<f64>,
-    /// What each would cost on each chip, chip by chip, its own presence there aside.
+    /// The cost of each slot on each chip, chip by chip, without its own presence there.
     attached: Vec<f64>,
     until: Instant,
     looks: usize,
     late: bool,
 }
 
-/// Search from `start` until `starts` descents are done, or `until`.
+/// Search from `start` until `starts` descents are done or the time is `until`.
 pub fn search(problem: &Problem, start: &[usize], starts: usize, seed: u64, until: Instant) -> Found {
     let mut random = Random::new(seed);
     let mut search = Search::new(problem, start, until);
@@ -139,7 +143,7 @@ impl<'a> Search<'a> {
         self.lost.len()
     }
 
-    /// Begin from these chips of all slots.
+    /// Start from these chips, one per slot.
     fn restart(&mut self, at: &[usize]) {
         self.at = at.to_vec();
         self.members = vec![Vec::new(); self.problem.rooms.len()];
@@ -162,7 +166,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the members of a chip lose.
+    /// Compute the degradation of a chip's members.
     fn compute(&mut self, chip: usize) {
         self.members[chip].sort_unstable();
         let (items, chips) = (self.items, self.members.len());
@@ -195,7 +199,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The sum over tasks, each of which costs its slowest process.
+    /// Return the sum over tasks, each with the cost of its slowest process.
     fn value(&mut self) -> f64 {
         if self.fast() {
             let slots = self.slots();
@@ -209,7 +213,8 @@ impl<'a> Search<'a> {
         self.jobs[job].iter().map(|&each| self.lost[each]).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// By how much the sum changes if two slots of different chips change places; for single processes with costs of pairs.
+    /// Return the change of the sum if two slots of different chips are exchanged, for pair costs of single
+    /// processes.
     fn change(&self, one: usize, other: usize) -> f64 {
         let slots = self.slots();
         let (from, to) = (self.at[one], self.at[other]);
@@ -247,7 +252,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Exchange, and undo it unless all costs less afterwards.
+    /// Exchange two slots, undo it unless the total cost falls, and return whether it did.
     fn tried(&mut self, one: usize, other: usize) -> bool {
         if self.fast() {
             let better = self.change(one, other) < -LEAST;
@@ -265,7 +270,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// The sum over tasks that have a process on the chip of one or the other.
+    /// Return the sum over tasks that have a process on the chip of one or the other slot.
     fn of_chips(&self, one: usize, other: usize) -> f64 {
         let touched = [one, other].map(|each| &self.members[self.at[each]]);
         let mut jobs: Vec<usize> = touched
@@ -279,7 +284,7 @@ impl<'a> Search<'a> {
         jobs.into_iter().map(|job| self.slowest(job)).sum()
     }
 
-    /// Exchange while that makes all cost less.
+    /// Exchange slots while that lowers the total cost.
     fn descend(&mut self) {
         loop {
             let mut improved = false;
@@ -299,7 +304,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether time has run out; the clock is looked at now and then.
+    /// Return whether time has run out; the clock is read now and then.
     fn over(&mut self) -> bool {
         self.looks += self.slots();
         if self.looks >= PERIOD {
@@ -309,9 +314,9 @@ impl<'a> Search<'a> {
         self.late
     }
 
-    /// Fill one chip after the other, each with those that cost least beside whoever is there already; it begins with
-    /// the process that costs most with all others. Where some cost each other next to nothing, this finds them, which
-    /// exchanges of two do not among hundreds.
+    /// Fill one chip after the other, beginning with the process that costs most with all others, and adding
+    /// those that cost least next to the present ones. This finds groups whose members cost each other next
+    /// to nothing, which pairwise exchanges do not find among hundreds.
     fn grow(&mut self) {
         let (slots, items) = (self.slots(), self.items);
         let weight = |each: usize| -> f64 { self.both[each * slots..][..items].iter().sum() };
@@ -338,7 +343,7 @@ impl<'a> Search<'a> {
         self.restart(&at);
     }
 
-    /// Exchange a few that are drawn.
+    /// Exchange some random pairs of slots.
     fn kick(&mut self, random: &mut Random) {
         for _ in 0..(self.items / 8).max(2) {
             let (one, other) = self.drawn(random);
@@ -353,7 +358,7 @@ impl<'a> Search<'a> {
         (of(self.items, random), of(self.slots(), random))
     }
 
-    /// Exchange at random, what costs more ever more seldom (Kirkpatrick et al. 1983).
+    /// Exchange at random, accepting increases of the cost ever more rarely (Kirkpatrick et al. 1983).
     fn anneal(&mut self, random: &mut Random) {
         let moves = (self.slots() * MOVES).min(MOST_MOVES);
         let mut sum = 0.0;

@@ -1,4 +1,5 @@
-//! The completely fair scheduler as Linux 6.1 has it (kernel/sched/fair.c): whoever has run least, in slices of a period.
+//! The completely fair scheduler of Linux 6.1 (kernel/sched/fair.c): the task that has run least goes first,
+//! for a slice of a period.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use super::{Arrival, Departure, Entry, Placement, Policy, Queue};
 use crate::weight::virtual_ns;
 use crate::workload::Class;
 
-/// Knobs and features, by the kernel's names. Times in ns.
+/// The knobs and features, under the kernel's names. Times are in ns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cfs {
@@ -16,7 +17,7 @@ pub struct Cfs {
     pub features: Features,
 }
 
-/// As in kernel/sched/features.h.
+/// The features of kernel/sched/features.h.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct Features {
@@ -52,7 +53,7 @@ impl Default for Features {
 }
 
 impl Default for Cfs {
-    /// Of a single CPU.
+    /// Return the defaults for a single CPU.
     fn default() -> Self {
         Self {
             latency_ns: 6_000_000,
@@ -64,7 +65,7 @@ impl Default for Cfs {
 }
 
 impl Cfs {
-    /// The defaults of a machine with so many CPUs.
+    /// Return the defaults for a machine with this number of CPUs.
     pub fn scaled(cpus: usize) -> Self {
         let (plain, factor) = (Self::default(), crate::scaling(cpus));
         Self {
@@ -75,7 +76,7 @@ impl Cfs {
         }
     }
 
-    /// Up to how many tasks share one latency.
+    /// Return the largest number of tasks that share one latency period.
     fn crowd(&self) -> u64 {
         self.latency_ns.div_ceil(self.min_granularity_ns.max(1))
     }
@@ -92,7 +93,7 @@ impl Cfs {
         }
     }
 
-    /// Whether `one` is so far ahead of `other` that `other` should run (wakeup_preempt_entity).
+    /// Return whether `one` is so far ahead of `other` that `other` should run (wakeup_preempt_entity).
     fn far_ahead(&self, one: &Entry, other: &Entry) -> bool {
         one.v - other.v > virtual_ns(self.wakeup_granularity_ns, other.weight)
     }
@@ -120,7 +121,7 @@ impl Policy for Cfs {
                 let bonus = self.latency_ns / if self.features.gentle_fair_sleepers { 2 } else { 1 };
                 entry.v = entry.v.max(queue.min_v - bonus as i64);
             }
-            // It comes as far ahead or behind as it was where it came from.
+            // The task keeps its distance to the minimum of the queue that it came from.
             Arrival::Moved => entry.v += queue.min_v,
         }
         queue.push(entry);
@@ -148,7 +149,7 @@ impl Policy for Cfs {
         let (Some(current), Some(left)) = (&queue.current, queue.first()) else { return false };
         let slice = self.slice(queue, current.weight, 0);
         if queue.ran_ns > slice {
-            // Who has had its turn is not brought back by being a buddy.
+            // A task that has had its slice must not be picked again as a buddy.
             let task = current.task;
             queue.forget(task);
             return true;
@@ -185,7 +186,7 @@ impl Policy for Cfs {
         let Some(left) = queue.first() else { return };
         let mut chosen = 0;
         if queue.skip == Some(left.task) {
-            // Of a heap the second is one of the two below the first.
+            // The second smallest of a heap is one of the two children of the root.
             let second = (1..queue.waiting.len().min(3)).min_by_key(|&at| {
                 let each = &queue.waiting[at];
                 (each.v, each.order)
@@ -215,7 +216,7 @@ impl Policy for Cfs {
         entry.v += to.min_v - from.min_v;
     }
 
-    /// hrtick_start_fair: its slice less what it has run of it, at the earliest at once.
+    /// Return what is left of the running task's slice, at least 0 (hrtick_start_fair).
     fn slice_left(&self, queue: &Queue) -> Option<u64> {
         let current = queue.current.as_ref().filter(|_| self.features.hrtick && !queue.waiting.is_empty())?;
         Some(self.slice(queue, current.weight, 0).saturating_sub(queue.ran_ns))

@@ -1,7 +1,8 @@
-//! Earliest eligible virtual deadline first, as Linux 6.12 has it (kernel/sched/fair.c; Stoica & Abdel-Wahab 1995).
+//! Earliest eligible virtual deadline first, as in Linux 6.12 (kernel/sched/fair.c; Stoica & Abdel-Wahab
+//! 1995).
 //!
-//! Lag is what a task is owed: the mean virtual time less its own. Of those that are owed something, the one with the
-//! earliest deadline runs, until it has had its slice.
+//! Lag is the service that a task is owed: the mean virtual time minus its own. Among the tasks with a lag of
+//! at least 0, the one with the earliest deadline runs until it has had its slice.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +11,21 @@ use super::{Arrival, Departure, Entry, Placement, Policy, Queue};
 use crate::weight::virtual_ns;
 use crate::workload::Class;
 
-/// Knobs and features, by the kernel's names. Times in ns. `tick_ns`: of the machine; lag is bounded by it.
+/// The knobs and features, under the kernel's names. Times are in ns. `tick_ns` is the tick of the machine,
+/// which bounds lag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Eevdf {
     pub base_slice_ns: u64,
     pub tick_ns: u64,
-    /// The slice before scaling: how long a task is protected at most beside one with a shorter slice, and without
-    /// RUN_TO_PARITY. None: to its deadline, as before 6.17.
+    /// The base slice before scaling, for which a task is protected without RUN_TO_PARITY from Linux 6.17 on;
+    /// with it, the protection lasts for the shortest slice queued. None: a task is protected to its
+    /// deadline, as before 6.17.
     pub least_protected_ns: Option<u64>,
     pub features: Features,
 }
 
-/// As in kernel/sched/features.h.
+/// The features of kernel/sched/features.h.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct Features {
@@ -63,12 +66,13 @@ impl Default for Features {
     }
 }
 
-/// The slice before scaling, up to 6.14 and from 6.15 on; 6.12-stable has the newer one since May 2025.
+/// The base slice before scaling up to Linux 6.14. 6.12-stable has had the newer one since May 2025.
 pub const OLDER_SLICE_NS: u64 = 750_000;
+/// The base slice before scaling from Linux 6.15 on.
 pub const SLICE_NS: u64 = 700_000;
 
 impl Default for Eevdf {
-    /// Of a single CPU at 250 Hz.
+    /// Return the defaults for a single CPU at 250 Hz.
     fn default() -> Self {
         Self {
             base_slice_ns: SLICE_NS,
@@ -79,7 +83,7 @@ impl Default for Eevdf {
     }
 }
 
-/// Who is chosen: the running one, or one that waits, by its place.
+/// The task that is chosen: the running one, or the waiting one at an index.
 #[derive(Debug, Clone, Copy)]
 enum Best {
     Current,
@@ -87,7 +91,7 @@ enum Best {
 }
 
 impl Eevdf {
-    /// The defaults of a machine with so many CPUs and ticks a second.
+    /// Return the defaults for a machine with this number of CPUs and ticks per second.
     pub fn scaled(cpus: usize, hz: u64) -> Self {
         let base_slice_ns = crate::scaling(cpus) * SLICE_NS;
         Self { base_slice_ns, tick_ns: 1_000_000_000 / hz.max(1), ..Self::default() }
@@ -105,13 +109,14 @@ impl Eevdf {
         virtual_ns(self.slice(entry), entry.weight)
     }
 
-    /// What a task is owed, bounded by what it may keep.
+    /// Return the lag of a task, limited to what it may keep.
     fn lag(&self, queue: &Queue, entry: &Entry) -> i64 {
         let most = virtual_ns((2 * self.slice(entry)).max(self.tick_ns), entry.weight);
         (queue.mean_v() - entry.v).clamp(-most, most)
     }
 
-    /// Who would run: the running one as long as it is protected, else the earliest deadline of the eligible.
+    /// Choose the task to run: the running one while it is protected, else the eligible one with the earliest
+    /// deadline.
     fn best(&self, queue: &Queue) -> Option<Best> {
         let current = queue.current.as_ref().filter(|each| queue.eligible(each.v));
         if current.is_some() {
@@ -128,13 +133,13 @@ impl Eevdf {
             }
         }
         match (queue.earliest(), current) {
-            // Of equal deadlines the one that waits goes first (entity_before is strict).
+            // The waiting task wins among equal deadlines (entity_before is strict).
             (Some(best), Some(current)) if current.deadline < queue.waiting[best].deadline => {
                 Some(Best::Current)
             }
             (Some(best), _) => Some(Best::Waiting(best)),
             (None, Some(_)) => Some(Best::Current),
-            // Rounding may leave nobody eligible: then whoever is furthest behind.
+            // Rounding may leave no task eligible: then the one furthest behind runs.
             (None, None) => {
                 let waiting = queue.waiting.iter().enumerate().map(|(at, each)| (each, Best::Waiting(at)));
                 let all = waiting.chain(queue.current.iter().map(|each| (each, Best::Current)));
@@ -146,7 +151,7 @@ impl Eevdf {
     fn place(&self, queue: &Queue, entry: &mut Entry, how: Arrival) {
         let mut lag = 0;
         if self.features.place_lag && queue.weight > 0 && entry.lag != 0 {
-            // Its own coming moves the mean: that is made up for.
+            // Its own arrival moves the mean, so the lag is scaled to compensate for that.
             let both = i128::from(queue.weight) + i128::from(entry.weight);
             lag = floor_ratio(i128::from(entry.lag) * both, queue.weight);
         }
@@ -161,7 +166,8 @@ impl Eevdf {
             };
     }
 
-    /// From 6.17 on the running one is protected up to its deadline, or for the shortest slice queued (set_protect_slice).
+    /// Protect the running task up to its deadline, or from 6.17 on for the shortest slice queued
+    /// (set_protect_slice).
     fn protect(&self, queue: &mut Queue) {
         queue.protected = true;
         let Some(current) = &queue.current else { return };
@@ -192,7 +198,7 @@ impl Policy for Eevdf {
         let lag = self.lag(queue, entry);
         let delays = how == Departure::Sleep && self.features.delay_dequeue && !queue.eligible(entry.v);
         if queue.count() == 1 {
-            // Who comes to an empty queue is placed where the last one left it.
+            // A task that comes to an empty queue starts at the virtual time of the last one that left.
             queue.min_v = queue.min_v.max(entry.v);
         }
         let mut entry = queue.remove(task)?;
@@ -242,7 +248,8 @@ impl Policy for Eevdf {
     }
 
     fn tick(&self, queue: &mut Queue) -> bool {
-        // Its slice ends in `account`; here only a protection that was cut short, and left without being owed anything.
+        // A slice ends in `account`; a tick only ends a protection that was cut short, once the task is not
+        // eligible.
         queue.cut_short && queue.current.as_ref().is_some_and(|each| !queue.eligible(each.v))
     }
 
@@ -300,7 +307,7 @@ impl Policy for Eevdf {
 
     fn moved_asleep(&self, _entry: &mut Entry, _from: &Queue, _to: &Queue) {}
 
-    /// hrtick_start_fair: its slice less what it has run of it.
+    /// Return what is left of the running task's slice (hrtick_start_fair).
     fn slice_left(&self, queue: &Queue) -> Option<u64> {
         let current = queue.current.as_ref().filter(|_| self.features.hrtick && !queue.waiting.is_empty())?;
         Some(self.slice(current).saturating_sub(queue.ran_ns))

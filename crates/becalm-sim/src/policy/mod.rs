@@ -1,9 +1,9 @@
-//! What a scheduling policy decides, and the run queue that it decides about.
+//! The interface of scheduling policies, and the run queue that they act on.
 //!
-//! A policy answers questions of the simulation (`crate::simulation`) about one CPU's queue: where a task that comes is
-//! placed, whether one that leaves goes at once, who is next, whether a tick or a wake-up takes the CPU away. It keeps
-//! nothing by itself: all it knows stands in the `Queue` and in its entries (`queue`). `cfs` and `eevdf` are the two of Linux;
-//! `examples/shortest_first.rs` is one of one's own, in a hundred lines.
+//! The simulation (`crate::simulation`) asks a policy about one CPU's queue: where to place an arriving task,
+//! whether a leaving one goes at once, which task is next, and whether a tick or a wake-up preempts. A policy
+//! has no state of its own; all state is in the `Queue` and its entries (`queue`). `cfs` and `eevdf` are the
+//! two of Linux; `examples/shortest_first.rs` is a user's policy in a hundred lines.
 
 pub mod cfs;
 pub mod eevdf;
@@ -13,7 +13,7 @@ pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use queue::{Entry, Queue};
 
-/// How a task comes to a queue.
+/// The way in which a task arrives at a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     New,
@@ -21,7 +21,7 @@ pub enum Arrival {
     Moved,
 }
 
-/// How it leaves one.
+/// The way in which a task leaves a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
     Sleep,
@@ -31,45 +31,46 @@ pub enum Departure {
 
 /// A scheduler.
 pub trait Policy {
-    /// Place a task that comes.
+    /// Queue an arriving task.
     fn attach(&self, queue: &mut Queue, entry: Entry, how: Arrival);
 
-    /// The running task leaves, or a waiting one is moved. None: it stays queued although it sleeps.
+    /// Remove the running task, or a waiting one that is moved. None: it stays queued although it sleeps.
     fn detach(&self, queue: &mut Queue, task: u32, how: Departure) -> Option<Entry>;
 
-    /// A task wakes that is queued still: it goes on from there.
+    /// Wake a task that is still queued.
     fn revive(&self, queue: &mut Queue, task: u32);
 
-    /// The running task has run for so long. True: somebody else is to be picked.
+    /// Account the time that the running task has run, ns. Return whether to pick another task.
     fn account(&self, queue: &mut Queue, ran_ns: u64) -> bool;
 
-    /// A tick. True: somebody else is to be picked.
+    /// Handle a tick. Return whether to pick another task.
     fn tick(&self, queue: &mut Queue) -> bool;
 
-    /// Whether a task that has just come takes the CPU from the running one.
+    /// Return whether a task that has just arrived preempts the running one.
     fn preempts(&self, queue: &mut Queue, task: u32) -> bool;
 
-    /// Choose who runs, the running one among them. Tasks that turn out to sleep are handed over in `asleep`.
+    /// Pick the task that runs, which may be the running one. Queued tasks that turn out to sleep are removed
+    /// and appended to `asleep`.
     fn pick(&self, queue: &mut Queue, asleep: &mut Vec<Entry>);
 
-    /// The running task lets others go first.
+    /// Handle sched_yield(2) of the running task.
     fn yielded(&self, queue: &mut Queue);
 
-    /// A sleeping task wakes on another CPU than it slept on.
+    /// Adapt the entry of a sleeping task that wakes on another CPU.
     fn moved_asleep(&self, entry: &mut Entry, from: &Queue, to: &Queue);
 
-    /// When the running task is to be interrupted by a timer of its own, ns from now (HRTICK); none: ticks do that.
+    /// Return the time after which a timer interrupts the running task, ns (HRTICK). None: only ticks do.
     fn slice_left(&self, _queue: &Queue) -> Option<u64> {
         None
     }
 
-    /// What counts when a task is woken or moved.
+    /// Return the features that concern placement.
     fn placement(&self) -> Placement {
         Placement::default()
     }
 }
 
-/// Features of kernel/sched/features.h that say where a woken task goes, and which tasks are left where they are.
+/// The features of kernel/sched/features.h that decide where a woken task runs and which tasks are not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     pub wa_idle: bool,

@@ -1,10 +1,13 @@
-//! The run queue of a CPU, about which a policy decides: a heap of those that wait, the one that runs, and their sums.
+//! The run queue of a CPU: a heap of waiting tasks, the running one, and their sums.
 
 use crate::weight::virtual_part;
 use crate::workload::Class;
 
-/// A task as the scheduler sees it. `v`: virtual time; `deadline`, `lag`: virtual as well, and only EEVDF's; `slice_ns`: its
-/// own, 0 for the policy's. `rest`: what rounding has left over of its virtual time, in `weight`ths. `delayed`: it sleeps, and is queued all the same. `order`: who came first.
+/// A task as the scheduler sees it.
+///
+/// `v` is its virtual time. `deadline` and `lag` are virtual times, too, and used by EEVDF only. `slice_ns`
+/// is its own slice, or 0 for the policy's. `rest` is the rounding remainder of its virtual time, in
+/// `weight`ths of a ns. `delayed` means that it sleeps but is still queued. `order` is the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entry {
     pub task: u32,
@@ -17,58 +20,63 @@ pub struct Entry {
     pub lag: i64,
     pub delayed: bool,
     pub order: u64,
-    /// When it last stopped running, ns: what ran a moment ago has its data in the cache.
+    /// The time at which it last stopped running, ns, from which the policy derives whether its data are in
+    /// the cache.
     pub ran_until_ns: u64,
 }
 
 impl Entry {
-    /// By what those that wait are ordered: the deadline, where a policy has some, then virtual time, then who came first.
+    /// Return the key that orders waiting tasks: the deadline, if a policy sets one, then virtual time, then
+    /// arrival.
     fn rank(&self) -> (i64, i64, u64) {
         (self.deadline, self.v, self.order)
     }
 }
 
-/// So many are gone through one after the other faster than by the heap: often most of them are not eligible.
+/// The number of waiting tasks up to which a linear scan is faster than the heap, most of which is often not
+/// eligible.
 const FEW: usize = 32;
 
-/// The tasks of one CPU: those that wait, and the one that runs. What each choice reads stands together.
+/// The tasks of one CPU: the waiting ones and the running one. Fields that each choice reads are adjacent.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Queue {
     pub current: Option<Entry>,
-    /// A heap: an entry at n comes before those at 2n + 1 and 2n + 2. What is changed in it must keep its rank.
+    /// A heap: the entry at n comes before those at 2n + 1 and 2n + 2. A change in place must keep the rank
+    /// of an entry.
     pub waiting: Vec<Entry>,
-    /// Of all, the running one included.
+    /// The sum of all load weights, including that of the running task.
     pub weight: u64,
-    /// Sum of weight times virtual time over all.
+    /// The sum of load weight times virtual time over all tasks.
     pub moment: i128,
-    /// Never goes back; CFS places tasks by it.
+    /// The monotonic minimum of virtual time, by which CFS places tasks.
     pub min_v: i64,
-    /// How long the running one has run since it was picked, ns.
+    /// The time that the running task has run since it was picked, ns.
     pub ran_ns: u64,
-    /// The latest moment, virtual, up to which it keeps the CPU (vprot, from 6.17 on).
+    /// The virtual time up to which the running task is protected (vprot, from 6.17 on).
     pub protected_v: i64,
     order: u64,
-    /// Where the entry that came last was put.
+    /// The index at which the newest entry was stored.
     newest: usize,
-    /// How many of those that wait have a slice of their own.
+    /// The number of waiting tasks with their own slice.
     slices: usize,
     pub next: Option<u32>,
     pub last: Option<u32>,
     pub skip: Option<u32>,
-    /// It keeps the CPU until it has had what it asked for (RUN_TO_PARITY).
+    /// The running task is protected until it has had its slice (RUN_TO_PARITY).
     pub protected: bool,
-    /// A task with a shorter slice has ended that: it keeps the CPU only while it is eligible (PREEMPT_SHORT).
+    /// A task with a shorter slice has ended the protection: the running task keeps the CPU only while it is
+    /// eligible (PREEMPT_SHORT).
     pub cut_short: bool,
 }
 
 impl Queue {
-    /// How many tasks there are, the running one included.
+    /// Return the number of tasks, including the running one.
     pub fn count(&self) -> usize {
         self.waiting.len() + usize::from(self.current.is_some())
     }
 
-    /// Let an entry wait. Of entries that are alike in all else, the earlier one counts as first.
+    /// Add a waiting entry. Among entries with equal keys, the earlier one comes first.
     pub fn push(&mut self, mut entry: Entry) {
         self.order += 1;
         entry.order = self.order;
@@ -80,12 +88,12 @@ impl Queue {
         self.newest = self.rise(last, entry);
     }
 
-    /// The first of those that wait: without deadlines the one with the least virtual time.
+    /// Return the first waiting entry: without deadlines the one with the least virtual time.
     pub fn first(&self) -> Option<&Entry> {
         self.waiting.first()
     }
 
-    /// Where the one with the earliest deadline is that is eligible.
+    /// Return the index of the eligible entry with the earliest deadline.
     pub fn earliest(&self) -> Option<usize> {
         if self.waiting.len() > FEW {
             return self.earliest_of_many();
@@ -101,9 +109,11 @@ impl Queue {
         best
     }
 
-    /// The same from the top of the heap down: nothing that is later than one that was found.
+    /// Search the heap from the root down for the eligible entry with the earliest deadline, skipping what is
+    /// later than the best.
     fn earliest_of_many(&self) -> Option<usize> {
-        // A heap of all tasks that memory holds has fewer levels; each adds one place that is still to be seen.
+        // A heap of all tasks that fit into memory has fewer levels; each adds one index that is still to be
+        // visited.
         let mut places = [0_u32; 40];
         let (mut open, mut best) = (usize::from(!self.waiting.is_empty()), None::<usize>);
         while open > 0 {
@@ -129,7 +139,7 @@ impl Queue {
         best
     }
 
-    /// The shortest slice of those that wait, where all others have this one.
+    /// Return the shortest slice of the waiting tasks; `usual_ns` is that of tasks without their own.
     pub fn shortest_slice(&self, usual_ns: u64) -> Option<u64> {
         let own = |each: &Entry| if each.slice_ns > 0 { each.slice_ns } else { usual_ns };
         match self.slices {
@@ -138,7 +148,7 @@ impl Queue {
         }
     }
 
-    /// Move the entry at a place up to where it comes before nobody above it.
+    /// Move the entry at an index up to its place in the heap.
     fn rise(&mut self, mut at: usize, entry: Entry) -> usize {
         let from = at;
         while at > 0 {
@@ -155,7 +165,7 @@ impl Queue {
         at
     }
 
-    /// Move one that comes too late down.
+    /// Move the entry at an index down to its place in the heap.
     fn sink(&mut self, from: usize) {
         let (mut at, entry) = (from, self.waiting[from]);
         while let Some(left) = self.waiting.get(2 * at + 1) {
@@ -181,7 +191,7 @@ impl Queue {
         entry
     }
 
-    /// Where a task waits.
+    /// Return the index of a waiting task.
     pub fn position(&self, task: u32) -> Option<usize> {
         match self.waiting.get(self.newest) {
             Some(newest) if newest.task == task => Some(self.newest),
@@ -189,20 +199,20 @@ impl Queue {
         }
     }
 
-    /// Take a waiting entry out.
+    /// Remove a waiting task.
     pub fn take(&mut self, task: u32) -> Option<Entry> {
         let at = self.position(task)?;
         Some(self.take_at(at))
     }
 
-    /// Take the one at a place out.
+    /// Remove the waiting task at an index.
     pub fn take_at(&mut self, at: usize) -> Entry {
         let entry = self.take_out(at);
         self.part(&entry);
         entry
     }
 
-    /// Take the running one out.
+    /// Remove the running task.
     pub fn take_current(&mut self) -> Option<Entry> {
         let entry = self.current.take()?;
         self.part(&entry);
@@ -212,7 +222,7 @@ impl Queue {
         Some(entry)
     }
 
-    /// Take one out, whether it runs or waits.
+    /// Remove a task, whether it runs or waits.
     pub fn remove(&mut self, task: u32) -> Option<Entry> {
         if self.running() == Some(task) {
             self.take_current()
@@ -221,33 +231,33 @@ impl Queue {
         }
     }
 
-    /// Which task runs.
+    /// Return the running task.
     #[inline]
     pub fn running(&self) -> Option<u32> {
         self.current.as_ref().map(|each| each.task)
     }
 
-    /// The running one waits again.
+    /// Put the running task back among the waiting ones.
     pub fn put_back(&mut self) {
         if let Some(entry) = self.take_current() {
             self.push(entry);
         }
     }
 
-    /// Let a waiting entry run.
+    /// Let a waiting task run.
     pub fn run(&mut self, task: u32) {
         if let Some(at) = self.position(task) {
             self.run_at(at);
         }
     }
 
-    /// Let the one at a place run.
+    /// Let the waiting task at an index run.
     pub fn run_at(&mut self, at: usize) {
         let entry = self.take_out(at);
         self.begin(entry);
     }
 
-    /// Let the one at a place run, and the running one wait, which stays a buddy if it is one.
+    /// Let the waiting task at an index run, and the running one wait, keeping its marks as a buddy.
     pub fn switch_to(&mut self, at: usize) {
         let entry = self.take_out(at);
         let buddies = (self.next, self.last, self.skip);
@@ -263,10 +273,10 @@ impl Queue {
         self.current = Some(entry);
     }
 
-    /// The running one has run for so long: its virtual time advances.
+    /// Advance the virtual time of the running task by a time that it has run, ns.
     pub fn advance(&mut self, ns: u64) {
         if let Some(entry) = &mut self.current {
-            // However often it is accounted: a slice is over after its length, and not a rounding error later.
+            // The remainder is carried, so that a slice ends on time however often it is accounted.
             let moved = virtual_part(ns, entry.weight, &mut entry.rest);
             entry.v += moved;
             self.moment += i128::from(moved) * i128::from(entry.weight);
@@ -274,7 +284,7 @@ impl Queue {
         }
     }
 
-    /// The weighted mean of all virtual times, rounded down; `min_v` of an empty queue.
+    /// Return the weighted mean of all virtual times, rounded down; `min_v` for an empty queue.
     pub fn mean_v(&self) -> i64 {
         match self.weight {
             0 => self.min_v,
@@ -282,7 +292,8 @@ impl Queue {
         }
     }
 
-    /// Weighted virtual times of all less so much each: what is not negative has had no more than its share.
+    /// Return whether a virtual time is at most the weighted mean, computed without rounding: such a task has
+    /// had no more than its share.
     pub fn eligible(&self, v: i64) -> bool {
         self.moment >= i128::from(v) * i128::from(self.weight)
     }
@@ -298,7 +309,7 @@ impl Queue {
         self.forget(entry.task);
     }
 
-    /// A task is nobody's buddy any more.
+    /// Clear the buddy marks of a task.
     pub fn forget(&mut self, task: u32) {
         for buddy in [&mut self.next, &mut self.last, &mut self.skip] {
             if *buddy == Some(task) {
@@ -308,7 +319,7 @@ impl Queue {
     }
 }
 
-/// One over the other, rounded down. Sums of virtual times fit into 64 bits for hours of simulated time.
+/// Divide and round down. Sums of virtual times fit into 64 bits for hours of simulated time.
 pub(super) fn floor_ratio(sum: i128, weight: u64) -> i64 {
     match (i64::try_from(sum), i64::try_from(weight)) {
         (Ok(sum), Ok(weight)) => sum.div_euclid(weight),

@@ -1,18 +1,19 @@
-//! Which CPU a task runs on: where it is woken, and how CPUs with less to do take tasks from those with more.
+//! Placement of waking tasks on CPUs, and load balancing from busy CPUs to those with less to do.
 
 use std::ops::Range;
 
 use super::{pair, Arrival, Departure, Policy, Simulation};
 
-/// A CPU that has this share more than another, in hundredths, gives something away (imbalance_pct).
+/// The load relative to another CPU above which a CPU gives tasks away, in hundredths (imbalance_pct).
 const IMBALANCE_PERCENT: usize = 117;
 
-/// Times that nothing could be moved before tasks are moved whose data are still in the cache (cache_nice_tries).
+/// The number of failed attempts after which tasks are moved although their data are still in the cache
+/// (cache_nice_tries).
 const NICE_TRIES: u32 = 1;
 
 impl<P: Policy> Simulation<'_, P> {
-    /// Where a task that wakes is to run: its former CPU or the waker's (`affine`), or an idle one of the same last-level
-    /// cache (select_task_rq_fair, select_idle_sibling).
+    /// Return the CPU for a waking task: its former CPU or the waker's (`affine`), or an idle one of the same
+    /// last-level cache (select_task_rq_fair, select_idle_sibling).
     pub(super) fn place(&mut self, task: usize, former: usize, waker: Option<usize>) -> usize {
         let target = match waker {
             Some(waker) if waker != former && !self.wide(waker, task) => self.affine(task, former, waker),
@@ -28,12 +29,13 @@ impl<P: Policy> Simulation<'_, P> {
         self.idle.next_after(target, domain).unwrap_or(target)
     }
 
-    /// wake_affine: `former`, or `waker` when one or the other of WA_IDLE and WA_WEIGHT says so.
+    /// Return `waker` or `former`, as WA_IDLE and WA_WEIGHT decide (wake_affine).
     fn affine(&self, task: usize, former: usize, waker: usize) -> usize {
         let placement = self.policy.placement();
         let (here, there) = (&self.cpus[waker].queue, &self.cpus[former].queue);
         if placement.wa_idle {
-            // The writer of a message is about to wait for the next one (WF_SYNC): alone it leaves its CPU idle.
+            // The writer of a message is about to wait for the next one (WF_SYNC): if it is the only task,
+            // its CPU becomes idle.
             if here.count() == 1 {
                 return waker;
             }
@@ -51,7 +53,7 @@ impl<P: Policy> Simulation<'_, P> {
             this *= 100;
             previous *= 100 + (IMBALANCE_PERCENT as u64 - 100) / 2;
         }
-        // One more for the writer that is about to wait.
+        // The added 1 stands for the writer, which is about to wait.
         if this < previous + 1 {
             waker
         } else {
@@ -59,7 +61,8 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// wake_wide: who wakes many that wake many more does not draw them to its own CPU.
+    /// Return whether a waker of many tasks wakes a task that wakes many others, too; such a waker does not
+    /// pull the task to its CPU (wake_wide).
     fn wide(&self, waker: usize, task: usize) -> bool {
         let Some(current) = self.cpus[waker].queue.running() else { return false };
         let (one, other) = (self.tasks[current as usize].flips, self.tasks[task].flips);
@@ -68,7 +71,8 @@ impl<P: Policy> Simulation<'_, P> {
         least >= factor && most >= least * factor
     }
 
-    /// Whom a task wakes, and how often that was another one than before; half of that is forgotten each second.
+    /// Record which task was woken, and count the changes of this partner; half of the count decays each
+    /// second.
     pub(super) fn record_wakee(&mut self, waker: usize, task: usize) {
         let Some(current) = self.cpus[waker].queue.running() else { return };
         let this = &mut self.tasks[current as usize];
@@ -83,11 +87,11 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// What stands in the sets of CPUs follows from a queue that has changed.
+    /// Update the sets of idle and crowded CPUs after a queue has changed.
     pub(super) fn counted(&mut self, cpu: usize) {
         let queue = &self.cpus[cpu].queue;
         if self.weights[cpu] == queue.weight {
-            // Nobody weighs nothing: there are as many as before.
+            // Weights are positive, so the number of tasks is unchanged.
             return;
         }
         let count = queue.count();
@@ -99,8 +103,9 @@ impl<P: Policy> Simulation<'_, P> {
         self.crowded.set(cpu, count > 1);
     }
 
-    /// A CPU is about to be idle: it takes a task from the busiest of its last-level cache, else of all, unless it was
-    /// idle for shorter times than moving a task costs (newidle_balance).
+    /// Let a CPU that is about to become idle take a task from the busiest CPU of its last-level cache, or
+    /// else of all, unless its mean idle time is below the cost of a migration (newidle_balance). Return
+    /// whether it took one.
     pub(super) fn pull(&mut self, cpu: usize) -> bool {
         if self.cpus[cpu].mean_idle_ns < self.machine.migration_cost_ns {
             return false;
@@ -112,8 +117,8 @@ impl<P: Policy> Simulation<'_, P> {
         near.len() < self.cpus.len() && self.take_from_busiest(cpu, 0..self.cpus.len(), 1, false)
     }
 
-    /// At a tick, now and then: an idle CPU is made to take a task from this one; else this one looks whether another has
-    /// more than it.
+    /// Balance at a tick: let an idle CPU take a task from this one, or else, at intervals, let this CPU take
+    /// tasks from a busier one.
     pub(super) fn balance_at_tick(&mut self, cpu: usize) {
         if self.cpus.len() == 1 {
             return;
@@ -135,7 +140,7 @@ impl<P: Policy> Simulation<'_, P> {
         if self.now < self.cpus[cpu].balance_ns {
             return;
         }
-        // A busy CPU looks after sixteen times as many ms as there are CPUs (min_interval, busy_factor).
+        // A busy CPU balances every 16 ms times the number of CPUs (min_interval, busy_factor).
         self.cpus[cpu].balance_ns = self.now + 16_000_000 * self.cpus.len() as u64;
         let near = self.cpus[cpu].near();
         let patient = self.cpus[cpu].failures <= NICE_TRIES;
@@ -144,7 +149,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.cpus[cpu].failures = if moved { 0 } else { self.cpus[cpu].failures + 1 };
     }
 
-    /// Take up to so many tasks from the CPU of a domain that has most, as long as it has clearly more.
+    /// Take up to `most` tasks from the busiest CPU of a domain, while it has clearly more than this one.
     fn take_from_busiest(&mut self, cpu: usize, domain: Range<usize>, most: usize, hot: bool) -> bool {
         let busiest = self.crowded.heaviest(domain, cpu, &self.weights);
         let Some(busiest) = busiest else { return false };
@@ -160,14 +165,15 @@ impl<P: Policy> Simulation<'_, P> {
         moved
     }
 
-    /// Move the task that has waited longest from one CPU to another; `hot`: even one that ran a moment ago.
+    /// Move the task that has waited longest from one CPU to another. `hot` includes tasks that ran a moment
+    /// ago.
     fn take(&mut self, from: usize, to: usize, hot: bool) -> bool {
         self.account(from);
         self.account(to);
         let cost = self.machine.migration_cost_ns;
         let now = self.now;
         let source = &self.cpus[from].queue;
-        // A buddy is about to run where it is, with its data in the cache (CACHE_HOT_BUDDY).
+        // A buddy is about to run on its CPU, with its data in the cache (CACHE_HOT_BUDDY).
         let keeps = self.policy.placement().cache_hot_buddy && !self.idle.contains(to);
         let movable = source.waiting.iter().filter(|each| {
             let buddy = keeps && [source.next, source.last].contains(&Some(each.task));

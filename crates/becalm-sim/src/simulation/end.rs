@@ -1,11 +1,11 @@
-//! How a simulation ends: with what it comes to, or with why it cannot go on.
+//! The end of a simulation: the summary, or the report of a deadlock.
 
 use super::{Policy, Simulation, SimulationError, State, Step};
 use crate::summary::{jain, Summary, TaskSummary};
 use crate::weight;
 
 impl<P: Policy> Simulation<'_, P> {
-    /// Who waits for what and for whom, when nothing can go on.
+    /// Return the error that names the waiting tasks, and what and whom they wait for.
     pub(super) fn deadlock(&self) -> SimulationError {
         let left = (0..self.tasks.len()).filter(|&task| self.tasks[task].state != State::Ended);
         let count = left.clone().count();
@@ -17,7 +17,7 @@ impl<P: Policy> Simulation<'_, P> {
         SimulationError::Deadlock { at_ns: self.now, waits: waits.join("; ") + &rest }
     }
 
-    /// What a task waits for, and which tasks that have not ended could bring it about.
+    /// Return a sentence about what a task waits for, and which remaining tasks could provide it.
     fn wait(&self, task: usize) -> String {
         let name = &self.workload.tasks[task].name;
         let State::Waiting(channel) = self.tasks[task].state else { return format!("{name} never runs") };
@@ -38,7 +38,7 @@ impl<P: Policy> Simulation<'_, P> {
         format!("{name} waits for {what} {held} {whom}")
     }
 
-    /// The names of other tasks that have not ended and have a step for the other end of a channel.
+    /// Return the names of other remaining tasks that have a step for the other end of a channel.
     fn partners(&self, task: usize, channel: u32, writers: bool) -> impl Iterator<Item = &str> {
         let others = (0..self.tasks.len()).filter(move |&other| other != task);
         let partner = move |&other: &usize| {
@@ -54,7 +54,7 @@ impl<P: Policy> Simulation<'_, P> {
         others.filter(partner).map(|other| self.workload.tasks[other].name.as_str())
     }
 
-    /// What was simulated until now.
+    /// Return the summary of the time simulated so far.
     pub(super) fn summary(mut self) -> Summary {
         let end = self.now;
         for cpu in 0..self.cpus.len() {
@@ -62,7 +62,7 @@ impl<P: Policy> Simulation<'_, P> {
                 Some(task) => self.pause(cpu, task as usize),
                 None => self.counts.idle_ns += end.saturating_sub(self.cpus[cpu].idle_since_ns),
             }
-            // Switching that was still to be done when the last task ended is no part of the time.
+            // Switching that was still in progress when the last task ended is not part of the time.
             self.counts.overhead_ns -= self.cpus[cpu].free_ns.saturating_sub(end);
         }
         let whole = self.tasks.iter().zip(&self.workload.tasks).filter(|(_, made)| made.start_ns == 0);

@@ -1,18 +1,20 @@
-//! How far measured programs have got (`crate::workload::measured`): asked at each tick of their threads, and when those
-//! stop running.
+//! The progress of measured programs (`crate::workload::measured`), updated at each tick of their threads and
+//! when those stop running.
 
 use super::{Doing, Policy, Simulation, State, NEVER};
 
-/// The next step of a thread of a measured program.
+/// The next action of a thread of a measured program.
 pub(super) enum Burst {
-    /// The program is through.
+    /// The program has finished.
     Through,
+    /// Run for this time, ns.
     Run(u64),
+    /// Wait for this time, ns.
     Wait(u64),
 }
 
 impl<P: Policy> Simulation<'_, P> {
-    /// The running task of a CPU brings its program forward by what it has run since it was last asked (3.2).
+    /// Advance the program of a CPU's running task by the time since the last call (3.2).
     pub(super) fn advance(&mut self, cpu: usize) {
         let Some(number) = self.advancing(cpu) else { return };
         let ran = self.now.saturating_sub(self.cpus[cpu].advanced_ns);
@@ -26,8 +28,8 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// A program has no more work. All its threads end, here and elsewhere, those that wait for a CPU when they get one;
-    /// as soon as it may be through, which is no sooner than alone.
+    /// Stop a program whose work is done. Its running threads end now, its sleeping ones are woken, and those
+    /// that wait for a CPU end when they get one; but none before the program's time alone has passed.
     fn stop(&mut self, number: usize) {
         for other in 0..self.cpus.len() {
             if self.advancing(other) == Some(number) {
@@ -43,7 +45,8 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// How long a thread is to run now, or to wait: it begins anywhere in its turns of running and waiting.
+    /// Return how long a thread runs or waits next. A new thread begins at a random point of its cycle of
+    /// running and waiting.
     pub(super) fn burst(&mut self, task: usize, number: usize) -> Burst {
         let first = self.bursts[task] == 0;
         if first {
@@ -71,7 +74,7 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// How long a thread waits that has run for its time; None: its program is through.
+    /// Return how long a thread waits after its run, ns; None if its program has finished.
     pub(super) fn wait_of(&self, task: usize, number: usize) -> Option<u64> {
         let progress = &self.progress[number];
         if progress.through(self.now) {
@@ -84,7 +87,7 @@ impl<P: Policy> Simulation<'_, P> {
         Some(self.workload.waits.get(kind).map_or(0, |waits| waits.after(self.bursts[task])))
     }
 
-    /// The measured program of which a thread runs on a CPU.
+    /// Return the number of the measured program whose thread runs on a CPU.
     fn advancing(&self, cpu: usize) -> Option<usize> {
         match self.tasks[self.cpus[cpu].queue.running()? as usize].doing {
             Doing::Advancing(number, _) => Some(number as usize),
@@ -92,8 +95,8 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// By which share of a tick the program is brought forward: on average over what the other CPUs run. Where they run
-    /// nothing, or what was never measured beside it, it is as alone.
+    /// Return the share of a tick by which a thread advances its program, averaged over the programs on the
+    /// other CPUs. A CPU that is idle or runs something not measured counts as in a run alone.
     fn speed(&self, cpu: usize, number: usize) -> f64 {
         let kind = &self.workload.kinds[self.workload.measured[number].kind as usize];
         let beside = |other: usize| match self.advancing(other) {

@@ -1,4 +1,4 @@
-//! What a simulation remembers of tasks, channels and CPUs, and what it counts.
+//! The state of tasks, channels and CPUs in a simulation, and its counts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,68 +9,73 @@ use crate::policy::{Entry, Queue};
 use crate::weight;
 use crate::workload::TaskDefinition;
 
-/// What a task is doing.
+/// The scheduling state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Unborn,
     Ready,
     Running,
     Sleeping,
-    /// Waiting for a message, or for room, in a channel.
+    /// The task waits for a message, or for room, in this channel.
     Waiting(u32),
     Ended,
 }
 
-/// What the present step of a task still needs.
+/// The progress of the current step of a task; times are what is left of it, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// Nothing is begun.
+    /// The next step has not begun.
     Next,
+    /// The task computes.
     Using(u64),
-    /// A message to a channel is being written, and room for it is kept.
+    /// The task writes a message to this channel, in which room is reserved.
     Writing(u32, u64),
+    /// The task reads a message from this channel.
     Reading(u32, u64),
-    /// It is part of a measured program, and runs until that has got through, or for so long before it waits.
+    /// The task is a thread of this measured program, and runs until that has finished or until it waits.
     Advancing(u32, u64),
 }
 
-/// Nobody.
+/// The number that stands for no task.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What each event reads stands in one line of the cache, what waking reads in two more: thousands of tasks are in none.
+/// The state of a task. Fields that every event reads share one cache line, and those for waking two more,
+/// since thousands of tasks do not fit into a cache.
 #[repr(C, align(64))]
 pub(super) struct Task {
     pub(super) doing: Doing,
     pub(super) state: State,
-    /// Of the innermost repeat that it is in: how often still, and the step after it (`first`).
+    /// The number of rounds left of the innermost repeat, of which `first` is the first step.
     pub(super) left: u64,
     pub(super) first: u32,
-    /// Its next step, among those of all programs.
+    /// The next step, an index into the steps of all programs.
     pub(super) at: u32,
-    /// What it counts channels from.
+    /// The first channel of the task, to which channel numbers in steps are added.
     pub(super) channel: u32,
     pub(super) cpu: u32,
-    /// Who waits behind it for the same channel.
+    /// The task behind this one in the row of a channel.
     pub(super) behind: u32,
-    /// It sleeps and is queued all the same.
+    /// The task sleeps but is still queued.
     pub(super) delayed: bool,
     pub(super) moved: bool,
     pub(super) ready_ns: u64,
-    /// While it is in no queue.
+    /// The scheduler's entry while the task is in no queue.
     pub(super) entry: Option<Entry>,
     pub(super) run_ns: u64,
     pub(super) wait_ns: u64,
     pub(super) switches: u64,
-    /// Whom it woke last, how often that was another one than before, and in which second that was halved.
+    /// The task that it woke last.
     pub(super) wakee: u32,
+    /// The number of changes of `wakee`, halved each second.
     pub(super) flips: u32,
+    /// The second of simulated time in which `flips` was halved last.
     pub(super) flips_second: u32,
     pub(super) migrations: u32,
     pub(super) ended_ns: u64,
 }
 
 impl Task {
-    /// Not born yet; `at`: the first step of its program.
+    /// Create a task that does not exist yet in simulated time; `at` is the first step of its program.
     pub(super) fn new(number: u32, made: &TaskDefinition, at: u32) -> Self {
         let entry = Entry {
             task: number,
@@ -104,7 +109,7 @@ impl Task {
     }
 }
 
-/// Tasks in a row, first come, first served: each knows who is behind it.
+/// A first-in-first-out queue of tasks, linked through `Task::behind`.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     first: u32,
@@ -141,8 +146,9 @@ impl Row {
     }
 }
 
-/// `taken`: room that messages take, from when they begin to be written until they have been read. `oldest`: when the
-/// message was sent that is read next, `NEVER` where there is none; `others`: those behind it.
+/// A channel. `taken` is the room used by messages, from when they begin to be written until they have been
+/// read. `oldest` is the time at which the next message to be read was sent, or `NEVER`; `others` has the
+/// times of those behind it.
 #[repr(align(64))]
 pub(super) struct Channel {
     room: u32,
@@ -163,7 +169,7 @@ impl Channel {
         self.oldest == NEVER
     }
 
-    /// Keep room for one more message. False: there is none.
+    /// Reserve room for one more message, and return whether there was any.
     #[inline]
     pub(super) fn keep(&mut self) -> bool {
         let room = self.taken < self.room;
@@ -171,7 +177,7 @@ impl Channel {
         room
     }
 
-    /// A message has been written, for which room was kept.
+    /// Add a message that has been written, for which room was reserved.
     #[inline]
     pub(super) fn put(&mut self, now: u64) {
         if self.empty() {
@@ -181,7 +187,8 @@ impl Channel {
         }
     }
 
-    /// When the message was sent that is taken out; its room is free when it has been read.
+    /// Remove the oldest message, and return the time at which it was sent. Its room stays taken until it has
+    /// been read.
     #[inline]
     pub(super) fn take(&mut self) -> Option<u64> {
         let sent = (!self.empty()).then_some(self.oldest)?;
@@ -189,48 +196,49 @@ impl Channel {
         Some(sent)
     }
 
-    /// The room of a message that has been read is free.
+    /// Free the room of a message that has been read.
     #[inline]
     pub(super) fn free(&mut self) {
         self.taken -= 1;
     }
 }
 
-/// What each event reads stands first, and in one line of the cache.
+/// The state of a CPU. Fields that every event reads come first and share one cache line.
 #[repr(C, align(64))]
 pub(super) struct Cpu {
-    /// When the running step ends.
+    /// The time at which the running step ends.
     pub(super) done_ns: u64,
     pub(super) tick_ns: u64,
-    /// When the timer of the running task's slice comes (HRTICK).
+    /// The time of the timer of the running task's slice (HRTICK).
     pub(super) slice_end_ns: u64,
-    /// Until when what it does now is no task's work: switching, waking others.
+    /// The time until which the CPU works for no task: switching, and waking others.
     pub(super) free_ns: u64,
     pub(super) span_ns: u64,
-    /// From when on the running task's time is not yet accounted.
+    /// The time up to which the running task's time has been accounted.
     pub(super) since_ns: u64,
     pub(super) idle_since_ns: u64,
-    /// Who ran last: nothing is switched when it goes on.
+    /// The task that ran last, which can continue without a switch.
     pub(super) previous: u32,
     pub(super) choose: bool,
     pub(super) queue: Queue,
-    /// The CPUs that share a last-level cache with it.
+    /// The range of CPUs that share a last-level cache with this one.
     pub(super) near: (u32, u32),
-    /// How long it is idle, on average (avg_idle).
+    /// The mean idle time (avg_idle).
     pub(super) mean_idle_ns: u64,
     pub(super) balance_ns: u64,
-    /// Up to when its measured program was brought forward.
+    /// The time up to which its measured program has been advanced.
     pub(super) advanced_ns: u64,
     pub(super) failures: u32,
 }
 
 impl Cpu {
-    /// Idle.
+    /// Create an idle CPU.
     pub(super) fn new(number: usize, machine: &Machine) -> Self {
         let (near, tick) = (machine.llc(number), machine.tick_ns());
         Self {
             done_ns: NEVER,
-            // Ticks of CPUs are spread over a period, as the kernel's may be (skew_tick), so that they do not coincide.
+            // Ticks of CPUs are spread over a period, as the kernel can do (skew_tick), so that they do not
+            // coincide.
             tick_ns: tick + tick * number as u64 / machine.cpus as u64,
             slice_end_ns: NEVER,
             free_ns: 0,
@@ -265,11 +273,11 @@ pub(super) struct Counts {
     pub(super) messages: u64,
 }
 
-/// A measured program in a simulation.
+/// The progress of a measured program.
 pub(super) struct Progress {
     pub(super) solo_ns: f64,
     pub(super) done_ns: f64,
-    /// When its first thread began.
+    /// The time at which its first thread began.
     pub(super) since_ns: u64,
     /// The threads that have begun.
     pub(super) threads: Vec<u32>,
@@ -280,12 +288,12 @@ impl Progress {
         Self { solo_ns: solo_ns as f64, done_ns: 0.0, since_ns: NEVER, threads: Vec::new() }
     }
 
-    /// Whether all its work is done.
+    /// Return whether all its work is done.
     pub(super) fn done(&self) -> bool {
         self.done_ns >= self.solo_ns
     }
 
-    /// When it is through at the earliest: no program is faster than alone.
+    /// Return the earliest time at which the program can finish: no program is faster than alone.
     pub(super) fn earliest_ns(&self) -> u64 {
         self.since_ns.saturating_add(self.solo_ns as u64)
     }

@@ -1,9 +1,9 @@
-//! Who runs on a CPU: choosing, and what going off and on costs a task.
+//! Context switches: choosing the next task of a CPU, and the cost of a switch.
 
 use super::{Departure, Doing, Policy, Simulation, Span, State, NEVER};
 
 impl<P: Policy> Simulation<'_, P> {
-    /// Choose who runs on a CPU, and switch to it.
+    /// Choose the task that runs on a CPU, and switch to it.
     pub(super) fn choose(&mut self, cpu: usize) {
         self.account(cpu);
         let before = self.cpus[cpu].queue.running();
@@ -39,7 +39,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.asleep = asleep;
     }
 
-    /// The running task is interrupted: what its step still needs is kept.
+    /// Interrupt the running task and save what is left of its step.
     pub(super) fn pause(&mut self, cpu: usize, task: usize) {
         self.advance(cpu);
         let here = &mut self.cpus[cpu];
@@ -77,7 +77,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.spans.push(Span { cpu, task, from_ns: self.now - used, to_ns: self.now });
     }
 
-    /// A task begins to run, or goes on, perhaps without having been taken off (`same`).
+    /// Start or continue a task. `same` means that it was running on this CPU already.
     fn resume(&mut self, cpu: usize, task: usize, same: bool) {
         let here = &mut self.cpus[cpu];
         let this = &mut self.tasks[task];
@@ -95,7 +95,8 @@ impl<P: Policy> Simulation<'_, P> {
         this.moved = false;
         here.previous = task as u32;
         here.free_ns = begins;
-        // What switching takes counts as the task's own for the scheduler: the kernel's clock runs on.
+        // The time of the switch counts as the task's own for the scheduler, since the kernel's clock keeps
+        // running.
         here.since_ns = here.since_ns.max(self.now);
         here.span_ns = begins;
         here.advanced_ns = begins;
@@ -113,7 +114,7 @@ impl<P: Policy> Simulation<'_, P> {
         };
     }
 
-    /// The running task leaves its CPU, to sleep or for good.
+    /// Take the running task off its CPU, to sleep or for good.
     pub(super) fn leave(&mut self, cpu: usize, task: usize, how: Departure, state: State) {
         self.account(cpu);
         self.pause(cpu, task);

@@ -1,27 +1,27 @@
-//! What a task does: one step after the other.
+//! The execution of a task's steps.
 
 use super::measured::Burst;
 use super::{Departure, Doing, Policy, Simulation, SimulationError, State, Step, MOST_TIMELESS, NEVER};
 use crate::workload::{measured::quantile, BY_THE_MESSAGE};
 use std::cmp::Reverse;
 
-/// What beginning a step comes to: it needs time, it is over at once, or the task has left its CPU.
+/// The result of beginning a step: it takes time, it is over at once, or the task has left its CPU.
 enum Begun {
     Takes(Doing),
     Over,
     Left,
-    /// No step of it will ever need time.
+    /// The task takes no time in any number of steps.
     Never,
 }
 
 impl<P: Policy> Simulation<'_, P> {
-    /// The step of the running task of a CPU is over: what it brings about, and the steps after it until one needs time.
+    /// Finish the step of a CPU's running task with its effects, and play further steps until one takes time.
     #[inline]
     pub(super) fn proceed(&mut self, cpu: usize, task: usize) -> Result<(), SimulationError> {
         if let Doing::Advancing(number, _) = self.tasks[task].doing {
             self.advance(cpu);
             if let Some(ns) = self.wait_of(task, number as usize) {
-                // The same step once more when it wakes.
+                // The step is repeated when the thread wakes.
                 self.tasks[task].doing = Doing::Next;
                 self.tasks[task].at -= 1;
                 self.sleep(cpu, task, ns);
@@ -65,7 +65,8 @@ impl<P: Policy> Simulation<'_, P> {
         SimulationError::Timeless { task: self.workload.tasks[task].name.clone() }
     }
 
-    /// Who is alone, or switched to at no cost, may yield without any time going by: often, but not for ever.
+    /// Count a yield, and return whether there were too many without any time passing. A task that is alone
+    /// or switches at no cost may yield often, but not for ever.
     fn yields_for_ever(&mut self) -> bool {
         if self.yielded_ns != self.now {
             (self.yielded_ns, self.yields) = (self.now, 0);
@@ -74,7 +75,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.yields > u64::from(MOST_TIMELESS) + 1_000 * self.tasks.len() as u64
     }
 
-    /// Waking others took time of this CPU that is no work of the task: its own work goes on behind that.
+    /// Delay the task's own work by the time that waking others took, which is not part of it.
     fn pay_overhead(&mut self, cpu: usize, task: usize) {
         let here = &mut self.cpus[cpu];
         if here.free_ns > self.now && here.span_ns < self.now {
@@ -186,7 +187,7 @@ impl<P: Policy> Simulation<'_, P> {
         Begun::Left
     }
 
-    /// Wake a sleeper at a time, also one that was to wake at another.
+    /// Wake a sleeping task at a time, replacing an earlier alarm.
     pub(super) fn wake_at(&mut self, task: usize, until: u64) {
         self.tasks[task].ready_ns = until;
         self.alarms.push(Reverse((until, task as u32)));
@@ -196,7 +197,7 @@ impl<P: Policy> Simulation<'_, P> {
         quantile(&self.workload.lengths[length as usize], self.random.share())
     }
 
-    /// A message has been written: who waits for one is woken.
+    /// Finish writing a message, and wake a task that waits for one.
     #[inline]
     fn written(&mut self, cpu: usize, channel: u32) {
         self.counts.messages += 1;
@@ -207,8 +208,8 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// A message has been read: who waits for room is woken, first come, first served. Of a channel that says so all of
-    /// them are, once so few messages are left.
+    /// Finish reading a message, and wake the first writer that waits for room. A channel with a `drained`
+    /// value wakes all of them once that number of messages is left.
     #[inline]
     fn read(&mut self, cpu: usize, channel: u32) {
         let held = &mut self.channels[channel as usize];
@@ -229,7 +230,7 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// Wake a task, which takes time of the waker's CPU.
+    /// Wake a task at the expense of the waker's CPU.
     fn rouse(&mut self, cpu: usize, task: usize) {
         let cost = self.machine.wakeup_ns;
         let here = &mut self.cpus[cpu];
@@ -239,7 +240,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.wake(task, Some(cpu));
     }
 
-    /// The time of a step, varied where the machine has jitter.
+    /// Return the time of a step, with jitter if the machine has any.
     #[inline]
     fn varied(&mut self, ns: u64) -> u64 {
         if self.machine.jitter == 0.0 {
@@ -249,7 +250,7 @@ impl<P: Policy> Simulation<'_, P> {
         }
     }
 
-    /// Log-normal, with the mean that was asked for.
+    /// Draw a log-normal time with this mean.
     #[inline(never)]
     fn jittered(&mut self, ns: u64) -> u64 {
         let variance = (1.0 + self.machine.jitter * self.machine.jitter).ln();

@@ -1,9 +1,9 @@
-//! How a task comes to a CPU: new, woken, or moved there.
+//! The arrival of tasks on a CPU: new, woken, or moved.
 
 use super::{pair, Arrival, Policy, Simulation, State, NEVER};
 
 impl<P: Policy> Simulation<'_, P> {
-    /// A task can run on a CPU: it is queued there, and may take it.
+    /// Queue a runnable task on a CPU, where it may preempt the running one.
     pub(super) fn come(&mut self, task: usize, cpu: usize, how: Arrival) {
         self.end_idle(cpu);
         self.account(cpu);
@@ -17,7 +17,7 @@ impl<P: Policy> Simulation<'_, P> {
         self.challenge(task, cpu);
     }
 
-    /// A task that has just come to a CPU may take it.
+    /// Let a newly queued task preempt the running one if the policy decides so.
     fn challenge(&mut self, task: usize, cpu: usize) {
         let here = &mut self.cpus[cpu];
         let idle = here.queue.current.is_none();
@@ -38,12 +38,12 @@ impl<P: Policy> Simulation<'_, P> {
             let moved = mean + (idle.min(i64::MAX as u64) as i64 - mean) / 8;
             here.mean_idle_ns = (moved as u64).min(2 * self.machine.migration_cost_ns);
             here.idle_since_ns = NEVER;
-            // Ticks that nobody needed did not come.
+            // Ticks of an idle CPU are skipped.
             self.pass_ticks(cpu);
         }
     }
 
-    /// A task wakes; `waker` is the CPU on which that was caused.
+    /// Wake a task; `waker` is the CPU that caused it.
     pub(super) fn wake(&mut self, task: usize, waker: Option<usize>) {
         self.counts.wakeups += 1;
         let former = self.tasks[task].cpu as usize;

@@ -1,13 +1,15 @@
-//! hackbench of rt-tests as state machines.
+//! The benchmark hackbench of rt-tests as a workload.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Class, Step, TaskDefinition, Workload, WorkloadError, BY_THE_MESSAGE, LIMIT_BYTES};
 
-/// hackbench of rt-tests: groups of `fan` senders and as many receivers; each sender writes `loops` messages to each
-/// receiver of its group. `room`: messages that a socket holds; `drained`: how many are left in a full one when all who wait
-/// for room are woken, as Linux does it at a quarter (unix_writable in net/unix/af_unix.c); `BY_THE_MESSAGE`: each message
-/// that is read wakes the first of them.
+/// The parameters of hackbench: groups of `fan` senders and as many receivers. Each sender writes `loops`
+/// messages to each receiver of its group.
+///
+/// `room` is the number of messages that a socket holds. `drained` is the number left at which all writers
+/// that wait for room wake up, in Linux a quarter (unix_writable in net/unix/af_unix.c); with
+/// `BY_THE_MESSAGE` each message read wakes the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hackbench {
@@ -38,12 +40,15 @@ impl Default for Hackbench {
 }
 
 impl Hackbench {
-    /// Messages in all.
+    /// Return the total number of messages.
     pub fn messages(&self) -> u64 {
         u64::from(self.groups) * u64::from(self.fan) * u64::from(self.fan) * self.loops
     }
 
-    /// Refuse what would not fit into memory, before it is made.
+    /// Check that the workload fits into memory, before it is built.
+    ///
+    /// # Errors
+    /// Fails with `TooLarge` if it does not.
     pub fn check(&self) -> Result<(), WorkloadError> {
         let tasks = 2 * u64::from(self.groups) * u64::from(self.fan);
         let bytes = tasks.saturating_mul(512 + 4 * u64::from(self.room));
@@ -63,7 +68,7 @@ impl Hackbench {
         sender.push(Step::End);
         let receiver = vec![Step::Repeat(self.loops * u64::from(self.fan)), Step::Receive(0), Step::End];
         let mut tasks = Vec::new();
-        // As hackbench makes them: of each group first the receivers, then the senders.
+        // As in hackbench, the receivers of each group are created before its senders.
         for group in 0..self.groups {
             let first = group * self.fan;
             for number in 0..self.fan {

@@ -1,13 +1,16 @@
-//! Programs that were measured and not taken apart: how long one takes alone, and how fast it is beside others.
+//! Programs measured as a whole: their time alone, and their speed next to others.
 //!
-//! Anderson (2013), Operating System Scheduling Optimization, ch. 3: Deg(X, Y) = alone / combined (3.1), and in each tick a
-//! thread of X brings it forward by tick / Solo(X) x Deg(X, neighbour) (3.2). X is through at Solo(X).
+//! Anderson (2013), Operating System Scheduling Optimization, ch. 3: Deg(X, Y) = alone / combined (3.1), and
+//! in each tick a thread of X advances its program by tick / Solo(X) x Deg(X, neighbour) (3.2). X has
+//! finished at Solo(X).
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of program. `alone`: the share of a tick that a thread brings it forward while the other CPUs run threads of it or
-/// idle: 1 of a program with one thread, 1/2 of one that keeps two CPUs busy. `beside`: the same while another CPU runs a
-/// program of each kind, of its own kind among them.
+/// A kind of program.
+///
+/// `alone` is the share of a tick by which a thread advances its program while the other CPUs run threads of
+/// the same program or idle: 1 for a program with one thread, 1/2 for one that keeps two CPUs busy. `beside`
+/// is the same share while another CPU runs a program of each kind, including its own kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
@@ -15,8 +18,8 @@ pub struct Kind {
     pub beside: Vec<f64>,
 }
 
-/// How the threads of a kind run and wait: they run for `burst_ns` on average, and then wait so long that they have run
-/// this share (`running`) of the time where nothing kept them from it. They run all the time where it is 1.
+/// The waiting behaviour of a kind's threads: they run for `burst_ns` on average, and then wait so long that
+/// they would run the share `running` of the time if nothing kept them from it. At 1 they never wait.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waits {
@@ -25,13 +28,14 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Return the wait of a thread after a run of this length.
+    /// Return how long a thread waits after a run of this length, ns.
     pub fn after(&self, ran_ns: u64) -> u64 {
         (ran_ns as f64 * (1.0 / self.running - 1.0)).round() as u64
     }
 }
 
-/// One program: of which kind, and which of the lengths of the workload its time alone is drawn from.
+/// A program: the number of its kind, and the number of the length in the workload that its solo time is
+/// drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
@@ -39,8 +43,8 @@ pub struct Measured {
     pub solo: u32,
 }
 
-/// The value of a share of a distribution that is given by quantiles at equal distances, the smallest and the largest among
-/// them: straight between two of them.
+/// Return a quantile of a distribution given by equally spaced quantiles from the smallest to the largest
+/// value, with linear interpolation.
 pub fn quantile(quantiles: &[u64], share: f64) -> u64 {
     let Some(last) = quantiles.len().checked_sub(1) else { return 0 };
     let at = share * last as f64;
@@ -49,10 +53,13 @@ pub fn quantile(quantiles: &[u64], share: f64) -> u64 {
     (from + (to - from) * (at - low as f64)).round() as u64
 }
 
-/// The longest time that a thread runs between two waits.
+/// The longest time that a thread runs between two waits, ns.
 pub const MOST_BURST_NS: u64 = 10_000_000_000;
 
-/// What cannot be, in words.
+/// Check the measured programs of a workload.
+///
+/// # Errors
+/// Returns the first reason why they are invalid.
 pub fn check(
     kinds: &[Kind],
     waits: &[Waits],
@@ -109,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_measured_programs_are_rejected() {
         let kind = |alone, beside| Kind { alone, beside };
         let all = |kinds: &[Kind], lengths: &[Vec<u64>]| {
             check(kinds, &[], &[Measured { kind: 0, solo: 0 }], lengths)
