@@ -247,6 +247,7 @@ lint: build check-arm check-crate
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_tree.py
 	$(BIN)/python tools/check_tests.py
+	$(BIN)/python tools/check_words.py
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@# With programs of BPF, where they were compiled.
