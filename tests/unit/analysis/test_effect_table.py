@@ -34,6 +34,9 @@ def test_centre_points_judge_effects_and_curvature():
     assert found.curvature.value.value == pytest.approx(3.45)
     assert found.curvature.t == pytest.approx(3.45 / (error * math.sqrt(0.5)))
     assert found.curvature.p_value < 1e-4
+    # The quantile of Student's t with 3 degrees of freedom for 95 %.
+    reach = 3.182446 * error * math.sqrt(0.5)
+    assert (found.curvature.value.low, found.curvature.value.high) == pytest.approx((3.45 - reach, 3.45 + reach))
 
 
 def test_the_published_nitration_has_no_curvature():
