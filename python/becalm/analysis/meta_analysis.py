@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from becalm.nouns.metric import Better
 from becalm.nouns.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
+from becalm.nouns.tune_verdict import Transfer
 from becalm.nouns.verdict import Answer, Difference, Finding, Gate, Interval, Summary, Verdict
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.random_effects import Combined, combine
@@ -194,3 +195,25 @@ def _relative_error(mean: Interval, confidence: float) -> float:
     """Standard error of the logarithm of a mean, from its interval (Student's, near enough to the normal)."""
     half = (mean.high - mean.low) / 2
     return half / mean.value / float(ndtri((1 + confidence) / 2)) if mean.value > 0 else math.inf
+
+
+LEAST_FURTHER = 3
+"""Hosts from which a further one is predicted: with two, Student's t has a single degree of freedom."""
+
+
+def further(measured: Sequence[Transfer], confidence: float) -> tuple[Transfer, ...]:
+    """Return what one more host would give with each settings that were measured on enough hosts.
+
+    `measured`: of one program, a row for each host. The ratio of each is Student's prediction (`random_effects`).
+    """
+    predicted = []
+    for column in dict.fromkeys(each.column for each in measured):
+        ratios = [each.ratio for each in measured if each.column == column]
+        ratios = [ratio for ratio in ratios if ratio.low > 0 and math.isfinite(ratio.high)]
+        if len(ratios) >= LEAST_FURTHER:
+            half = float(ndtri((1 + confidence) / 2))
+            errors = [(math.log(ratio.high) - math.log(ratio.low)) / 2 / half for ratio in ratios]
+            combined = combine([math.log(ratio.value) for ratio in ratios], errors, 1 - confidence)
+            ends = (combined.estimate, combined.next_low, combined.next_high)
+            predicted.append(Transfer("", column, Interval(*(math.exp(end) for end in ends))))
+    return tuple(predicted)

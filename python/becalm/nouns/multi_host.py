@@ -109,7 +109,8 @@ class MultiHostVerdict(Result):
 
     `group`: what their studies in the store have in common. `gate`: what became of the limit, None without one: above
     it when a slowdown beyond it is established on any host, within it when none is possible on any. `transfer`: of
-    `tune`, settings found on one host (`column`) as measured on another (`row`).
+    `tune`, settings found on one host (`column`) as measured on another (`row`); `further`: what one more host like
+    those they were measured on would give, where these are three or more.
     """
 
     kind: str
@@ -120,6 +121,7 @@ class MultiHostVerdict(Result):
     times: tuple[PooledTime, ...] = ()
     metrics: tuple[PooledMetric, ...] = ()
     transfer: tuple[Transfer, ...] = ()
+    further: tuple[Transfer, ...] = ()
     findings: tuple[Finding, ...] = ()
     fail_above: float | None = None
     gate: Gate | None = None

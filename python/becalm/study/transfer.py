@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from becalm.analysis.meta_analysis import further
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.methods import complete
@@ -65,9 +66,11 @@ def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, option
     """Put together what was found on the first host and what became of it on the others."""
     first = measured[0].host
     transfer: list[Transfer] = []
+    single = True
     for each in measured if found is None else measured[1:]:
         if isinstance(each.verdict, TuneVerdict):
             many = len(each.verdict.programs) > 1
+            single = single and not many
             for one in each.verdict.transfer:
                 row = f"{each.host}, {one.row}" if many else each.host
                 transfer.append(Transfer(row, one.column if found is None else first, one.ratio))
@@ -80,6 +83,7 @@ def _concluded(measured: Sequence[HostResult], found: TuneVerdict | None, option
         confidence=options.confidence,
         hosts=tuple(measured),
         transfer=tuple(transfer),
+        further=further(transfer, options.confidence) if single else (),
         findings=findings,
     )
     opening = [] if found is None else [f"{first}: {line}" for line in found.sentence.splitlines()]
