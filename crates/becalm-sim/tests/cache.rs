@@ -1,4 +1,5 @@
-//! The cache simulator on what is known exactly: the thesis's three by three matrices, phases that are moved, equal seeds.
+//! The cache simulator on inputs with exactly known results: the thesis's three-by-three matrices, migrated
+//! phases, equal seeds.
 #![allow(clippy::expect_used)]
 
 use becalm_sim::cache::hierarchy::{Geometry, Hierarchy};
@@ -18,7 +19,7 @@ fn played(request: Value) -> Simulated {
     simulate(&asked).expect("it can be simulated")
 }
 
-/// Misses of each element of C, the program being moved to cold caches before one of them.
+/// Return the misses for each element of C, with the program moved to cold caches before one of them.
 fn misses(moved_before: Option<usize>) -> Vec<u64> {
     let geometry = Geometry { cpus: 2, llcs: 2, ..Geometry::default() };
     let mut caches = Hierarchy::new(&geometry, 0);
@@ -54,7 +55,7 @@ fn misses(moved_before: Option<usize>) -> Vec<u64> {
 }
 
 #[test]
-fn three_by_three_misses_what_the_thesis_says() {
+fn three_by_three_misses_as_in_the_thesis() {
     assert_eq!(misses(None), [5, 0, 0, 2, 0, 0, 2, 0, 0]);
     let more = |before| misses(Some(before)).iter().sum::<u64>() - 9;
     assert_eq!([2, 4, 7].map(more), [5, 3, 3]);
@@ -71,14 +72,14 @@ fn phases(moves: Value) -> (u64, u64) {
 }
 
 #[test]
-fn a_phase_that_is_moved_fills_the_other_cache() {
+fn a_migrated_phase_fills_the_other_cache() {
     assert_eq!(phases(json!([])), (2_048, 2_048));
     assert_eq!(phases(json!([{"when": {"accesses": 20_480}, "to": 1}])), (4_096, 2_048));
     assert_eq!(phases(json!([{"when": {"accesses": 0}, "to": 1}])), (2_048, 2_048), "at its boundary");
 }
 
 #[test]
-fn of_two_phases_the_boundary_costs_nothing() {
+fn a_migration_between_two_phases_costs_nothing() {
     let moved = |at: u64| {
         let found = played(json!({
             "machine": {"cpus": 2},
@@ -121,7 +122,7 @@ fn equal_seeds_make_equal_streams() {
 }
 
 #[test]
-fn records_are_a_stream_that_fits() {
+fn records_form_a_consistent_stream() {
     let found = played(busy(1, "lru"));
     let records = found.records.expect("asked for");
     assert!(records.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
@@ -149,7 +150,7 @@ fn records_are_a_stream_that_fits() {
 }
 
 #[test]
-fn a_shared_cache_is_what_others_evict_from() {
+fn others_evict_from_a_shared_cache() {
     let eaten = |bytes: u64, cpu: usize| {
         let found = played(json!({
             "machine": {"cpus": 2, "l2": {"bytes": 65_536, "ways": 8}, "llc": {"bytes": 393_216, "ways": 12}},
@@ -164,7 +165,7 @@ fn a_shared_cache_is_what_others_evict_from() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_said() {
+fn invalid_requests_are_rejected_with_a_reason() {
     let why = |request: Value| match answer(&request.to_string()) {
         Answer::Error(why) => why,
         Answer::Cache(_) => panic!("{request} was simulated"),
@@ -188,14 +189,14 @@ fn what_cannot_be_simulated_is_said() {
 }
 
 #[test]
-fn one_that_never_ends_ends_with_the_time() {
+fn an_endless_task_ends_at_the_time_limit() {
     let found = played(json!({"tasks": [{"program": {"cpuburner": {}}}], "until_ns": 5_000_000}));
     assert!(found.cut && (5_000_000..5_100_000).contains(&found.until_ns), "{}", found.until_ns);
     assert_eq!((found.accesses, found.tasks[0].ended_ns), (0, None));
 }
 
 #[test]
-fn phases_are_a_program_that_is_asked_for() {
+fn phases_are_a_program_of_a_request() {
     let asked = Asked::Phases(Phases { bytes: 64, sweeps: 1, phases: 0, work: 0 });
     assert!(asked.endless());
     assert_eq!(serde_json::to_value(&asked).expect("plain")["phases"]["sweeps"], 1);

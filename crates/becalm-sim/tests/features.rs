@@ -1,4 +1,4 @@
-//! What a feature of the kernel changes, on and off, and programs that were measured as a whole.
+//! The effect of each kernel feature, on and off, and programs that were measured as a whole.
 #![allow(clippy::unwrap_used)]
 
 use becalm_sim::policy::{cfs, eevdf, Cfs, Eevdf, Policy};
@@ -26,7 +26,8 @@ fn run<P: Policy>(workload: &Workload, machine: &Machine, policy: &P) -> Summary
     found
 }
 
-/// Programs of one kind with so many threads each, of which the other CPU's slow each other down to 0.528.
+/// Return programs of one kind with this number of threads each; next to another program each is slowed to
+/// 0.528.
 fn measured(programs: u32, threads: u32, alone: f64, solo_ns: u64) -> Workload {
     let tasks = (0..programs * threads).map(|number| task("thread", number / threads)).collect();
     Workload {
@@ -47,9 +48,9 @@ fn both(workload: &Workload, machine: &Machine) -> [Summary; 2] {
 const SECOND: u64 = 1_000_000_000;
 
 #[test]
-fn measured_programs_take_what_the_source_says() {
-    // Anderson (2013), 3.2, Deg = 0.528: one group its time alone, two that never share a tick 1.894 of it, 20 18.94.
-    // Progress is asked at ticks, so it is off by one at most.
+fn measured_programs_take_the_time_of_the_source() {
+    // Anderson (2013), 3.2, Deg = 0.528: one group takes its time alone, two that never share a tick 1.894
+    // times that, and 20 18.94 times. Progress is updated at ticks, so it is off by at most one.
     let near = |found: &Summary, times: f64| {
         let off = found.end_ns as f64 / SECOND as f64 - times;
         assert!((-0.000_001..=0.0041).contains(&off), "{times}: {}", found.end_ns);
@@ -64,13 +65,13 @@ fn measured_programs_take_what_the_source_says() {
         near(&found, 1.894);
     }
     for found in both(&measured(20, 1, 1.0, SECOND), &free(2)) {
-        // Of the last two one may be alone for some turns.
+        // One of the last two may be alone for some turns.
         let times = found.end_ns as f64 / SECOND as f64;
         assert!((times / 18.94 - 1.0).abs() < 0.01, "{times}");
     }
 }
 
-/// Programs of one kind whose threads run a share of the time and wait for the rest of it.
+/// Return programs of one kind whose threads run a share of the time and wait for the rest of it.
 fn waiting(programs: u32, threads: u32, running: f64, beside: f64) -> Workload {
     let busy = f64::from(threads) * running;
     let kinds = vec![Kind { alone: 1.0 / busy, beside: vec![beside] }];
@@ -79,24 +80,24 @@ fn waiting(programs: u32, threads: u32, running: f64, beside: f64) -> Workload {
 }
 
 #[test]
-fn a_program_that_waits_takes_its_time_alone_and_leaves_the_cpu_to_others_meanwhile() {
+fn a_waiting_program_takes_its_time_alone_and_leaves_the_cpu_to_others() {
     for found in both(&waiting(1, 1, 0.25, 4.0), &free(2)) {
         assert!((found.end_ns as f64 / SECOND as f64 - 1.0).abs() < 0.006, "{}", found.end_ns);
         assert!((found.run_ns as f64 / SECOND as f64 - 0.25).abs() < 0.006, "{}", found.run_ns);
     }
-    // Three of them ask for 0.75 CPUs of one: each waits for it now and then, and none is faster than alone.
+    // Three programs need 0.75 of one CPU: each waits for it at times, and none is faster than alone.
     for found in both(&waiting(3, 1, 0.25, 4.0), &free(1)) {
         assert!((1.0..1.6).contains(&(found.end_ns as f64 / SECOND as f64)), "{}", found.end_ns);
     }
-    // Six ask for 1.5: the CPU is what they wait for.
+    // Six programs need 1.5 CPUs: the CPU is the bottleneck.
     for found in both(&waiting(6, 1, 0.25, 4.0), &free(1)) {
         assert!((1.49..1.6).contains(&(found.end_ns as f64 / SECOND as f64)), "{}", found.end_ns);
     }
 }
 
 #[test]
-fn no_measured_program_is_faster_than_alone() {
-    // Four threads that kept two CPUs busy where they were measured, on eight; and a speed beside others above 1.
+fn a_measured_program_is_never_faster_than_alone() {
+    // Four threads, measured with two busy CPUs, on eight CPUs; and a speed next to others above 1.
     for found in both(&measured(1, 4, 0.5, SECOND), &free(8)) {
         assert!(found.end_ns >= SECOND && found.end_ns < SECOND + 5_000_000, "{}", found.end_ns);
         assert!(found.run_ns <= 2 * SECOND + 40_000_000, "it waits when its work is done: {}", found.run_ns);
@@ -107,9 +108,10 @@ fn no_measured_program_is_faster_than_alone() {
 }
 
 #[test]
-fn threads_of_many_groups_do_not_march_in_step() {
-    // Anderson (2013), 3.2: a thread meets one of its own group in a twentieth of all ticks, and then brings it forward
-    // by 1/2 of a tick, else by 0.528: 20 groups take 20 / (2 (0.05 x 0.5 + 0.95 x 0.528)) = 18.99 times as long as one.
+fn threads_of_many_groups_do_not_run_in_lockstep() {
+    // Anderson (2013), 3.2: a thread meets one of its own group in a twentieth of all ticks and then advances
+    // it by 1/2 of a tick, otherwise by 0.528: 20 groups take 20 / (2 (0.05 x 0.5 + 0.95 x 0.528)) = 18.99
+    // times as long as one.
     for running in [1.0, 0.05] {
         let workload = Workload {
             kinds: vec![Kind { alone: 0.5, beside: vec![0.528] }],
@@ -139,7 +141,8 @@ fn lengths_are_drawn_from_their_quantiles_by_the_seed() {
         ..Workload::default()
     };
     let found = run(&workload, &free(1), &Cfs::default());
-    // Half of them is uniform from 10 to 20, half from 20 to 60 us: 27.5 on average, with a standard deviation of 14.8.
+    // Half of them is uniform from 10 to 20 us and half from 20 to 60 us: the mean is 27.5, the standard
+    // deviation 14.8.
     let mean = found.run_ns as f64 / 2_000.0;
     assert!((mean / 27_500.0 - 1.0).abs() < 0.05, "{mean}");
     assert_eq!(found.idle_ns, 2_000 * 5_000);
@@ -149,7 +152,7 @@ fn lengths_are_drawn_from_their_quantiles_by_the_seed() {
     assert_ne!(other.run().unwrap().run_ns, found.run_ns);
 }
 
-/// Turns of two spinners on one CPU, ns, without the last ones.
+/// Return the turns of two spinners on one CPU, ns, without the last ones.
 fn turns<P: Policy>(policy: &P) -> Vec<u64> {
     let workload = Workload {
         programs: vec![vec![Step::Compute(100_000_000)]],
@@ -178,7 +181,8 @@ fn hrtick_ends_slices_to_the_nanosecond_and_ticks_do_not() {
     assert!(turns(&eevdf(false)).iter().all(|&turn| turn % 4_000_000 == 0));
 }
 
-/// Moves of a reader that slept on CPU 0, beside a spinner of this niceness, and is woken from CPU 1, where `more` run.
+/// Return the number of migrations of a reader that slept on CPU 0, next to a spinner of this niceness, and
+/// is woken from CPU 1, where `more` others run.
 fn moves(features: cfs::Features, nice: i8, more: usize) -> u64 {
     let programs = vec![
         vec![Step::Receive(0), Step::Compute(1_000_000)],
@@ -194,10 +198,11 @@ fn moves(features: cfs::Features, nice: i8, more: usize) -> u64 {
 }
 
 #[test]
-fn where_a_wakee_goes_is_up_to_the_features() {
+fn the_features_decide_where_a_wakee_runs() {
     let features =
         |wa_idle, wa_weight, wa_bias| cfs::Features { wa_idle, wa_weight, wa_bias, ..Default::default() };
-    // Beside two spinners the writer's CPU has less to do: 1024 + 1024 against 2501 without bias, or 2048 with it.
+    // Next to two spinners the writer's CPU has less to do: 1024 + 1024 against 2501 without bias, or 2048
+    // with it.
     assert_eq!(moves(features(false, true, false), -4, 1), 1);
     assert_eq!(moves(features(false, false, true), -4, 1), 0, "nothing draws it there");
 }
@@ -221,7 +226,7 @@ fn from_6_17_on_a_shorter_slice_ends_protection() {
     assert!(longest(Some(700_000)) < longest(None), "{}", longest(Some(700_000)));
 }
 
-/// Workloads and machines on which every feature makes a difference somewhere.
+/// Return workloads and machines among which every feature makes a difference somewhere.
 fn cases() -> Vec<(Workload, Machine)> {
     let bench =
         |groups, fan, loops, room| Hackbench { groups, fan, loops, room, ..Hackbench::default() }.workload();
@@ -254,7 +259,7 @@ fn cases() -> Vec<(Workload, Machine)> {
     ]
 }
 
-/// Those features of a policy that change nothing in any case, whether wakees are next buddies or not.
+/// Return the features of a policy that change nothing in any case, whether wakees are next buddies or not.
 fn without_effect<F, P>(policy: impl Fn(F, usize) -> P) -> Vec<String>
 where
     F: Default + Serialize + DeserializeOwned,
@@ -290,9 +295,10 @@ fn every_feature_makes_a_difference() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// The kernel's try_to_wake_up runs on the waker's time: who is woken for little work stays behind, and takes the CPU.
+/// The kernel's try_to_wake_up runs on the waker's time, so a waker with little work stays behind and is
+/// preempted.
 #[test]
-fn what_waking_takes_is_the_wakers() {
+fn wake_ups_are_charged_to_the_waker() {
     let workload = Hackbench { groups: 4, loops: 20, ..Hackbench::default() }.workload();
     let dear = Machine {
         cpus: 2,

@@ -1,13 +1,14 @@
-//! Schedules that are published, by the policies alone: no machine, no costs.
+//! Published schedules, reproduced by the policies without a machine and its costs.
 
 use becalm_sim::policy::{Arrival, Cfs, Departure, Eevdf, Entry, Policy, Queue};
 
-/// Tasks (name, weight, request) whose virtual times are 0, 1, 2, 3 in order of name; time in quanta of 8 units.
+/// Return the schedule of tasks (name, weight, request) whose virtual times are 0, 1, 2, 3 in order of name,
+/// in quanta of 8 units, and their virtual times.
 fn trace(tasks: &[(char, u32, u64)], quanta: usize) -> (String, Vec<f64>) {
     trace_by(1_000, 8_000, tasks, 8 * quanta as u64 * 1_000)
 }
 
-/// The same with units of so many ns, accounted every `step` ns for so long.
+/// Return the schedule with units of `unit` ns, accounted every `step` ns until `until`.
 fn trace_by(unit: u64, step: u64, tasks: &[(char, u32, u64)], until: u64) -> (String, Vec<f64>) {
     let policy = Eevdf { base_slice_ns: 8 * unit, tick_ns: 8 * unit, ..Eevdf::default() };
     let mut queue = Queue::default();
@@ -39,8 +40,9 @@ fn trace_by(unit: u64, step: u64, tasks: &[(char, u32, u64)], until: u64) -> (St
 }
 
 #[test]
-fn the_schedules_of_the_commit_that_gave_tasks_slices_of_their_own() {
-    // Message of commit 857b158dc5e8; its 8.25 and 12.25 of the second are a slip for 9.25 and 13.25.
+fn the_schedules_of_the_commit_that_introduced_slices_per_task() {
+    // The message of commit 857b158dc5e8, whose second example has 8.25 and 12.25 by mistake for 9.25 and
+    // 13.25.
     let (schedule, means) = trace(&[('A', 1, 8), ('B', 1, 8), ('C', 1, 8), ('D', 1, 8)], 4);
     assert_eq!((schedule.as_str(), means), ("ABCD", vec![1.5, 3.5, 5.5, 7.5]));
     let (schedule, means) = trace(&[('A', 1, 16), ('B', 1, 16), ('C', 2, 16)], 8);
@@ -50,9 +52,9 @@ fn the_schedules_of_the_commit_that_gave_tasks_slices_of_their_own() {
 }
 
 #[test]
-fn a_schedule_does_not_depend_on_the_unit_of_time_nor_on_how_often_it_is_accounted() {
-    // Stoica & Abdel-Wahab 1995: A with weight 3 asks for 24, B with weight 1 for 16. A's first request ends at virtual
-    // time 8, where the mean is 6.25; after B's, it is 10.25.
+fn a_schedule_depends_neither_on_the_unit_of_time_nor_on_the_accounting_step() {
+    // Stoica & Abdel-Wahab 1995: A with weight 3 requests 24, B with weight 1 requests 16. A's first request
+    // ends at virtual time 8, when the mean is 6.25; after B's it is 10.25.
     let tasks = [('A', 3, 24), ('B', 1, 16)];
     for unit in [1, 5, 7, 10, 100, 999, 1_000, 1_000_000] {
         for parts in [1, 2, 4, 8] {
@@ -64,7 +66,7 @@ fn a_schedule_does_not_depend_on_the_unit_of_time_nor_on_how_often_it_is_account
 }
 
 #[test]
-fn weights_without_a_common_measure_share_time_as_they_say() {
+fn weights_without_a_common_divisor_share_time_in_proportion() {
     let tasks = [('A', 7, 24), ('B', 3, 16), ('C', 1, 8)];
     let (schedule, _) = trace_by(1_000, 1_000, &tasks, 8 * 1_100 * 1_000);
     let count = |name| schedule.chars().filter(|&each| each == name).count();
@@ -73,7 +75,7 @@ fn weights_without_a_common_measure_share_time_as_they_say() {
     }
 }
 
-/// Turns of equal spinners under CFS, in ns, at so many ticks a second.
+/// Return the turns of equal spinners under CFS, ns, at this number of ticks per second.
 fn turns(hz: u64, count: u32) -> Vec<u64> {
     let policy = Cfs::default();
     let mut queue = Queue::default();
@@ -96,7 +98,7 @@ fn turns(hz: u64, count: u32) -> Vec<u64> {
 
 #[test]
 fn three_spinners_under_cfs_take_turns_of_three_ms_and_not_of_two() {
-    // What ran must be more than the slice of 2 ms, strictly, and ticks come every ms; at 250 Hz every 4.
+    // The time run must exceed the slice of 2 ms strictly, and ticks come every ms; at 250 Hz every 4 ms.
     assert!(turns(1000, 3).iter().all(|&each| each == 3_000_000));
     assert!(turns(250, 3).iter().all(|&each| each == 4_000_000));
 }
@@ -121,7 +123,7 @@ fn lag_survives_sleep_and_is_bounded() {
         "its coming moves the mean, which is made up for"
     );
     assert!(queue.mean_v() >= before);
-    // A task that ran much too long keeps no more than two slices.
+    // A task that ran much too long keeps a lag of at most two slices.
     let mut queue = Queue::default();
     for task in 0..2 {
         policy.attach(&mut queue, Entry { task, weight: 1024, ..Entry::default() }, Arrival::New);
@@ -137,7 +139,7 @@ fn no_delay() -> becalm_sim::policy::eevdf::Features {
 }
 
 #[test]
-fn who_sleeps_while_it_owes_stays_queued_until_it_is_picked() {
+fn a_sleeper_with_negative_lag_stays_queued_until_it_is_picked() {
     let policy = Eevdf::default();
     let mut queue = Queue::default();
     for task in 0..2 {

@@ -1,4 +1,4 @@
-//! Requests about placements, as Python makes them: what is found, and what is refused with a reason.
+//! Placement requests as Python makes them: their results, and rejections with a reason.
 
 use becalm_sim::place::{answer, Answer};
 use becalm_sim::random::Random;
@@ -22,7 +22,7 @@ fn pairs(count: usize, seed: u64) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// What a sharing costs: each job its slowest process.
+/// Return the cost of a placement, in which each job costs its slowest process.
 fn worth(pairs: &[Vec<f64>], job: &[usize], away: &[Vec<f64>], chips: &[usize]) -> f64 {
     let jobs = job.iter().max().map_or(0, |most| most + 1);
     let mut slowest = vec![0.0f64; jobs];
@@ -46,7 +46,7 @@ fn every(rooms: &[usize], items: usize) -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn exchanges_find_the_best_of_few() {
+fn exchanges_find_the_best_placement_of_few_processes() {
     for (rooms, job, far) in [
         (vec![3, 3], vec![0, 1, 2, 3, 4, 5], false),
         (vec![2, 1, 3], vec![0, 1, 2, 3, 4], true),
@@ -77,12 +77,12 @@ fn exchanges_find_the_best_of_few() {
 }
 
 #[test]
-fn groups_that_cost_each_other_least_are_grown() {
+fn groups_with_the_least_costs_are_grown() {
     let (items, room) = (96, 4);
     let mut cost = pairs(items, 5);
     for (one, row) in cost.iter_mut().enumerate() {
         for (other, each) in row.iter_mut().enumerate() {
-            // Members of a group lie apart, so that no order of the input has them together.
+            // Members of a group lie apart, so that the order of the input does not help.
             *each = match one % (items / room) == other % (items / room) {
                 _ if one == other => 0.0,
                 true => 0.001,
@@ -98,7 +98,7 @@ fn groups_that_cost_each_other_least_are_grown() {
 }
 
 #[test]
-fn costs_of_sets_are_those_of_pairs_where_these_add_up() {
+fn costs_of_sets_and_of_pairs_agree_if_pairs_add_up() {
     let (rooms, job) = (vec![2, 2], vec![0, 1, 2, 3]);
     let cost = pairs(4, 2);
     let sets: Vec<(u64, Vec<f64>)> = (0..16u64)
@@ -117,7 +117,7 @@ fn costs_of_sets_are_those_of_pairs_where_these_add_up() {
 }
 
 #[test]
-fn time_that_has_run_out_is_said() {
+fn running_out_of_time_is_reported() {
     let count = 400;
     let start: Vec<usize> = (0..count).map(|item| item / 8).collect();
     let request = json!({"swap": {"rooms": vec![8; 50], "job": (0..count).collect::<Vec<_>>(), "pairs": pairs(count, 1),
@@ -137,7 +137,7 @@ fn a_table_is_decided_at_once() {
 }
 
 #[test]
-fn weights_are_what_they_say() {
+fn inference_gives_the_outputs_of_the_weights() {
     let layers = json!([{"weights": [[1.0, 2.0]], "bias": [0.5], "activation": "tanh"},
         {"weights": [[3.0], [-3.0]], "bias": [0.0, 0.0], "activation": "sigmoid"}]);
     let request = json!({"infer": {"model": {"shift": [1.0, 0.0], "scale": [2.0, 1.0], "layers": layers}, "rows": [[1.5, -0.5]]}});
@@ -153,7 +153,7 @@ fn weights_are_what_they_say() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused_with_a_reason() {
+fn inconsistent_requests_are_rejected_with_a_reason() {
     let swap = |key: &str, value: Value| {
         let mut whole = json!({"rooms": [1, 1], "job": [0, 1], "pairs": [[0, 1], [1, 0]], "start": [0, 1], "starts": 1,
             "seed": 0, "budget_ms": 10});

@@ -1,4 +1,5 @@
-//! What must hold of a queue under EEVDF after any history: lags sum to zero, and who is picked was owed something.
+//! Invariants of a queue under EEVDF after any history: lags sum to zero, and a picked task has a lag of at
+//! least 0.
 #![allow(clippy::unwrap_used)]
 
 use becalm_sim::policy::{Arrival, Departure, Eevdf, Entry, Policy, Queue};
@@ -24,13 +25,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Sum of weight times lag, of lags to the exact mean: `moment` is the sum of weight times virtual time.
+/// Return the sum of weight times lag relative to the exact mean; `moment` is the sum of weight times virtual
+/// time.
 fn weighted_lags(queue: &Queue) -> i128 {
     let all = queue.waiting.iter().chain(&queue.current);
     let weight: i128 = all.clone().map(|each| i128::from(each.weight)).sum();
     let moment: i128 = all.clone().map(|each| i128::from(each.weight) * i128::from(each.v)).sum();
     assert_eq!((weight, moment), (i128::from(queue.weight), queue.moment), "sums are kept up");
-    // Times the weight of all, so that nothing is rounded: w (M - v W), over all.
+    // Multiplied by the total weight, so that nothing is rounded: the sum of w (M - v W) over all tasks.
     all.map(|each| i128::from(each.weight) * (queue.moment - i128::from(each.v) * weight)).sum()
 }
 
@@ -76,7 +78,8 @@ proptest! {
             prop_assert_eq!(weighted_lags(&queue), 0);
             if let Some(current) = &queue.current {
                 prop_assert!(!current.delayed);
-                // A mean that was rounded down may leave nobody eligible: then the one that is furthest behind.
+                // A mean that was rounded down may leave no task eligible: then the one furthest behind is
+                // picked.
                 let least = queue.waiting.iter().all(|each| each.v >= current.v);
                 prop_assert!(queue.eligible(current.v) || least, "{:?}", queue);
             } else {
@@ -86,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn who_waits_without_deadlines_is_in_order_of_virtual_time(acts in prop::collection::vec((0..4u8, -50..50i64, any::<prop::sample::Index>()), 1..120)) {
+    fn waiting_tasks_without_deadlines_are_in_order_of_virtual_time(acts in prop::collection::vec((0..4u8, -50..50i64, any::<prop::sample::Index>()), 1..120)) {
         let mut queue = Queue::default();
         for (task, (act, v, which)) in acts.into_iter().enumerate() {
             let task = task as u32;

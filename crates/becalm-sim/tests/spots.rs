@@ -1,4 +1,5 @@
-//! The detector on streams that are made here: nothing counted is lost or counted twice, and no cut of a stream matters.
+//! The detector on generated streams: no count is lost or counted twice, and the way a stream is cut does not
+//! matter.
 #![allow(clippy::expect_used)]
 
 use becalm_sim::spots::account::Closing;
@@ -32,7 +33,7 @@ fn tick(ms: u64, cpu: u32, counts: (u64, u64)) -> Record {
     Record::new(ms * MS, cpu, What::Tick, counts)
 }
 
-/// One step of a made stream.
+/// One step of a generated stream.
 #[derive(Debug, Clone)]
 struct Step {
     kind: u8,
@@ -48,7 +49,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..200)
 }
 
-/// A stream as a machine could make it, and what its counters advanced between records that belong together.
+/// Return a stream as a machine could produce it, and the total advance of its counters between related
+/// records.
 fn stream(steps: &[Step]) -> (Vec<Record>, Counts) {
     let (mut now, mut counters, mut runs) = (0, [(0, 0); 4], [IDLE; 4]);
     let (mut known, mut sum) = ([None; 4], (0, 0));
@@ -93,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn all_that_is_counted_belongs_to_somebody_once(steps in steps(), late in any::<bool>()) {
+    fn every_count_belongs_to_exactly_one_owner(steps in steps(), late in any::<bool>()) {
         let (records, sum) = stream(&steps);
         let closing = if late { Closing::WhenItRuns } else { Closing::InTime };
         let llc = vec![vec![0, 1], vec![2, 3]];
@@ -111,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_in_pieces_gives_what_the_whole_gives(steps in steps(), cut in 0usize..200) {
+    fn a_stream_in_pieces_gives_the_result_of_the_whole(steps in steps(), cut in 0usize..200) {
         let (records, _) = stream(&steps);
         let whole = found(in_time(0), &records);
         let mut detection = Detection::new(Question { windows: true, ..in_time(0) }).expect("sound rules");
@@ -123,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn no_stream_makes_it_panic(records in prop::collection::vec((any::<u64>(), 0u32..3, 0u8..9, 0u32..4, 0u32..4, any::<(u64, u64)>()), 0..60)) {
+    fn no_stream_causes_a_panic(records in prop::collection::vec((any::<u64>(), 0u32..3, 0u8..9, 0u32..4, 0u32..4, any::<(u64, u64)>()), 0..60)) {
         let records: Vec<Record> = records.into_iter().map(|(time_ns, cpu, kind, a, b, counts)| {
             let what = match kind {
                 0..=2 => What::Switch { out: a, to: b, preempted: true },
@@ -258,7 +260,7 @@ fn a_task_that_ends_in_a_window_has_what_it_counted_until_then_and_no_spot_of_it
 }
 
 #[test]
-fn a_clock_that_steps_back_and_a_cpu_that_goes_away_are_said() {
+fn clock_steps_and_offline_cpus_are_reported() {
     let records = [
         switch(100, 0, IDLE, 7, (0, 0)),
         tick(106, 0, (10, 0)),
@@ -278,7 +280,7 @@ fn a_clock_that_steps_back_and_a_cpu_that_goes_away_are_said() {
 }
 
 #[test]
-fn what_runs_where_nothing_is_recorded_is_not_known() {
+fn counts_of_programs_on_unrecorded_cpus_are_unknown() {
     let moved = Record::new(8 * MS, 0, What::Moved { task: 7, from: 0, to: 3 }, (20, 0));
     let records = [
         switch(0, 0, IDLE, 7, (0, 0)),
@@ -296,7 +298,7 @@ fn what_runs_where_nothing_is_recorded_is_not_known() {
 }
 
 #[test]
-fn being_evicted_is_one_spot_with_a_length_or_as_published_one_each_window() {
+fn an_eviction_is_one_spot_with_a_length_or_as_published_one_per_window() {
     let (records, truth) =
         Synthetic { seconds: 4.0, noise: 0.0, bursts: 0.0, ..Synthetic::default() }.stream();
     let ours = found(with(Rules::default()), &records);
@@ -316,7 +318,7 @@ fn being_evicted_is_one_spot_with_a_length_or_as_published_one_each_window() {
 }
 
 #[test]
-fn equal_seeds_are_equal_streams() {
+fn equal_seeds_give_equal_streams() {
     let of = |seed| Synthetic { seed, seconds: 1.0, ..Synthetic::default() }.stream();
     assert_eq!(of(3), of(3));
     assert_ne!(of(3).0, of(4).0);

@@ -1,4 +1,4 @@
-//! Whole simulations: what must hold of each, whatever is simulated.
+//! Invariants of complete simulations of any workload.
 #![allow(clippy::unwrap_used)]
 
 use becalm_sim::policy::{Cfs, Eevdf, Policy};
@@ -136,14 +136,15 @@ fn sleepers_wake_in_time_and_the_latency_is_what_others_take() {
     adds_up(&found);
 }
 
-/// How often a reader is moved that slept on CPU 0, beside a spinner of this niceness, and is woken from CPU 1.
+/// Return the number of migrations of a reader that slept on CPU 0, next to a spinner of this niceness, and
+/// is woken from CPU 1.
 fn moves_of_a_reader(nice: i8) -> u64 {
     let programs = vec![
         vec![Step::Receive(0), Step::Compute(1_000_000)],
         vec![Step::Compute(100_000_000)],
         vec![Step::Compute(5_000_000), Step::Send(0), Step::Compute(100_000_000)],
     ];
-    // Each is born where there is least: the reader and the second spinner on CPU 0.
+    // Tasks are created on the CPU with the least load: the reader and the second spinner on CPU 0.
     let spinner = TaskDefinition { nice, ..task("spinner", 1) };
     let tasks = vec![task("reader", 0), task("spinner", 1), spinner, task("writer", 2)];
     let found =
@@ -154,13 +155,13 @@ fn moves_of_a_reader(nice: i8) -> u64 {
 
 #[test]
 fn a_task_wakes_on_the_wakers_cpu_when_that_has_less_to_do_than_its_own() {
-    // The writer is about to wait and does not count: 1024 + 1024 there, 2501 or 1024 where it slept.
+    // The writer is about to wait and does not count: 1024 + 1024 on its CPU, 2501 or 1024 on the reader's.
     assert_eq!(moves_of_a_reader(-4), 1);
     assert_eq!(moves_of_a_reader(0), 0);
 }
 
 #[test]
-fn who_waits_for_whom_is_said() {
+fn a_deadlock_names_the_waiting_tasks() {
     let programs = vec![vec![Step::Receive(0)], vec![Step::Send(1), Step::Send(1)]];
     let workload = Workload {
         programs,
@@ -193,7 +194,7 @@ fn who_waits_for_whom_is_said() {
 }
 
 #[test]
-fn steps_that_never_use_time_are_found() {
+fn endless_steps_without_time_are_detected() {
     let programs = vec![vec![Step::Repeat(u64::MAX), Step::Compute(0), Step::End]];
     let workload = Workload { programs, tasks: vec![task("busy", 0)], room: vec![], ..Workload::default() };
     let machine = Machine::default();
@@ -202,7 +203,7 @@ fn steps_that_never_use_time_are_found() {
 }
 
 #[test]
-fn yielding_for_ever_is_found_where_it_takes_no_time_and_ends_when_asked_where_it_does() {
+fn endless_yields_are_detected_if_they_take_no_time() {
     let programs = vec![vec![Step::Repeat(u64::MAX), Step::Yield, Step::End]];
     let alone =
         Workload { programs: programs.clone(), tasks: vec![task("polite", 0)], ..Workload::default() };
@@ -218,7 +219,7 @@ fn yielding_for_ever_is_found_where_it_takes_no_time_and_ends_when_asked_where_i
 }
 
 #[test]
-fn senders_of_a_full_socket_go_on_together_when_a_quarter_is_left() {
+fn senders_of_a_full_socket_wake_together_when_a_quarter_is_left() {
     let sender = vec![Step::Repeat(40), Step::Send(0), Step::End];
     let receiver = vec![Step::Repeat(80), Step::Receive(0), Step::Compute(3_000), Step::End];
     let workload = |drained: Vec<u32>| Workload {
@@ -229,7 +230,7 @@ fn senders_of_a_full_socket_go_on_together_when_a_quarter_is_left() {
         ..Workload::default()
     };
     let found = [vec![], vec![2]].map(|drained| run(&workload(drained), &free(1), &Eevdf::default()));
-    // Each message that is read wakes a sender, or the sixth wakes both.
+    // Each message read wakes one sender, or the sixth wakes both.
     assert!(2 * found[1].wakeups < found[0].wakeups, "{} {}", found[1].wakeups, found[0].wakeups);
     for each in &found {
         assert_eq!((each.messages, each.finished), (80, true));
@@ -242,7 +243,7 @@ fn senders_of_a_full_socket_go_on_together_when_a_quarter_is_left() {
 }
 
 #[test]
-fn a_simulation_that_is_stopped_shows_what_was_simulated() {
+fn a_stopped_simulation_has_a_summary_of_the_time_so_far() {
     let (bench, machine) = (Hackbench::default().workload(), Machine::default());
     let limits = Limits { events: 5_000, spans: 10, ..Limits::default() };
     let found = Simulation::new(&bench, &machine, &Eevdf::scaled(2, 250), 1, limits).unwrap().run().unwrap();
@@ -291,7 +292,7 @@ proptest! {
         prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&again).unwrap());
     }
 
-    /// No starvation: with ever so many spinners, nobody waits longer than all others' turns take, several times over.
+    /// With any number of spinners, no task waits longer than several times the turns of all others.
     #[test]
     fn nobody_starves(nices in prop::collection::vec(-20..20i8, 2..10), eevdf in any::<bool>()) {
         let workload = spinners(&nices, 1_000_000_000_000);
@@ -305,7 +306,7 @@ proptest! {
         for (task, nice) in found.per_task.iter().zip(&nices) {
             let all: u64 = nices.iter().map(|&each| u64::from(becalm_sim::weight::of_nice(each))).sum();
             let share = becalm_sim::weight::of_nice(*nice) as f64 / all as f64;
-            // Ticks are 4 ms: who has a smaller share than one tick in the whole may have had none or one.
+            // Ticks are 4 ms: a task whose share is below one tick may have run for none or one.
             let (wanted, slack) = (share * 120e9, 20e6);
             prop_assert!((task.run_ns as f64 - wanted).abs() <= slack + 0.02 * wanted, "{} {} {}", nice, task.run_ns, wanted);
         }

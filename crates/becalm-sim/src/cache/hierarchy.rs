@@ -1,34 +1,36 @@
-//! Processors with private caches and a last-level cache that some of them share: one access at a time, and what was counted.
+//! Processors with private caches and shared last-level caches: one access at a time, and the counts.
 //!
-//! A line is looked for in L1 (of instructions, where there is one, or of data), in L2 where there is one, then in the
-//! last-level cache. An access that straddles two lines counts once in each level and misses there if either line does, as
-//! in cachegrind (cg_sim.c). An inclusive last-level cache takes what it evicts out of private caches, too (Intel until
-//! Broadwell). Copies elsewhere matter to tasks that have moved alone: a write takes them out.
+//! An access looks for its line in L1 (of data, or of instructions if there is one), in L2 if there is one,
+//! then in the last-level cache. An access that straddles two lines counts once in each level and misses
+//! there if either line does, as in cachegrind (cg_sim.c). An inclusive last-level cache removes evicted
+//! lines from private caches, too (Intel until Broadwell). Copies in other caches exist only for tasks that
+//! have migrated; a write invalidates them.
 
 use serde::{Deserialize, Serialize};
 
 use super::level::{Level, Outcome, Replacement, Size, LINE};
 
-/// How a machine is made. Cycles are of loads that found their line there; the thesis's, of a Core i5-2400.
+/// The geometry of a machine. Cycles are those of loads that hit in a level; the defaults are those of the
+/// thesis's Core i5-2400.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Geometry {
     pub cpus: usize,
-    /// Last-level caches, which share the processors evenly in their order.
+    /// The number of last-level caches, among which the processors are divided evenly in order.
     pub llcs: usize,
-    /// Instructions; without one, fetches are not looked at.
+    /// The instruction cache; without one, fetches are ignored.
     pub l1i: Option<Size>,
     pub l1: Size,
     pub l2: Option<Size>,
     pub llc: Size,
     pub replacement: Replacement,
-    /// Whether what leaves the last-level cache leaves the private ones, too.
+    /// Whether a line evicted from the last-level cache is removed from the private ones, too.
     pub inclusive: bool,
     pub cycles: Cycles,
     pub mhz: u64,
 }
 
-/// Cycles of an access by where its line was.
+/// The cycles of an access by the level in which it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cycles {
@@ -62,7 +64,10 @@ impl Default for Geometry {
 }
 
 impl Geometry {
-    /// Errors: a sentence.
+    /// Check the geometry.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first invalid value.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=64).contains(&self.cpus) {
             return Err(format!("A simulated machine has 1 to 64 CPUs, not {}.", self.cpus));
@@ -79,13 +84,13 @@ impl Geometry {
         self.llc.check("last-level cache")
     }
 
-    /// The last-level cache of a processor.
+    /// Return the last-level cache of a processor.
     pub fn llc_of(&self, cpu: usize) -> usize {
         cpu / (self.cpus / self.llcs)
     }
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Read,
@@ -93,7 +98,7 @@ pub enum Kind {
     Fetch,
 }
 
-/// Where a line was found.
+/// The level in which a line was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     L1,
@@ -102,12 +107,13 @@ pub enum Found {
     Memory,
 }
 
-/// What was counted, of data or of instructions.
+/// The counts of data or of instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     pub l1_misses: u64,
-    /// References of the last-level cache, and its misses.
+    /// References of the last-level cache.
     pub references: u64,
+    /// Misses of the last-level cache.
     pub misses: u64,
 }
 
@@ -120,7 +126,7 @@ struct Private {
     instructions: Tally,
 }
 
-/// A machine's caches.
+/// The caches of a machine.
 #[derive(Debug)]
 pub struct Hierarchy {
     geometry: Geometry,
@@ -129,7 +135,7 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Empty caches of a geometry that was checked.
+    /// Create empty caches with a checked geometry.
     pub fn new(geometry: &Geometry, seed: u64) -> Self {
         let mut number = 0;
         let mut level = |size: Size| {
@@ -148,18 +154,19 @@ impl Hierarchy {
         Self { geometry: geometry.clone(), private, shared }
     }
 
-    /// References and misses of the last-level cache that a processor has made.
+    /// Return the references and misses of the last-level cache by a processor.
     pub fn counts(&self, cpu: usize) -> (u64, u64) {
         let Private { data, instructions, .. } = &self.private[cpu];
         (data.references + instructions.references, data.misses + instructions.misses)
     }
 
-    /// What a processor counted of data and of instructions.
+    /// Return the counts of a processor for data and for instructions.
     pub fn tallies(&self, cpu: usize) -> (Tally, Tally) {
         (self.private[cpu].data, self.private[cpu].instructions)
     }
 
-    /// An access of `size` bytes to a physical address. `elsewhere`: bits of other processors that may have copies.
+    /// Access `size` bytes at a physical address, and return the level in which they were found. `elsewhere`
+    /// has the bits of other processors that may hold copies.
     #[inline]
     pub fn access(&mut self, cpu: usize, address: u64, size: u8, kind: Kind, elsewhere: u64) -> Found {
         let line = address / LINE;
@@ -286,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_an_inclusive_cache_leaves_the_private_ones() {
+    fn evictions_from_an_inclusive_cache_reach_the_private_ones() {
         let mut machine = small(1);
         read(&mut machine, 0, 0);
         for line in 1..9 {
@@ -303,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_takes_copies_out_elsewhere() {
+    fn a_write_invalidates_copies_elsewhere() {
         let mut machine = small(2);
         read(&mut machine, 0, 3);
         read(&mut machine, 1, 3);
@@ -313,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lines_of_an_access_count_once() {
+    fn an_access_to_two_lines_counts_once() {
         let mut machine = small(1);
         read(&mut machine, 0, 1);
         assert_eq!(machine.access(0, 62, 4, Kind::Read, 0), Found::Memory, "line 0 was not there");
@@ -322,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_geometry_that_is_none_is_refused() {
+    fn an_invalid_geometry_is_rejected() {
         let odd = Geometry { cpus: 4, llcs: 3, ..Geometry::default() };
         assert!(odd.check().expect_err("uneven").contains("evenly"));
         let odd = Geometry { cpus: 65, ..Geometry::default() };

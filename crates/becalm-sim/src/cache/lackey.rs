@@ -1,8 +1,10 @@
-//! Traces of `valgrind --tool=lackey --trace-mem=yes`: lines `I  04001090,3`, ` L 1ffeffe7e8,8`, ` S …`, ` M …`.
+//! Traces of `valgrind --tool=lackey --trace-mem=yes`: lines `I  04001090,3`, ` L 1ffeffe7e8,8`, ` S …`, ` M
+//! …`.
 //!
-//! Read line by line, in bounded memory, also with a mark of UTF-8, lines of Windows, and any number of blanks, as courses on
-//! caches hand traces out; what valgrind itself says (`==123== …`) is skipped. Like cachegrind, a modification
-//! is one read, and what is longer than a line is as long as one.
+//! Traces are read line by line in bounded memory. A UTF-8 byte order mark, CRLF line ends and any number of
+//! blanks are accepted, as in traces that courses on caches hand out; valgrind's own messages (`==123== …`)
+//! are skipped. As in cachegrind, a modification is one read, and an access longer than a line is as long as
+//! one.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,13 +14,13 @@ use super::hierarchy::Kind;
 use super::level::LINE;
 use super::program::{Program, Step, BATCH};
 
-/// The byte order mark of UTF-8.
+/// The UTF-8 byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A longer line is none of a trace.
+/// The longest line of a trace, in bytes.
 const LONGEST: usize = 4096;
 
-/// Addresses of user space on every 64-bit machine, 48 bits less those of a line.
+/// The end of accepted addresses: 48 bits, which cover user space on 64-bit machines.
 const MOST_ADDRESS: u64 = 1 << 48;
 
 /// A trace that is being read.
@@ -27,7 +29,7 @@ pub struct Lackey<R = BufReader<File>> {
     from: R,
     path: String,
     page_bytes: u64,
-    /// Pages are numbered as they come, unless addresses stay as they are.
+    /// The number of each page in order of first use; None if addresses are kept.
     pages: Option<HashMap<u64, u64>>,
     line: Vec<u8>,
     number: u64,
@@ -35,7 +37,10 @@ pub struct Lackey<R = BufReader<File>> {
 }
 
 impl Lackey {
-    /// Errors: a sentence, why it cannot be read.
+    /// Open a trace.
+    ///
+    /// # Errors
+    /// Returns a sentence if it cannot be read.
     pub fn open(path: &str, page_bytes: u64, raw: bool) -> Result<Self, String> {
         let file = File::open(path).map_err(|why| format!("The trace {path} cannot be read: {why}."))?;
         Ok(Self::of(BufReader::with_capacity(1 << 16, file), path, page_bytes, raw))
@@ -43,7 +48,7 @@ impl Lackey {
 }
 
 impl<R: BufRead> Lackey<R> {
-    /// `raw`: addresses stay as they are.
+    /// Read a trace from any source; `raw` keeps its addresses.
     pub fn of(from: R, path: &str, page_bytes: u64, raw: bool) -> Self {
         let pages = (!raw).then(HashMap::new);
         Self { from, path: path.to_owned(), page_bytes, pages, line: Vec::new(), number: 0, steps: 0 }
@@ -58,7 +63,7 @@ impl<R: BufRead> Lackey<R> {
         )
     }
 
-    /// The next line's step; none at the end.
+    /// Return the step of the next access; None at the end.
     fn next(&mut self) -> Result<Option<Step>, String> {
         loop {
             self.line.clear();
@@ -105,7 +110,7 @@ fn parsed(text: &[u8]) -> Option<(u64, u8, Kind)> {
     };
     let rest = std::str::from_utf8(rest).ok()?;
     let (address, size) = rest.strip_prefix([' ', '\t'])?.trim_start().split_once(',')?;
-    // Rust would take a sign.
+    // from_str_radix would accept a sign.
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let address = u64::from_str_radix(address, 16).ok().filter(|_| digits(address))?;
     let size = size.trim_start().parse::<u64>().ok().filter(|_| !size.contains('+'))?;
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_named_with_its_line() {
+    fn an_invalid_line_is_reported_with_its_number() {
         for bad in [
             "I  04001090,3\nhello",
             "I  xyz,3",

@@ -1,16 +1,17 @@
-//! One set-associative cache: which lines are in it, by least recent use or at random.
+//! A set-associative cache with least-recently-used or random replacement.
 
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// Bytes of a line.
+/// The length of a line in bytes.
 pub const LINE: u64 = 64;
 
-/// The low bits of a word are the number of a line, the high ones say which processors of a shared cache fetched it.
+/// The mask of the line number in a word; the high bits are the processors of a shared cache that fetched the
+/// line.
 const NUMBER: u64 = (1 << 48) - 1;
 
-/// A way without a line.
+/// The word of a way without a line.
 const EMPTY: u64 = NUMBER;
 
 /// The size of a cache.
@@ -21,7 +22,7 @@ pub struct Size {
     pub ways: usize,
 }
 
-/// Which line goes when another one comes.
+/// The replacement policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Replacement {
@@ -30,16 +31,20 @@ pub enum Replacement {
     Random,
 }
 
-/// What an access found.
+/// The outcome of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Hit,
-    /// The line is there now; which one went, and who had fetched that.
+    /// The line was missing and has been inserted; carries the evicted line, if any, with the processors that
+    /// had fetched it.
     Miss(Option<(u64, u16)>),
 }
 
 impl Size {
-    /// Errors: a sentence, with the name of the level in it.
+    /// Check the size of the level with this name.
+    ///
+    /// # Errors
+    /// Returns a sentence about an invalid size.
     pub fn check(self, name: &str) -> Result<(), String> {
         let Self { bytes, ways } = self;
         if !(1..=64).contains(&ways) || bytes > 1 << 32 {
@@ -57,11 +62,11 @@ impl Size {
     }
 }
 
-/// A cache. The first way of a set is the one that was used last.
+/// A cache. The first way of a set is the most recently used one.
 #[derive(Debug, Clone)]
 pub struct Level {
     sets: u64,
-    /// Of a number of sets that is a power of two.
+    /// The mask of the set number, if the number of sets is a power of two.
     mask: Option<u64>,
     ways: usize,
     words: Vec<u64>,
@@ -69,7 +74,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// An empty cache of a size that was checked.
+    /// Create an empty cache of a checked size.
     pub fn new(size: Size, replacement: Replacement, seed: u64) -> Self {
         let sets = size.bytes / LINE / size.ways as u64;
         Self {
@@ -87,7 +92,7 @@ impl Level {
         &mut self.words[number * self.ways..(number + 1) * self.ways]
     }
 
-    /// Use a line, by a processor whose bit is `who`.
+    /// Access a line on behalf of the processor with the bit `who`.
     #[inline]
     pub fn access(&mut self, line: u64, who: u16) -> Outcome {
         let bit = u64::from(who) << 48;
@@ -103,7 +108,8 @@ impl Level {
         if self.random.is_some() {
             return self.search_at_random(line, bit);
         }
-        // One pass looks and moves: each word goes one way further, until the line's place or the end.
+        // One pass searches and moves: each word goes one way further, up to the place of the line or the
+        // end.
         let set = self.set(line);
         let mut carried = line | bit;
         for each in set.iter_mut() {
@@ -127,7 +133,7 @@ impl Level {
         gone(std::mem::replace(&mut self.set(line)[free.unwrap_or(drawn)], line | bit))
     }
 
-    /// Take a line out.
+    /// Remove a line.
     pub fn remove(&mut self, line: u64) {
         let set = self.set(line);
         if let Some(at) = set.iter().position(|each| each & NUMBER == line) {
@@ -136,7 +142,7 @@ impl Level {
         }
     }
 
-    /// Lines in it.
+    /// Return the number of lines in the cache.
     pub fn held(&self) -> usize {
         self.words.iter().filter(|&&each| each != EMPTY).count()
     }
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_not_used_for_longest_goes() {
+    fn the_least_recently_used_line_is_evicted() {
         let mut found = level(256, 2, Replacement::Lru);
         for line in [0, 2, 0] {
             found.access(line, 1);
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_makes_room() {
+    fn a_removed_line_makes_room() {
         let mut found = level(256, 4, Replacement::Lru);
         for line in 0..4 {
             found.access(line, 0);
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn at_random_each_way_goes() {
+    fn random_replacement_evicts_from_each_way() {
         let mut found = level(256, 4, Replacement::Random);
         let mut gone = [0; 4];
         for line in 0..4_000 {

@@ -1,10 +1,10 @@
-//! `matrixmult`: A · B = C again and again, with 4-byte integers, a new result matrix each time.
+//! The program `matrixmult`: repeats A · B = C with 4-byte integers and a new result matrix each time.
 
 use serde::{Deserialize, Serialize};
 
 use super::program::{Program, Step, BATCH};
 
-/// What is multiplied.
+/// The parameters of the multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Matrixmult {
@@ -12,28 +12,28 @@ pub struct Matrixmult {
     pub repeats: u64,
     #[serde(default)]
     pub result: Outcome,
-    /// Bytes from one row to the next; 4·n unless told.
+    /// The distance of two rows in bytes; 4·n by default.
     #[serde(default)]
     pub row_bytes: Option<u64>,
-    /// Whether all matrices were written before the first multiplication, and each result is cleared.
+    /// Whether all matrices are written before the first multiplication, and each result is cleared.
     #[serde(default = "yes")]
     pub prepared: bool,
-    /// Cycles that it does something else between that and the first multiplication.
+    /// The cycles of other work between preparation and the first multiplication.
     #[serde(default)]
     pub pause: u32,
-    /// Cycles of work beside each multiplication of two numbers.
+    /// The cycles of work per multiplication of two numbers.
     #[serde(default)]
     pub work: u16,
 }
 
-/// Where a result matrix lies.
+/// The place of a result matrix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// In the same pages as the one before, which was freed.
+    /// The result lies in the pages of the previous one, which was freed.
     #[default]
     Freed,
-    /// In pages that were never used.
+    /// The result lies in pages that were never used.
     Fresh,
 }
 
@@ -41,7 +41,7 @@ fn yes() -> bool {
     true
 }
 
-/// The largest matrix.
+/// The largest number of rows.
 const MOST: u64 = 16_384;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +51,13 @@ enum Stage {
     Multiply,
 }
 
-/// It goes on: `at` counts the integers of a stage, or the elements of C; `inner` is the index that is summed over.
+/// The state of the program: `at` counts the integers of a stage or the elements of C, and `inner` is the
+/// summation index.
 #[derive(Debug)]
 pub struct Multiplying {
     of: Matrixmult,
     row: u64,
-    /// From one matrix to the next: whole pages.
+    /// The distance of two matrices in bytes, in whole pages.
     apart: u64,
     stage: Stage,
     done: u64,
@@ -65,7 +66,10 @@ pub struct Multiplying {
 }
 
 impl Multiplying {
-    /// Errors: a sentence about a size.
+    /// Create the program at its beginning.
+    ///
+    /// # Errors
+    /// Returns a sentence about an invalid size.
     pub fn begin(of: Matrixmult, page_bytes: u64) -> Result<Self, String> {
         if !(1..=MOST).contains(&of.n) {
             return Err(format!("A matrix has 1 to {MOST} rows, not {}.", of.n));
@@ -83,7 +87,7 @@ impl Multiplying {
         matrix * self.apart + number / self.of.n * self.row + number % self.of.n * 4
     }
 
-    /// The number of the matrix that the result is in: A is 0, B is 1.
+    /// Return the number of the result matrix; A is 0 and B is 1.
     fn result(&self) -> u64 {
         if self.of.result == Outcome::Fresh {
             2 + self.done % 2
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn it_writes_all_clears_each_result_and_multiplies() {
+    fn matrixmult_writes_all_clears_each_result_and_multiplies() {
         let found = steps(20, Outcome::Freed);
         assert_eq!(found.len(), 3 * 400 + 2 * (1 + 400 + 400 * 41));
         assert_eq!(found[1200..1202], [Step::Mark(1), Step::write(8192, 0)]);
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_result_lies_where_none_was() {
+    fn a_fresh_result_lies_in_unused_pages() {
         let found = steps(20, Outcome::Fresh);
         assert!(found.contains(&Step::Free { address: 3 * 4096, bytes: 4096 }));
         let marks: Vec<usize> = (0..found.len()).filter(|&at| found[at] == Step::Mark(1)).collect();

@@ -1,26 +1,27 @@
-//! Where pages lie: virtual addresses of a task to physical ones, drawn at random by seed, in sequence, or as they are.
+//! The mapping of a task's virtual pages to physical ones: drawn at random by a seed, in sequence, or
+//! identical.
 
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// How a page finds its place. Which sets of a cache it competes for depends on that.
+/// The placement of pages, which determines the cache sets that a page competes for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pages {
     #[default]
     Random,
     Sequence,
-    /// Physical addresses are the virtual ones, as in simulators that know no pages.
+    /// Physical addresses equal virtual ones, as in simulators without pages.
     Virtual,
 }
 
-/// Pages of a machine.
+/// The number of pages of a machine.
 const FRAMES: u32 = 1 << 22;
 
 const NONE: u32 = u32::MAX;
 
-/// A machine's memory.
+/// The memory of a machine.
 #[derive(Debug)]
 pub struct Memory {
     pages: Pages,
@@ -31,12 +32,15 @@ pub struct Memory {
     random: Random,
 }
 
-/// A task's pages, by their number from its address 0 on.
+/// The pages of a task, indexed by virtual page number.
 #[derive(Debug, Default)]
 pub struct Space(Vec<u32>);
 
 impl Memory {
-    /// Memory of pages of a size. Errors: a sentence.
+    /// Create a memory with this page size.
+    ///
+    /// # Errors
+    /// Returns a sentence if the page size is invalid.
     pub fn new(pages: Pages, page_bytes: u64, seed: u64) -> Result<Self, String> {
         if !page_bytes.is_power_of_two() || !(64..=1 << 30).contains(&page_bytes) {
             return Err(format!(
@@ -53,7 +57,10 @@ impl Memory {
         })
     }
 
-    /// The physical address. Errors: a sentence, when no page is free.
+    /// Return the physical address of a virtual one.
+    ///
+    /// # Errors
+    /// Returns a sentence if no page is free.
     #[inline]
     pub fn physical(&mut self, space: &mut Space, address: u64) -> Result<u64, String> {
         if self.pages == Pages::Virtual {
@@ -93,7 +100,7 @@ impl Memory {
         (self.next + FRAMES - 1) % FRAMES
     }
 
-    /// Give the pages of so many bytes back.
+    /// Free the pages of a range of bytes.
     pub fn release(&mut self, space: &mut Space, address: u64, bytes: u64) {
         let (first, after) = (address >> self.shift, (address + bytes).div_ceil(1 << self.shift));
         for page in first..after {
@@ -120,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_keep_their_place_and_no_two_share_one() {
+    fn pages_keep_their_place_and_do_not_overlap() {
         for pages in [Pages::Random, Pages::Sequence] {
             let mut memory = Memory::new(pages, 4096, 7).expect("sound");
             let (mut one, mut other) = (Space::default(), Space::default());
@@ -139,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_place_equally() {
+    fn equal_seeds_give_equal_places() {
         let place = |seed| {
             let (mut memory, mut space) =
                 (Memory::new(Pages::Random, 4096, seed).expect("sound"), Space::default());

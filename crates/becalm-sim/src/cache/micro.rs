@@ -1,6 +1,6 @@
-//! What tasks do: the micro-benchmarks of the thesis, `phases`, and recorded traces.
+//! The programs of simulated tasks: the micro-benchmarks of the thesis, `phases`, and recorded traces.
 //!
-//! One more is a variant of `Asked`, and something that is a `Program`.
+//! Another program needs a variant of `Asked` and a type that implements `Program`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::level::LINE;
 use super::matrixmult::{Matrixmult, Multiplying};
 use super::program::{Program, Step, BATCH};
 
-/// A program as it is asked for.
+/// A program in a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Asked {
@@ -18,20 +18,20 @@ pub enum Asked {
     Change(Change),
     Matrixmult(Matrixmult),
     Phases(Phases),
-    /// A file of `valgrind --tool=lackey --trace-mem=yes`.
+    /// A trace file of `valgrind --tool=lackey --trace-mem=yes`.
     Trace {
         path: String,
     },
 }
 
-/// Increments a buffer of 4-byte integers for ever.
+/// A program that increments a buffer of 4-byte integers for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memeater {
     pub bytes: u64,
 }
 
-/// cpuburner and memeater in turn, so long each.
+/// A program that alternates between cpuburner and memeater, with `period_ns` for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -40,15 +40,15 @@ pub struct Change {
     pub period_ns: u64,
 }
 
-/// Sweeps over data that are fresh in each phase; a mark at each beginning.
+/// A program that sweeps over fresh data in each phase, and sets a mark at the beginning of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     pub bytes: u64,
     pub sweeps: u64,
-    /// How many; 0: for ever.
+    /// The number of phases; 0: without end.
     pub phases: u64,
-    /// Cycles of work at each line.
+    /// The cycles of work per line.
     #[serde(default)]
     pub work: u16,
 }
@@ -57,10 +57,13 @@ fn two_seconds() -> u64 {
     2_000_000_000
 }
 
-/// The largest buffer or matrix.
+/// The largest buffer or matrix, in bytes.
 pub const MOST_BYTES: u64 = 1 << 32;
 
-/// Errors: a sentence about a size.
+/// Check the size of a program's data.
+///
+/// # Errors
+/// Returns a sentence if it is out of range.
 pub fn sized(name: &str, bytes: u64) -> Result<(), String> {
     if (LINE..=MOST_BYTES).contains(&bytes) {
         return Ok(());
@@ -69,7 +72,10 @@ pub fn sized(name: &str, bytes: u64) -> Result<(), String> {
 }
 
 impl Asked {
-    /// The program at its beginning. Errors: a sentence.
+    /// Create the program at its beginning.
+    ///
+    /// # Errors
+    /// Returns a sentence about invalid parameters.
     pub fn begin(&self, page_bytes: u64, raw: bool) -> Result<Box<dyn Program>, String> {
         Ok(match self {
             Self::Cpuburner {} => Box::new(Burning),
@@ -100,7 +106,7 @@ impl Asked {
         })
     }
 
-    /// Whether it never ends by itself.
+    /// Return whether the program never ends by itself.
     pub fn endless(&self) -> bool {
         match self {
             Self::Cpuburner {} | Self::Memeater(_) | Self::Change(_) => true,
@@ -110,7 +116,7 @@ impl Asked {
     }
 }
 
-/// cpuburner: no access at all.
+/// The program cpuburner, which makes no memory access.
 #[derive(Debug)]
 struct Burning;
 
@@ -168,7 +174,7 @@ struct Sweeping {
 }
 
 impl Sweeping {
-    /// Where the data of a phase begin: two places in turn, whose pages are new each time.
+    /// Return the beginning of a phase's data: one of two places in turn, with new pages each time.
     fn begins(&self, phase: u64) -> u64 {
         phase % 2 * self.of.bytes.next_multiple_of(self.page_bytes)
     }

@@ -1,11 +1,16 @@
-//! Caches in simulation: when a program's working set changes, what a migration costs, and what a detector of sweet spots
-//! sees of it.
+//! A cache simulator: changes of a program's working set, the cost of a migration, and what the detector of
+//! sweet spots sees of both.
 //!
-//! `level` is one set-associative cache, `hierarchy` has private L1 and L2 of CPUs and last-level caches that they share,
-//! `memory` places pages, `program` is what tasks do, `micro` and `matrixmult` have them, `lackey` reads valgrind's traces, `play` runs tasks
-//! on CPUs and makes `spots::record::Record`s. `answer` answers a line of `becalm-sim cache`.
+//! - `level` is one set-associative cache; `hierarchy` combines private L1 and L2 caches of CPUs with shared
+//!   last-level caches.
+//! - `memory` places pages.
+//! - `program` is the interface of a task's program; `micro` and `matrixmult` implement it, and `lackey`
+//!   reads valgrind's traces.
+//! - `play` runs tasks on CPUs and produces `spots::record::Record`s.
 //!
-//! Not modelled: prefetchers, translation caches, memory bandwidth, out-of-order execution, memory that tasks share.
+//! `answer` answers one line of `becalm-sim cache`.
+//!
+//! Not modelled: prefetchers, TLBs, memory bandwidth, out-of-order execution, and memory shared by tasks.
 
 pub mod hierarchy;
 pub mod lackey;
@@ -23,7 +28,7 @@ use crate::spots::{Detection, Question};
 use play::Play;
 pub use request::{Cache, Simulated};
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -31,7 +36,8 @@ pub enum Answer {
     Error(String),
 }
 
-/// Answer a line: `{"tasks": [{"program": {"matrixmult": {"n": 128, "repeats": 5}}}], "question": {}}`
+/// Answer a line such as `{"tasks": [{"program": {"matrixmult": {"n": 128, "repeats": 5}}}], "question":
+/// {}}`.
 pub fn answer(line: &str) -> Answer {
     match serde_json::from_str::<Cache>(line) {
         Err(error) => Answer::Error(format!("This is no request: {error}.")),
@@ -39,7 +45,10 @@ pub fn answer(line: &str) -> Answer {
     }
 }
 
-/// Simulate. Errors: a sentence.
+/// Run a simulation.
+///
+/// # Errors
+/// Returns a sentence about an invalid request, an unreadable trace or a lack of pages.
 pub fn simulate(asked: &Cache) -> Result<Simulated, String> {
     let question = asked.question.clone().map(|mut question: Question| {
         if question.llc.is_empty() {
@@ -62,7 +71,7 @@ pub fn simulate(asked: &Cache) -> Result<Simulated, String> {
     })
 }
 
-/// The CPUs of each last-level cache.
+/// Return the CPUs of each last-level cache.
 fn llcs(asked: &Cache) -> Vec<Vec<u32>> {
     let mut found = vec![Vec::new(); asked.machine.llcs];
     for cpu in 0..asked.machine.cpus {

@@ -1,7 +1,8 @@
-//! Tasks on simulated CPUs: slices, migrations and time; every access goes through the caches, and records come out.
+//! The execution of tasks on simulated CPUs: time slices, migrations and clocks. Every access goes through
+//! the caches, and records are produced.
 //!
-//! The CPU that is furthest behind goes on for some microseconds, so all use a shared cache side by side. Each has a clock in
-//! cycles. Equal requests, equal streams.
+//! The CPU with the earliest clock runs for some microseconds, so that all CPUs use a shared cache
+//! concurrently. Each CPU has a clock in cycles. Equal requests give equal streams.
 
 use std::collections::VecDeque;
 
@@ -13,10 +14,10 @@ use crate::random::Random;
 use crate::spots::wait::{Wanted, Why};
 use crate::spots::{Detection, Record, What, IDLE};
 
-/// For how many cycles one CPU goes on before another one is looked at.
+/// The number of cycles that one CPU runs before the next one is chosen.
 const QUANTUM: u64 = 20_000;
 
-/// A task is number and 1: 0 is idle.
+/// Return the task id in records of a task's number; 0 is the idle task.
 pub fn id(number: usize) -> u32 {
     number as u32 + 1
 }
@@ -45,7 +46,7 @@ struct Cpu {
     tick: u64,
 }
 
-/// Moves that are wanted again and again, of one task.
+/// A source of wanted moves of one task.
 #[derive(Debug)]
 struct Wish {
     of: Every,
@@ -53,11 +54,11 @@ struct Wish {
     random: Random,
     at: u64,
     next: usize,
-    /// It is wanted no second time.
+    /// Whether the move is wanted only once.
     once: bool,
 }
 
-/// Why a task stops for now.
+/// The reason why a task stops running for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
     Time,
@@ -65,7 +66,7 @@ enum Stopped {
     Move,
 }
 
-/// A simulation that goes on.
+/// The state of a simulation.
 #[derive(Debug)]
 pub struct Play {
     geometry: Geometry,
@@ -73,7 +74,7 @@ pub struct Play {
     memory: Memory,
     tasks: Vec<Task>,
     cpus: Vec<Cpu>,
-    /// Tasks that have not begun, the next one last: when, and which.
+    /// The start time and number of each task that has not begun, the next one last.
     arriving: Vec<(u64, usize)>,
     wishes: Vec<Wish>,
     slice: u64,
@@ -85,12 +86,15 @@ pub struct Play {
     keep: bool,
     pub detection: Option<Detection>,
     pub accesses: u64,
-    /// Simulation stopped at the time that was given, not because all tasks had ended.
+    /// Whether the simulation stopped at its time limit and not because all tasks had ended.
     pub cut: bool,
 }
 
 impl Play {
-    /// Errors: a sentence.
+    /// Create a simulation.
+    ///
+    /// # Errors
+    /// Returns a sentence about an invalid request.
     pub fn new(asked: &Cache, detection: Option<Detection>) -> Result<Self, String> {
         asked.check()?;
         let geometry = asked.machine.clone();
@@ -149,7 +153,10 @@ impl Play {
         })
     }
 
-    /// Until all tasks have ended, or the time is over. Errors: a sentence, of a trace or memory.
+    /// Run until all tasks have ended or the time is over.
+    ///
+    /// # Errors
+    /// Returns a sentence if a trace cannot be read or memory runs out of pages.
     pub fn run(&mut self) -> Result<(), String> {
         loop {
             let next = (0..self.cpus.len())
@@ -178,7 +185,7 @@ impl Play {
         Ok(())
     }
 
-    /// What was counted of each task, and the time at the end, ns.
+    /// Return the totals of each task.
     pub fn played(&self) -> Vec<Played> {
         self.tasks.iter().map(|each| each.of.clone()).collect()
     }
@@ -222,7 +229,7 @@ impl Play {
         }
     }
 
-    /// Whoever is next runs on a CPU, after `out`.
+    /// Let the next task in the queue of a CPU run, after `out`.
     fn switch(&mut self, cpu: usize, out: u32, preempted: bool) {
         let next = self.cpus[cpu].queue.pop_front();
         self.cpus[cpu].runs = next;
@@ -271,7 +278,7 @@ impl Play {
         Ok(())
     }
 
-    /// Its steps until a time.
+    /// Play the steps of a task until a limit in cycles.
     fn play(&mut self, cpu: usize, number: usize, limit: u64) -> Result<Stopped, String> {
         let cycles = self.geometry.cycles;
         let mhz = self.geometry.mhz;
@@ -334,7 +341,7 @@ impl Play {
         Ok(stopped)
     }
 
-    /// Move it, if a move of it was wanted and is due now.
+    /// Move the task if one of its moves is wanted and due.
     fn wish(&mut self, cpu: usize, number: usize) {
         let now = self.cpus[cpu].now;
         let Some(at) = self.wishes.iter().position(|each| each.task == number && each.at <= now) else {
@@ -384,7 +391,7 @@ impl Play {
         self.record(cpu, What::Exit { task: id(number) });
     }
 
-    /// Records until a time, in its order, to whoever wants them.
+    /// Pass records up to a time, in order of time, to the detector and to the answer.
     fn flush(&mut self, until: u64) {
         if self.pending.is_empty() {
             return;
@@ -419,7 +426,7 @@ impl Cpu {
 }
 
 impl Wish {
-    /// When it is wanted the next time: an exponential time from now.
+    /// Draw the next time of the move, an exponential time from now.
     fn again(&mut self, now: u64, mhz: u64) {
         let ns = -self.random.share().ln() * self.of.mean_ns as f64;
         self.at = now + (ns * mhz as f64 / 1e3) as u64 + 1;

@@ -1,17 +1,17 @@
-//! The noun of what a task does: `Step`s, which a `Program` makes as it goes on. `micro` has the table of programs.
+//! The interface of a program: it produces `Step`s as it goes on. `micro` has the table of programs.
 
 use super::hierarchy::Kind;
 
 /// One step of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// An access to a virtual address, after so many cycles of work.
+    /// An access to a virtual address, after this number of cycles of work.
     Access { address: u64, size: u8, kind: Kind, work: u16 },
-    /// Cycles that touch no memory.
+    /// A number of cycles without memory accesses.
     Work(u32),
-    /// A mark that the program sets, by its number.
+    /// A mark with this number.
     Mark(u32),
-    /// Memory that it gives back.
+    /// Memory that the program frees.
     Free { address: u64, bytes: u64 },
 }
 
@@ -25,11 +25,14 @@ impl Step {
     }
 }
 
-/// A program that goes on.
+/// A program in progress.
 pub trait Program: std::fmt::Debug {
-    /// Append what it does next, some hundred steps; false: it has ended. Errors: a sentence.
+    /// Append the next few hundred steps; return false if the program has ended.
+    ///
+    /// # Errors
+    /// Returns a sentence if a trace cannot be read.
     fn fill(&mut self, steps: &mut Vec<Step>, now_ns: u64) -> Result<bool, String>;
 }
 
-/// Steps that are made at once.
+/// The number of steps that are produced at once.
 pub const BATCH: u64 = 256;

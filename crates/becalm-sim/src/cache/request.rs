@@ -1,4 +1,4 @@
-//! What is asked of the cache simulator and what it answers, as JSON.
+//! Requests to the cache simulator and its answers, as JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::micro::Asked;
 use crate::spots::wait::Why;
 use crate::spots::{Found, Question, Record};
 
-/// A machine, tasks on it, and what is wanted of it.
+/// A request: a machine, tasks on it, and the desired results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
@@ -21,27 +21,27 @@ pub struct Cache {
     #[serde(default = "page")]
     pub page_bytes: u64,
     pub tasks: Vec<Asks>,
-    /// Moves at times that are drawn.
+    /// The moves wanted at random times.
     #[serde(default)]
     pub every: Vec<Every>,
-    /// Moves that are wanted once.
+    /// The moves wanted once.
     #[serde(default)]
     pub once: Vec<Once>,
-    /// For how long one of several tasks of a CPU runs.
+    /// The time slice of each of several tasks on a CPU.
     #[serde(default = "slice")]
     pub slice_ns: u64,
-    /// Between two readings of counters where nobody comes or goes.
+    /// The time between two reads of the counters of a CPU without switches.
     #[serde(default = "tick")]
     pub tick_ns: u64,
-    /// Direct cost of a switch.
+    /// The direct cost of a switch, in cycles.
     #[serde(default = "switch")]
     pub switch_cycles: u64,
     #[serde(default)]
     pub until_ns: Option<u64>,
-    /// Whether the answer has the records.
+    /// Whether the answer includes the records.
     #[serde(default)]
     pub records: bool,
-    /// What the detector is asked, if anything.
+    /// The question for the detector, if any.
     #[serde(default)]
     pub question: Option<Question>,
 }
@@ -55,10 +55,11 @@ pub struct Asks {
     pub cpu: usize,
     #[serde(default)]
     pub from_ns: u64,
-    /// It is ended then. The simulation waits for tasks alone that end by themselves.
+    /// The time at which the task is ended, ns. The simulation waits only for tasks without it that end by
+    /// themselves.
     #[serde(default)]
     pub until_ns: Option<u64>,
-    /// In order.
+    /// The moves, in order.
     #[serde(default)]
     pub moves: Vec<Move>,
 }
@@ -71,18 +72,19 @@ pub struct Move {
     pub to: usize,
 }
 
-/// When a task is moved, by its own counting or by the clock.
+/// The moment of a move, by the task's own counts or by the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     Ns(u64),
-    /// After so many accesses.
+    /// The task has made this number of accesses.
     Accesses(u64),
-    /// After its mark of this number, from 1.
+    /// The task has set this number of marks.
     Mark(u64),
 }
 
-/// Moves of a task (its place in `tasks`) that are wanted at random times: the mean between them, and among which CPUs.
+/// Moves of a task (its index in `tasks`) that are wanted at random times: the mean time between them, and
+/// the CPUs to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Every {
@@ -92,7 +94,7 @@ pub struct Every {
     pub how: How,
 }
 
-/// A move of a task (its place in `tasks`) that is wanted at a moment.
+/// A move of a task (its index in `tasks`) that is wanted at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Once {
@@ -102,7 +104,8 @@ pub struct Once {
     pub how: How,
 }
 
-/// Whether a wanted move is made at once or waits for a spot, as `spots::wait` decides by what the detector has seen.
+/// The way in which a wanted move is made: at once, or at a sweet spot as `spots::wait` decides from what the
+/// detector has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -127,7 +130,10 @@ fn switch() -> u64 {
 }
 
 impl Cache {
-    /// Errors: a sentence.
+    /// Check the request.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first invalid part.
     pub fn check(&self) -> Result<(), String> {
         self.machine.check()?;
         let cpus = self.machine.cpus;
@@ -176,29 +182,29 @@ impl Cache {
     }
 }
 
-/// What a task did.
+/// The totals of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Played {
     pub accesses: u64,
-    /// Cycles that it ran.
+    /// The number of cycles that the task ran.
     pub cycles: u64,
     pub ended_ns: Option<u64>,
-    /// Its marks: when, and after how many accesses.
+    /// The time of each mark, and the number of accesses before it.
     pub marks: Vec<(u64, u64)>,
-    /// Wanted moves that were made, and why then.
+    /// The time of each wanted move that was made, and the reason for that moment.
     pub moved: Vec<(u64, Why)>,
 }
 
-/// What was simulated.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Simulated {
     pub until_ns: u64,
-    /// Stopped at the time that was given.
+    /// Whether the simulation stopped at its time limit.
     pub cut: bool,
     pub accesses: u64,
-    /// What each CPU counted of data, and of instructions.
+    /// The counts of each CPU for data and for instructions.
     pub cpus: Vec<(Tally, Tally)>,
-    /// In the order of the request; as a task of records each is its place here and 1.
+    /// The totals of tasks in the order of the request; the task id in records is the index plus 1.
     pub tasks: Vec<Played>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub records: Option<Vec<Record>>,

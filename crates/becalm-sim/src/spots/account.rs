@@ -1,9 +1,12 @@
-//! Logical counters per program from two counters per CPU: records in, windows and what else happened to programs out.
+//! Accounting of logical counters per program from two counters per CPU: records in, windows and other events
+//! of programs out.
 //!
-//! `Accounting::push` takes one record after the other and `take` gives what is ready, so a stream of any length needs
-//! memory for its programs only. Own counts are what a CPU's counters advance while the program runs there. Others' are what
-//! all CPUs of its last-level cache advance while it does not, less what other threads of its process did. `Closing` says
-//! when the window of a waiting program ends. `tasks` has who is where, `Trouble` what makes windows unknown.
+//! `Accounting::push` takes one record after the other and `take` returns the finished events, so that the
+//! memory needed grows with the number of programs and not with the length of the stream. The own counts of a
+//! program are what a CPU's counters advance while the program runs there. The counts of others are what all
+//! CPUs of its last-level cache advance while it does not run, minus those of other threads of its process.
+//! `Closing` decides when the window of a waiting program ends. `tasks` tracks which task is where, and
+//! `Trouble` counts the causes of unknown windows.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,18 +16,18 @@ use super::program::{Place, Program};
 use super::record::{Record, Task, What, IDLE};
 use super::window::{Counts, Window};
 
-/// When the window of a program that does not run ends.
+/// The rule for when the window of a program that does not run ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closing {
-    /// In time, by the records of the other CPUs.
+    /// The window ends on time, by the records of the other CPUs.
     #[default]
     InTime,
-    /// When it runs again (published).
+    /// The window ends when the program runs again (published rule).
     WhenItRuns,
 }
 
-/// What happened to a program, in order.
+/// An event of a program, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Closed(Window),
@@ -34,39 +37,42 @@ pub enum Event {
     Migrated { program: usize, time_ns: u64, from: u32, to: u32 },
 }
 
-/// How often what made windows unknown.
+/// The causes of unknown windows, and how often each occurred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// Times that records of a CPU were lost.
+    /// The number of times that records of a CPU were lost.
     pub lost: u64,
-    /// Switches that do not fit to who ran there.
+    /// The number of switches away from a task that did not run there.
     pub inconsistent: u64,
-    /// Counters that fell without the CPU having been away.
+    /// The number of times that a counter fell although its CPU was not offline.
     pub counters_fell: u64,
-    /// Times that the clock stepped back by a window or more, or a running program had no record for `GAP_WINDOWS`.
+    /// The number of times that the clock stepped back by a window or more, or a running program had no
+    /// record for `GAP_WINDOWS`.
     pub clock_steps: u64,
-    /// CPUs that went offline.
+    /// The number of CPUs that went offline.
     pub offline: u64,
-    /// Programs that ran where nothing was recorded.
+    /// The number of times that a program ran on a CPU that is not recorded.
     pub unseen: u64,
 }
 
-/// A program that runs is recorded once a window: after so many without a record its CPU was suspended or the clock stepped.
+/// The number of windows without a record of a running program after which its CPU was suspended or the clock
+/// stepped: a running program is recorded once per window.
 pub const GAP_WINDOWS: u64 = 20;
 
-/// A record of the year 2262 or later is of then: the end of a window after it is a time too.
+/// The latest time of a record (in the year 2262); later ones are limited to it, so that the end of a window
+/// does not overflow.
 const LATEST_NS: u64 = u64::MAX / 2;
 
-/// A gap is at least a second.
+/// The shortest gap, ns.
 const GAP_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cpu {
-    /// Its counters at its last record; none before the first and after having been offline.
+    /// The counters at the last record; None before the first one and after the CPU was offline.
     last: Option<Counts>,
-    /// Since when whoever runs there does so unnamed.
+    /// The time since when an unidentified task runs there.
     since_ns: u64,
-    /// Counted for somebody who is not known yet.
+    /// The counts of a task that is not identified yet.
     pending: Counts,
     pub(super) runs: Runs,
 }
@@ -79,14 +85,14 @@ pub(super) enum Runs {
     Program(usize),
 }
 
-/// The state of the counting.
+/// The state of the accounting.
 #[derive(Debug)]
 pub struct Accounting {
     window_ns: u64,
     closing: Closing,
-    /// Which last-level cache a CPU has; all that are not named have one together.
+    /// The last-level cache of each CPU; all CPUs not listed share another one.
     llc_of: HashMap<u32, usize>,
-    /// The CPUs that are recorded, where some are not.
+    /// The recorded CPUs; None if all are recorded.
     recorded: Option<BTreeSet<u32>>,
     pub(super) cpus: HashMap<u32, Cpu>,
     totals: HashMap<usize, Counts>,
@@ -94,7 +100,7 @@ pub struct Accounting {
     pub(super) programs: Vec<Program>,
     pub(super) alive: HashMap<Task, usize>,
     pub(super) process_of: HashMap<Task, Task>,
-    /// When windows of waiting programs end, per cache.
+    /// The times at which windows of waiting programs end, per cache.
     due: HashMap<usize, BTreeSet<(u64, usize)>>,
     now_ns: u64,
     first_ns: Option<u64>,
@@ -106,7 +112,8 @@ pub struct Accounting {
 }
 
 impl Accounting {
-    /// `llc`: the CPUs of each last-level cache; none: all CPUs share one.
+    /// Create an accounting without records. `llc` lists the CPUs of each last-level cache; if it is empty,
+    /// all CPUs share one.
     pub fn new(window_ns: u64, closing: Closing, llc: &[Vec<u32>], recorded: Option<&[u32]>) -> Self {
         let llc_of =
             llc.iter().enumerate().flat_map(|(number, cpus)| cpus.iter().map(move |&cpu| (cpu, number)));
@@ -132,7 +139,7 @@ impl Accounting {
         }
     }
 
-    /// One more record.
+    /// Process one record.
     pub fn push(&mut self, record: &Record) {
         self.records += 1;
         let now = self.clock(record.time_ns);
@@ -174,7 +181,7 @@ impl Accounting {
         self.close_waiting(self.llc(cpu), now);
     }
 
-    /// End all windows: the stream is at its end.
+    /// End all windows at the end of the stream.
     pub fn finish(&mut self) {
         for program in 0..self.programs.len() {
             if !self.programs[program].over {
@@ -184,7 +191,7 @@ impl Accounting {
         }
     }
 
-    /// What has happened since the last time.
+    /// Return the events since the last call.
     pub fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
@@ -197,18 +204,19 @@ impl Accounting {
         &self.programs
     }
 
-    /// Counts of idle CPUs, and of nobody who is known: with the programs' own they are all that was counted.
+    /// Return the counts of idle CPUs, and those of unidentified tasks. Together with the programs' own
+    /// counts they are all counts.
     pub fn of_nobody(&self) -> (Counts, Counts) {
         let pending = self.cpus.values().fold(Counts::default(), |sum, cpu| sum + cpu.pending);
         (self.idle, self.unattributed + pending)
     }
 
-    /// Records, and the times of the first and the last.
+    /// Return the number of records, and the times of the first and the last one.
     pub fn span(&self) -> (u64, u64, u64) {
         (self.records, self.first_ns.unwrap_or(0), self.now_ns)
     }
 
-    /// CPUs that were seen.
+    /// Return the CPUs with records, in ascending order.
     pub fn seen(&self) -> Vec<u32> {
         let mut found: Vec<u32> = self.cpus.keys().copied().collect();
         found.sort_unstable();
@@ -223,7 +231,8 @@ impl Accounting {
         self.recorded.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// The time of a record, never before the last. A step back by a window or more makes open windows unknown.
+    /// Return the time of a record, which never decreases unless the clock steps back by a window or more;
+    /// such a step makes open windows unknown.
     fn clock(&mut self, time_ns: u64) -> u64 {
         let time_ns = time_ns.min(LATEST_NS);
         self.first_ns.get_or_insert(time_ns);
@@ -239,7 +248,7 @@ impl Accounting {
         self.now_ns
     }
 
-    /// An open window ends as unknown, and another begins at a time of another clock.
+    /// End an open window as unknown, and begin another one at a time of a different clock.
     fn restart(&mut self, program: usize, time_ns: u64) {
         if self.programs[program].over {
             return;
@@ -253,7 +262,7 @@ impl Accounting {
         self.wait(program);
     }
 
-    /// Add what a CPU's counters advanced to whom it belongs to.
+    /// Add the advance of a CPU's counters to the program that it belongs to.
     fn count(&mut self, cpu: u32, counts: Counts, now: u64) {
         let llc = self.llc(cpu);
         let each = self.cpus.entry(cpu).or_insert_with(|| Cpu { since_ns: now, ..Cpu::default() });
@@ -289,7 +298,7 @@ impl Accounting {
         }
     }
 
-    /// What was counted for whoever ran there unnamed belongs to this program.
+    /// Credit the counts of the unidentified task on a CPU to this program.
     pub(super) fn claim(&mut self, cpu: u32, number: usize) {
         let llc = self.llc(cpu);
         let Some(each) = self.cpus.get_mut(&cpu) else { return };
@@ -306,7 +315,7 @@ impl Accounting {
         }
     }
 
-    /// Nobody will ever be named for it.
+    /// Give up identifying the task to which pending counts of a CPU belong.
     pub(super) fn give_up(&mut self, cpu: u32) {
         if let Some(each) = self.cpus.get_mut(&cpu) {
             self.unattributed += std::mem::take(&mut each.pending);
@@ -327,13 +336,13 @@ impl Accounting {
         self.cpus.entry(cpu).or_default().last = None;
     }
 
-    /// What others than a process have counted on a cache until now.
+    /// Return the counts of all other processes on a cache so far.
     fn of_others(&self, llc: usize, process: Task) -> Counts {
         let total = self.totals.get(&llc).copied().unwrap_or_default();
         total - self.of_process.get(&(llc, process)).copied().unwrap_or_default()
     }
 
-    /// A program waits from now on, with the cache where it is.
+    /// Begin the wait of a program near the cache at its place.
     pub(super) fn wait(&mut self, number: usize) {
         let Place::Waits { llc } = self.programs[number].place else { return };
         let process = self.programs[number].process;
@@ -344,7 +353,7 @@ impl Accounting {
         }
     }
 
-    /// It waits no longer, or is looked at: what others counted meanwhile is added.
+    /// End or update the wait of a program, and add the counts of others since then.
     pub(super) fn unwait(&mut self, number: usize) {
         let Place::Waits { llc } = self.programs[number].place else { return };
         let counted = self.of_others(llc, self.programs[number].process) - self.programs[number].saved;
@@ -368,7 +377,7 @@ impl Accounting {
         }
     }
 
-    /// End the window of a program that runs, if it is due.
+    /// End the window of a running program if it is due.
     pub(super) fn close_if_due(&mut self, number: usize, now: u64) {
         if now >= self.programs[number].open.start_ns.saturating_add(self.window_ns) {
             self.close(number, now, false);
@@ -390,7 +399,7 @@ impl Accounting {
         self.events.push(Event::Closed(closed));
     }
 
-    /// Open windows of programs that run or wait near a cache are not known.
+    /// Mark open windows of programs that run or wait near a cache as unknown.
     fn unknown_within(&mut self, llc: usize) {
         for number in 0..self.programs.len() {
             let near = match self.programs[number].place {
@@ -404,7 +413,7 @@ impl Accounting {
         }
     }
 
-    /// The task that a switch takes off a CPU, as one who is idle or a program.
+    /// Return whether a task is the idle task.
     pub(super) fn is_idle(task: Task) -> bool {
         task == IDLE
     }

@@ -1,34 +1,36 @@
-//! Whether a program's working set changes: one `Detector` of type 1 for each way of `Change`, fed with its own windows.
+//! Detection of working-set changes: one `Detector` of type 1 for each method of `Change`, fed with a
+//! program's own windows.
 
 use std::collections::VecDeque;
 
 use super::rules::Change;
 use super::window::{high, Counts};
 
-/// Before so many ratios are known, a tenth is high.
+/// The number of ratios before which a fixed threshold of a tenth is used.
 const FIRST: usize = 8;
 
 const TENTH: f64 = 10.0;
 
-/// 1.4826·MAD estimates a standard deviation (Rousseeuw & Croux 1993).
+/// The factor with which the MAD estimates a standard deviation (Rousseeuw & Croux 1993).
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// After so many high windows on end the level is the new normal one.
+/// The number of consecutive high windows after which their level is the new normal one.
 const SETTLED: usize = 20;
 
-/// What one way of deciding remembers of a program.
+/// The state of one detection method for one program.
 #[derive(Debug, Clone)]
 pub struct Detector {
     way: Change,
-    /// Whether the window before was high; none where it is not known.
+    /// Whether the previous window was high; None if it is unknown.
     before: Option<bool>,
     history: History,
     g: f64,
-    /// High windows on end.
+    /// The number of consecutive high windows.
     high_for: usize,
 }
 
-/// What a window says: whether it is high, whether a spot begins with it, and above which ratio it would be high.
+/// The verdict about a window: whether it is high, whether a sweet spot begins with it, and the ratio above
+/// which it is high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Said {
     pub high: bool,
@@ -47,12 +49,12 @@ impl Detector {
         Self { way, before: None, history: History::new(history), g: 0.0, high_for: 0 }
     }
 
-    /// A window is missing: what comes next has no known window before it.
+    /// Skip a missing window, so that the next one has no known predecessor.
     pub fn skip(&mut self) {
         self.before = None;
     }
 
-    /// The next own window.
+    /// Judge the next own window.
     pub fn window(&mut self, own: Counts) -> Said {
         let (is_high, threshold) = self.judge(own);
         let spot = is_high && self.before == Some(false);
@@ -78,7 +80,8 @@ impl Detector {
         }
     }
 
-    /// Page's test for a rise. What is above the mean does not move it; a level that stays is the new normal one.
+    /// Apply Page's CUSUM test for a rise. Ratios above the mean do not change it, but a level that persists
+    /// becomes the new normal one.
     fn cusum(&mut self, own: Counts, drift: f64, h: f64) -> (bool, f64) {
         let ratio = own.ratio();
         if self.history.len() < FIRST {
@@ -88,7 +91,7 @@ impl Detector {
         let mean = self.history.mean();
         self.g = (self.g + ratio - mean - drift).max(0.0);
         if ratio <= mean + drift && self.g > h {
-            // Back at the level of before: the excursion is over.
+            // The ratio is back at the earlier level, so the excursion is over.
             self.g = 0.0;
         }
         let is_high = self.g > h;
@@ -96,12 +99,13 @@ impl Detector {
         (is_high, mean + drift + h)
     }
 
-    /// Above the median of the windows before by more than their spread and the chance of the count.
+    /// Test whether the ratio exceeds the median of earlier windows by more than their spread and counting
+    /// noise explain.
     fn rise(&mut self, own: Counts, sigmas: f64, least: f64) -> (bool, f64) {
         let ratio = own.ratio();
         if self.history.len() < FIRST {
             let is_high = high(own, TENTH);
-            // A first burst is no level: it does not make the next one unseen.
+            // A burst among the first ratios hardly moves the median, so that the next one is still detected.
             self.history.push(ratio);
             return (is_high, 1.0 / TENTH);
         }
@@ -111,13 +115,15 @@ impl Detector {
             (MAD_TO_SIGMA * mad).powi(2) + chance * (1.0 - chance).max(0.0) / own.references.max(1) as f64;
         let rise = (sigmas * variance.sqrt()).max(least);
         let threshold = median + rise;
-        // An excursion ends half-way down: a level near the threshold is no change with every other window.
+        // An excursion ends half-way down, so that a level near the threshold does not flip with every other
+        // window.
         let is_high = above(own, if self.high_for > 0 { median + rise / 2.0 } else { threshold });
         self.settle(ratio, is_high);
         (is_high, threshold)
     }
 
-    /// Remember a ratio, but for those of an excursion; one that does not end is the new level.
+    /// Add a ratio to the history unless it belongs to an excursion; an excursion that persists becomes the
+    /// new level.
     fn settle(&mut self, ratio: f64, is_high: bool) {
         if !is_high {
             self.high_for = 0;
@@ -134,12 +140,12 @@ impl Detector {
     }
 }
 
-/// Strictly above a threshold that is no reciprocal of a whole number.
+/// Return whether the ratio is strictly above a threshold, which need not be the reciprocal of an integer.
 fn above(counts: Counts, threshold: f64) -> bool {
     counts.references > 0 && counts.misses as f64 > threshold * counts.references as f64
 }
 
-/// The last ratios, in order of time and of size.
+/// The last ratios, in order of time and in order of size.
 #[derive(Debug, Clone)]
 struct History {
     most: usize,
@@ -177,12 +183,13 @@ impl History {
         self.sorted.iter().sum::<f64>() / self.sorted.len().max(1) as f64
     }
 
-    /// The median, and the median absolute deviation from it: the lower ones of an even number.
+    /// Return the median and the median absolute deviation from it, each the lower one of an even number of
+    /// values.
     fn spread(&self) -> (f64, f64) {
         let count = self.sorted.len();
         let middle = (count - 1) / 2;
         let median = self.sorted[middle];
-        // Deviations grow in both directions: merged until the middle one.
+        // Deviations grow in both directions and are merged up to the middle one.
         let (mut below, mut over, mut last) = (middle as isize, middle + 1, 0.0);
         for _ in 0..=middle {
             let down = if below >= 0 { median - self.sorted[below as usize] } else { f64::INFINITY };
@@ -226,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_none_in_the_first_window_and_none_while_it_is_always_high() {
+    fn there_is_no_spot_in_the_first_window_or_while_all_are_high() {
         for way in WAYS {
             assert_eq!(spots(way, &[900, 10, 10, 10]), [0usize; 0], "{way:?}");
             assert_eq!(spots(way, &[300; 60]), [0usize; 0], "{way:?}");
@@ -241,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_unknown_window_there_is_none() {
+    fn there_is_no_spot_after_an_unknown_window() {
         for way in WAYS {
             let mut detector = Detector::new(way);
             (0..20).for_each(|_| assert!(!detector.window(Counts::new(1000, 10)).spot));
@@ -252,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_level_of_its_own_shows_a_change_of_what_always_misses() {
+    fn all_but_jump_detect_a_change_of_a_program_that_always_misses() {
         let mut misses = vec![200; 60];
         misses[40] = 600;
         assert_eq!(spots(WAYS[0], &misses), [0usize; 0]);
@@ -270,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn median_and_mad_are_those_of_sorting() {
+    fn median_and_mad_agree_with_sorting() {
         let mut history = History::new(7);
         let mut random = crate::random::Random::new(5);
         let mut all = Vec::new();

@@ -1,9 +1,10 @@
-//! What a migration cost: the misses that its program had afterwards above those of the same phase before, and the
-//! references, which are what cold private caches cost where both CPUs share the last one.
+//! The cost of a migration: misses above those of the same phase before it, and references above those
+//! before, which are the cost of cold private caches if both CPUs share the last-level one.
 //!
-//! A program that comes to another last-level cache misses more at once, which is a spot of type 1 by every rule. That it
-//! begins with the window of the move or the next one tells it from a change of the program: it is the refill's own, ends
-//! neither its accounting nor the phase of before, and the windows of a refill are not what is usual for the next move.
+//! A program that moves to another last-level cache misses more at once, which every rule detects as a sweet
+//! spot of type 1. Such a spot in the window of the move or the next one is attributed to the refill and not
+//! to a change of the program: it ends neither the accounting of the refill nor the preceding phase, and
+//! windows of a refill are excluded from the baseline of the next move.
 
 use std::collections::HashSet;
 
@@ -12,33 +13,34 @@ use serde::Serialize;
 use super::judge::Spot;
 use super::window::{Counts, Window};
 
-/// A program on another CPU than before, moved by whomever.
+/// A move of a program to another CPU, whatever caused it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Migration {
     pub program: usize,
     pub time_ns: u64,
     pub from: u32,
     pub to: u32,
-    /// Misses above those that so many references had before; none where too little is known about before or after.
+    /// Misses above those that as many references had before; None if too little is known before or after.
     pub excess_misses: Option<f64>,
-    /// Standard error of that, by the chance of counting alone.
+    /// The standard error of `excess_misses` by counting noise.
     pub error: Option<f64>,
-    /// Until nothing was left of it.
+    /// The time at which the excess has vanished.
     pub until_ns: Option<u64>,
-    /// References above those of as much time before, and their standard error by what windows before differed: right of a
-    /// program that runs all the time.
+    /// References above those of as much time before; valid for a program that runs all the time.
     pub excess_references: Option<f64>,
+    /// The standard error of `excess_references` by the spread of the windows before.
     pub references_error: Option<f64>,
 }
 
-/// Windows of before that say what is usual, and windows after of which the excess is summed.
+/// The number of windows before a move that form its baseline.
 const BEFORE: usize = 20;
+/// The largest number of windows after a move over which the excess is summed.
 const AFTER: usize = 40;
 
-/// Fewer windows of before say nothing.
+/// The smallest number of windows for a baseline.
 const LEAST: usize = 3;
 
-/// The excess is over when a window is within so many standard errors.
+/// The number of standard errors within which a window ends the excess.
 const SIGMAS: f64 = 2.0;
 
 impl Migration {
@@ -57,19 +59,19 @@ impl Migration {
     }
 }
 
-/// What is known of one program: its windows, when its working set changes, and when it was refilling caches.
+/// The history of one program: its windows, changes of its working set, and refills of caches.
 #[derive(Debug, Default)]
 struct Past<'a> {
     windows: &'a [Window],
     changes: Vec<u64>,
-    /// Begin and end of each, in order; an end is that of all until then.
+    /// The begin and end of each refill, in order of begin; an end is the latest one so far.
     refills: Vec<(u64, u64)>,
-    /// Those of `changes` that are refills.
+    /// The members of `changes` that are refills.
     own: HashSet<u64>,
 }
 
-/// Migrations (program, time, from, to) in order of time, with their costs, by the windows of each program and the spots
-/// of all.
+/// Estimate the costs of migrations (program, time, from, to), given in order of time, from the windows of
+/// each program and all sweet spots.
 pub fn costs(moves: &[(usize, u64, u32, u32)], windows: &[Vec<Window>], spots: &[Spot]) -> Vec<Migration> {
     let mut pasts: Vec<Past> = windows.iter().map(|each| Past { windows: each, ..Past::default() }).collect();
     for spot in spots.iter().filter(|each| each.kind == 1) {
@@ -85,14 +87,14 @@ pub fn costs(moves: &[(usize, u64, u32, u32)], windows: &[Vec<Window>], spots: &
 }
 
 impl Past<'_> {
-    /// The next migration with its cost, which is the past of those that follow.
+    /// Estimate the cost of the next migration, and add it to the history.
     fn migrated(&mut self, moved: Migration) -> Migration {
         let first = self.windows.partition_point(|each| each.end_ns <= moved.time_ns);
         let own = self.own(moved.time_ns, first);
         let found = self.cost(moved, first, own.unwrap_or(moved.time_ns));
         let end = match (found.until_ns, own) {
             (Some(until_ns), _) => until_ns,
-            // It was seen, and not how long it lasted.
+            // The refill was detected, but not how long it lasted.
             (None, Some(_)) => self.windows.get(first + AFTER).map_or(u64::MAX, |each| each.start_ns),
             (None, None) => moved.time_ns,
         };
@@ -102,20 +104,21 @@ impl Past<'_> {
         found
     }
 
-    /// The spot that is the refill of a move: the first one, if it comes with the window of the move or the next one.
+    /// Return the sweet spot that is the refill of a move: the first one, if it lies in the window of the
+    /// move or the next one.
     fn own(&self, moved_ns: u64, first: usize) -> Option<u64> {
         let last = self.windows.get(first..)?.iter().take(2).next_back()?.end_ns;
         let next = self.changes.partition_point(|&at| at <= moved_ns);
         self.changes.get(next).copied().filter(|&at| at <= last)
     }
 
-    /// Whether a window is one of a refill.
+    /// Return whether a window is part of a refill.
     fn refilled(&self, window: &Window) -> bool {
         let begun = self.refills.partition_point(|each| each.0 < window.end_ns);
         begun > 0 && window.start_ns < self.refills[begun - 1].1
     }
 
-    /// `seen_ns`: until then, spots are the refill's own.
+    /// Estimate the cost of a migration; sweet spots up to `seen_ns` belong to its refill.
     fn cost(&self, moved: Migration, first: usize, seen_ns: u64) -> Migration {
         let (earlier, later) = self.changes.split_at(self.changes.partition_point(|&at| at <= moved.time_ns));
         let begun = earlier.iter().rfind(|at| !self.own.contains(at)).copied().unwrap_or(0);
@@ -161,7 +164,8 @@ fn cost(past: &Past, moved: Migration, first: usize, (begun, over): (u64, u64)) 
     moved
 }
 
-/// References above the usual ones of as much time, until a window is within what windows before differ, and their error.
+/// Return the references above those of as much time before, and their standard error. The sum ends with the
+/// first window within the spread of the windows before.
 fn references(before: &[&Window], after: &[Window], over: u64) -> Option<(f64, f64)> {
     let length = |window: &Window| window.end_ns.saturating_sub(window.start_ns).max(1) as f64;
     let count = before.len() as f64;
@@ -199,7 +203,7 @@ mod tests {
         Spot { program: 0, kind: 1, time_ns, counts: Counts::default(), threshold: 0.1 }
     }
 
-    /// Two moves to other caches, after windows 20 and 40, each refilled in two windows.
+    /// Return windows with two moves to other caches, after windows 20 and 40, each refilled in two windows.
     fn refilled() -> Vec<Window> {
         let mut windows: Vec<Window> = (0..90).map(|number| window(number, 100)).collect();
         for first in [20, 40] {
@@ -215,14 +219,14 @@ mod tests {
         let found = costs(&moves, &[refilled()], &[spot(210), spot(410)]);
         let seen: Vec<_> = found.iter().map(|each| (each.excess_misses, each.until_ns)).collect();
         assert_eq!(seen, [(Some(3_000.0), Some(230)), (Some(3_000.0), Some(430))]);
-        // Said with the window after the move's, where hardly anything of that was left.
+        // The spot lies in the window after that of the move, with hardly any of the excess left.
         let later = costs(&moves, &[refilled()], &[spot(220), spot(420)]);
         assert_eq!(later[1].excess_misses, Some(3_000.0));
     }
 
     #[test]
-    fn what_a_refill_missed_is_not_usual_for_the_next_move() {
-        // Three windows of before say nothing of the first move, so nobody knows how long its refill lasted.
+    fn misses_of_a_refill_are_not_in_the_baseline_of_the_next_move() {
+        // Three windows are no baseline for the first move, so the length of its refill is unknown.
         let mut windows = refilled();
         windows[..18].iter_mut().for_each(|each| each.known = false);
         let found = costs(&[(0, 200, 0, 1), (0, 400, 1, 0), (0, 700, 0, 1)], &[windows], &[spot(210)]);
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn references_more_are_a_cost_too_where_no_miss_is() {
+    fn additional_references_are_a_cost_without_misses() {
         let mut windows: Vec<Window> = (0..30).map(|number| window(number, 100)).collect();
         windows.iter_mut().step_by(2).for_each(|each| each.own.references += 20);
         windows[20].own.references = 12_010;
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_the_usual_is_the_cost_until_it_vanishes() {
+    fn the_excess_is_summed_until_it_vanishes() {
         let mut windows: Vec<Window> = (0..30).map(|number| window(number, 100)).collect();
         windows[20].own.misses = 2_100;
         windows[21].own.misses = 1_100;

@@ -1,7 +1,9 @@
-//! The detector: records, or windows that somebody else counted, to windows, states and spots. A pure function of its input.
+//! The detector: it turns records, or windows counted elsewhere, into windows, states and sweet spots. It is
+//! a pure function of its input.
 //!
-//! `Detection::feed` takes records piece by piece, however they are cut; `finish` gives `Found`. `accounting` of records is
-//! in `account`, what is decided of each program in `judge`, what migrations cost in `cost`, waiting in `wait`.
+//! `Detection::feed` takes records in pieces of any size, and `finish` returns `Found`. `account` does the
+//! accounting, `judge` decides for each program, `cost` estimates the cost of migrations, and `wait` decides
+//! about waiting.
 
 use std::collections::HashSet;
 
@@ -15,23 +17,23 @@ use super::rules::Rules;
 use super::wait::{Decision, Waiting, Wanted};
 use super::window::{Counts, Window};
 
-/// What is asked of a stream. All of it is in the answer.
+/// A question about a stream, which the answer repeats.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
     pub rules: Rules,
-    /// The CPUs of each last-level cache; none: all share one.
+    /// The CPUs of each last-level cache; if empty, all CPUs share one.
     pub llc: Vec<Vec<u32>>,
-    /// The CPUs that are recorded, where some are not.
+    /// The recorded CPUs; None if all are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Vec<u32>>,
-    /// Only of these tasks, and of what they fork.
+    /// The tasks to report, with all that they fork; None for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<Task>>,
     pub waiting: Waiting,
-    /// Moves whose moments are asked for.
+    /// The moves for which a moment is requested.
     pub wanted: Vec<Wanted>,
-    /// Whether the answer has the windows.
+    /// Whether the answer includes the windows.
     pub windows: bool,
 }
 
@@ -47,7 +49,7 @@ pub struct Seen {
     pub others: Counts,
 }
 
-/// A mark that a program set.
+/// A mark set by a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Mark {
     pub program: usize,
@@ -55,8 +57,9 @@ pub struct Mark {
     pub number: u32,
 }
 
-/// A window with what was said of it. As JSON: `[program, start, end, own references, own misses, others' references,
-/// others' misses, marks]`, the marks a sum: 1 known, 2 last, 4 own high, 8 others high, 16 type 1, 32 type 2.
+/// A window with its verdict. As JSON: `[program, start, end, own references, own misses, others' references,
+/// others' misses, marks]`, with marks as a sum: 1 known, 2 last, 4 own high, 8 others high, 16 type 1, 32
+/// type 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked(pub Window, pub Marks);
 
@@ -80,19 +83,19 @@ impl Serialize for Marked {
     }
 }
 
-/// What there is in a stream.
+/// The results for a stream.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     pub question: Question,
     pub records: u64,
     pub from_ns: u64,
     pub until_ns: u64,
-    /// CPUs with records.
+    /// The CPUs with records.
     pub cpus: Vec<u32>,
     pub programs: Vec<Seen>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Marked>,
-    /// How many windows there are, and how many of them are unknown.
+    /// The number of windows, and the number of unknown ones.
     pub counted: (u64, u64),
     pub states: Vec<State>,
     pub spots: Vec<Spot>,
@@ -100,12 +103,13 @@ pub struct Found {
     pub migrations: Vec<Migration>,
     pub decisions: Vec<Decision>,
     pub trouble: Trouble,
-    /// Counted on idle CPUs, and by nobody who is known.
+    /// The counts of idle CPUs.
     pub idle: Counts,
+    /// The counts of unidentified tasks.
     pub unattributed: Counts,
 }
 
-/// A stream that is being read.
+/// The state of a detection while its stream is read.
 #[derive(Debug)]
 pub struct Detection {
     question: Question,
@@ -122,7 +126,10 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// Errors: a sentence about rules that nothing can be decided with.
+    /// Create a detection.
+    ///
+    /// # Errors
+    /// Returns a sentence about invalid rules.
     pub fn new(question: Question) -> Result<Self, String> {
         question.rules.check()?;
         question.waiting.check()?;
@@ -148,12 +155,12 @@ impl Detection {
         })
     }
 
-    /// The next records of the stream.
+    /// Process the next records of the stream.
     pub fn feed<'a>(&mut self, records: impl IntoIterator<Item = &'a Record>) {
         for record in records {
             if let (Some(only), super::What::Fork { parent, child, process }) = (&mut self.only, record.what)
             {
-                // What it forks, and threads of it that were there before.
+                // The task's children, and its threads that existed before the first record.
                 if only.contains(&parent) || only.contains(&process) {
                     only.insert(child);
                 }
@@ -163,7 +170,7 @@ impl Detection {
         }
     }
 
-    /// The end of a stream of records.
+    /// End the stream and return the results.
     pub fn finish(mut self) -> Found {
         self.accounting.finish();
         self.drain();
@@ -180,7 +187,8 @@ impl Detection {
         self.found(programs)
     }
 
-    /// Windows that somebody else counted, of one task, in order of time, and its marks.
+    /// Return the results for windows of one task that were counted elsewhere, in order of time, and its
+    /// marks.
     pub fn of_windows(mut self, task: Task, windows: &[Window], marks: &[Mark]) -> Found {
         let (mut own, mut others) = (Counts::default(), Counts::default());
         for window in windows {
@@ -198,12 +206,12 @@ impl Detection {
         found
     }
 
-    /// The newest spot's time, for whoever follows a stream live.
+    /// Return the time of the newest sweet spot.
     pub fn newest_spot(&self) -> Option<u64> {
         self.newest
     }
 
-    /// Windows and spots since the last time, which are forgotten by that: for streams that last.
+    /// Return the windows and sweet spots since the last call and forget them, for streams without end.
     pub fn ready(&mut self) -> (Vec<Marked>, Vec<Spot>) {
         self.states.clear();
         self.marks.clear();
@@ -211,18 +219,18 @@ impl Detection {
         (std::mem::take(&mut self.windows), std::mem::take(&mut self.spots))
     }
 
-    /// Who was seen, as windows and spots number them.
+    /// Return the programs, in the order by which windows and spots number them.
     pub fn programs(&self) -> &[super::program::Program] {
         self.accounting.programs()
     }
 
-    /// The newest record's time.
+    /// Return the time of the newest record.
     pub fn now_ns(&self) -> u64 {
         self.accounting.span().2
     }
 
-    /// What is decided of a wanted move by what is known until now: `Why::Ended` is "not yet" while the stream goes on.
-    /// None for a task that was not seen before it was wanted.
+    /// Decide about a wanted move from what is known so far; `Why::Ended` means "not yet" while the stream
+    /// goes on. None for a task that was not seen before the move was wanted.
     pub fn decision(&self, wanted: Wanted) -> Option<Decision> {
         let programs = self.accounting.programs();
         let of = |each: &super::program::Program| each.task == wanted.task && each.from_ns <= wanted.at_ns;

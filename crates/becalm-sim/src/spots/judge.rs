@@ -1,4 +1,5 @@
-//! One program's windows to states and spots, by the rules: type 1 of its own misses, type 2 of others' while it waits.
+//! Judgement of one program's windows: states and sweet spots, of type 1 by its own misses and of type 2 by
+//! others' misses while it waits.
 
 use serde::Serialize;
 
@@ -6,18 +7,18 @@ use super::change::Detector;
 use super::rules::Rules;
 use super::window::{high, Counts, Window};
 
-/// A moment at which moving costs less. `kind`: 0 a program begins (exec, fork), 1 its working set changes, 2 it is evicted.
+/// A sweet spot. `kind`: 0 a program begins (exec, fork), 1 its working set changes, 2 it is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spot {
     pub program: usize,
     pub kind: u8,
     pub time_ns: u64,
-    /// What was above the threshold, of types 1 and 2.
+    /// The counts above the threshold, for types 1 and 2.
     pub counts: Counts,
     pub threshold: f64,
 }
 
-/// A time in which a program stays so: `kind` 1, it misses more than usual, or 2, it is being evicted.
+/// A span of time in which a program misses more than usual (`kind` 1) or is being evicted (`kind` 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct State {
     pub program: usize,
@@ -26,7 +27,7 @@ pub struct State {
     pub until_ns: u64,
 }
 
-/// What was said of one window.
+/// The verdict about one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks {
     pub own_high: bool,
@@ -35,10 +36,10 @@ pub struct Marks {
     pub evicted: bool,
 }
 
-/// After having been evicted, so many decisions on own misses are about the refill.
+/// The number of decisions on own misses after an eviction that are attributed to the refill.
 const REFILL: u8 = 2;
 
-/// What is remembered of one program.
+/// The state of the judgement of one program.
 #[derive(Debug)]
 pub struct Judge {
     own: Detector,
@@ -65,7 +66,7 @@ impl Judge {
         }
     }
 
-    /// The next window, in order.
+    /// Judge the next window, in order.
     pub fn window(
         &mut self,
         window: &Window,
@@ -78,7 +79,7 @@ impl Judge {
             return Marks::default();
         }
         if window.last && rules.least_references > 0 {
-            // Whoever has ended is not moved.
+            // A program that has ended cannot be moved.
             self.unknown(states);
             return Marks::default();
         }
@@ -87,7 +88,7 @@ impl Judge {
         Marks { own_high, others_high, change, evicted }
     }
 
-    /// The program or the stream is at its end.
+    /// Close open states at the end of the program or the stream.
     pub fn finish(&mut self, states: &mut Vec<State>) {
         states.extend(self.missing.take());
         states.extend(self.evicted.take());
@@ -161,7 +162,7 @@ impl Judge {
     }
 }
 
-/// A state goes on, begins or ends with a window.
+/// Extend, begin or end a state with a window.
 fn follow(
     open: &mut Option<State>,
     is_high: bool,

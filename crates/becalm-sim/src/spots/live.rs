@@ -1,8 +1,9 @@
-//! A stream that goes on: `becalm-sim live` reads a line of JSON after the other, and answers each with a line at once.
+//! Detection on a growing stream: `becalm-sim live` reads one JSON object per line and answers each line at
+//! once.
 //!
-//! The first line says what is followed, the next ones are records as they come, or that a move is wanted. So whoever feeds
-//! a stream knows by the answer to the records that say so whether to move now. Nothing is kept but what is open, so a
-//! stream may last for ever. Who reads the machine is another program, and who moves a third: this one has no rights.
+//! The first line selects the process; later ones are records as they arrive, or the wish to move it. The
+//! answer to records shows whether to move now. Only open state is kept, so a stream may last for ever. Other
+//! programs read the machine and move the process: this one needs no privileges.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,7 +18,7 @@ use super::watch::{Decided, Wanted, Watch};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// Comes first.
+    /// The first line: the process to follow, and the question about it.
     Follow {
         process: Task,
         question: Box<Question>,
@@ -26,7 +27,7 @@ pub enum Line {
     Want(Wanted),
 }
 
-/// The answer to it.
+/// The answer to a line.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -35,21 +36,22 @@ pub enum Answer {
     Error(String),
 }
 
-/// Nothing is decided: where the stream is.
+/// The state of the stream when no decision has been made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Going {
-    /// The newest record's time.
+    /// The time of the newest record.
     pub now_ns: u64,
-    /// Windows of the process since the last answer, and how many of its threads have a known one.
+    /// The number of windows of the process since the last answer.
     pub windows: usize,
+    /// The number of its threads with a known window.
     pub known: usize,
-    /// d_max by what was counted since a move is wanted.
+    /// The longest worthwhile wait d_max by the counts since a move has been wanted, ns.
     pub longest_ns: f64,
-    /// Spots of the process since the last answer.
+    /// The sweet spots of the process since the last answer.
     pub spots: Vec<Spot>,
 }
 
-/// What is followed.
+/// The state of a followed process.
 #[derive(Debug)]
 pub struct Live {
     detection: Detection,
@@ -58,13 +60,16 @@ pub struct Live {
 }
 
 impl Live {
-    /// Errors: a sentence about rules that nothing can be decided with.
+    /// Follow a process.
+    ///
+    /// # Errors
+    /// Returns a sentence about invalid rules.
     pub fn new(process: Task, question: Question) -> Result<Self, String> {
         let watch = Watch::new(question.waiting.clone(), process);
         Ok(Self { detection: Detection::new(question)?, watch, process })
     }
 
-    /// The next records.
+    /// Process the next records.
     pub fn feed(&mut self, records: &[Record]) -> Answer {
         self.detection.feed(records);
         let (windows, spots) = self.detection.ready();
@@ -82,7 +87,7 @@ impl Live {
         })
     }
 
-    /// A move is wanted.
+    /// Register a wanted move.
     pub fn want(&mut self, wanted: Wanted) -> Answer {
         if wanted.process != self.process {
             return Answer::Error(format!("Process {} is followed, not {}.", self.process, wanted.process));
@@ -94,7 +99,10 @@ impl Live {
     }
 }
 
-/// Answer lines until they end.
+/// Answer lines until the input ends.
+///
+/// # Errors
+/// Fails if the input cannot be read or an answer cannot be written.
 pub fn converse(input: impl BufRead, mut out: impl Write) -> io::Result<()> {
     let mut live: Option<Live> = None;
     for line in input.lines() {
@@ -133,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_has_an_answer_and_the_wrong_ones_a_sentence() {
+    fn each_line_has_an_answer_and_invalid_ones_a_sentence() {
         let lines = [
             r#"{"records":[]}"#,
             r#"{"follow":{"process":7,"question":{}}}"#,

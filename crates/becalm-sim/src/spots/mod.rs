@@ -1,10 +1,16 @@
-//! When a running program moves cheaply: from records of switches with two counters per CPU to sweet spots.
+//! Sweet spots: moments at which a running program migrates cheaply, derived from records of context switches
+//! with two counters per CPU.
 //!
-//! `record` has the noun that every source makes: the cache simulator, synthetic streams, and whatever reads a machine.
-//! `account` and `tasks` make logical counters per `program` of them, `window` is one such count, `rules` all thresholds,
-//! `change` and `judge` decide, `detect` puts it together, `cost` and `wait` say what moving cost and how long to wait for
-//! it, `watch` and `live` decide the same of a process while its stream goes on. `synthetic` makes streams whose truth is known. `answer` answers a line of `becalm-sim spots`.
-//! Source: K. Tabere, Migration Sweetspots, diploma thesis, TU Dresden 2013.
+//! - `record` is the input, which the cache simulator, synthetic streams and readers of real machines
+//!   produce.
+//! - `account` and `tasks` turn records into logical counters per `program`; `window` is one such count.
+//! - `rules` has all thresholds; `change` and `judge` apply them, and `detect` combines everything.
+//! - `cost` estimates the cost of a migration, and `wait` how long to wait for a sweet spot.
+//! - `watch` and `live` make the same decisions for a process while its stream is still growing.
+//! - `synthetic` generates streams with a known truth.
+//!
+//! `answer` answers one line of `becalm-sim spots`. Source: K. Tabere, Migration Sweetspots, diploma thesis,
+//! TU Dresden 2013.
 
 pub mod account;
 pub mod change;
@@ -37,7 +43,8 @@ use detect::Mark;
 use synthetic::{Synthetic, Truth};
 use window::Window;
 
-/// What is asked: a stream, and what of it. `{"from": {"synthetic": {"seed": 1}}, "question": {}}`
+/// A request: the source of a stream, and a question about it, as in `{"from": {"synthetic": {"seed": 1}},
+/// "question": {}}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -46,7 +53,7 @@ pub struct Request {
     pub question: Question,
 }
 
-/// Where the stream comes from.
+/// The source of a stream.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum From {
@@ -54,17 +61,18 @@ pub enum From {
     Counted(Counted),
     Synthetic(Synthetic),
     PerfData(InFile),
-    /// A file with a list of records in each line, which is read a line at a time.
+    /// A file with a list of records on each line, which is read line by line.
     Batches(InFile),
 }
 
-/// Windows that somebody else counted: `[start, end, own references, own misses, others' references, others' misses, known]`.
+/// Windows counted elsewhere: `[start, end, own references, own misses, others' references, others' misses,
+/// known]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {
     pub task: Task,
     pub windows: Vec<(u64, u64, u64, u64, u64, u64, bool)>,
-    /// Times of marks.
+    /// The times of marks.
     #[serde(default)]
     pub marks: Vec<u64>,
     /// Whether the program ended with the last window.
@@ -79,7 +87,7 @@ pub struct InFile {
     pub path: PathBuf,
 }
 
-/// What is answered: what was found, beside the truth where that is known.
+/// An answer: the detected sweet spots, with the truth if it is known.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -88,7 +96,7 @@ pub enum Answer {
         found: Box<Found>,
         #[serde(skip_serializing_if = "Option::is_none")]
         truth: Option<Vec<Truth>>,
-        /// Of a file of perf: what was counted, and what is missing.
+        /// The summary of a perf file: the counted events, and missing parts.
         #[serde(skip_serializing_if = "Option::is_none")]
         file: Option<Box<perf_data::Summary>>,
     },
@@ -134,7 +142,7 @@ fn answered(request: Request) -> Result<Answer, String> {
     Ok(Answer::Spots { found: Box::new(found), truth, file })
 }
 
-/// A line is one event of the agent's, which are of a second at most.
+/// The longest line of a file, in bytes. A line is an event of the agent, which covers at most a second.
 const LONGEST_LINE: u64 = 256 << 20;
 
 fn of_batches(detection: &mut Detection, path: &Path) -> Result<(), String> {
@@ -161,7 +169,7 @@ fn of_file(detection: &mut Detection, path: &Path) -> Result<perf_data::Summary,
     perf_data::read(BufReader::with_capacity(1 << 16, file), feed).map_err(said)
 }
 
-/// The same record in the detector's own words.
+/// Convert a record of becalm-core to the detector's type.
 fn of_core(record: &switches::Record) -> Record {
     let switches::Record { time_ns, cpu, what, references, misses } = *record;
     let what = match what {

@@ -1,4 +1,4 @@
-//! `Program`, a task from its first record to its end as the accounting has it, and where it is.
+//! A task as the accounting tracks it, from its first record to its end.
 
 use super::record::Task;
 use super::window::{Counts, Window};
@@ -7,24 +7,25 @@ use super::window::{Counts, Window};
 #[derive(Debug, Clone)]
 pub struct Program {
     pub task: Task,
-    /// The process that it is a thread of.
+    /// The process to which the thread belongs.
     pub process: Task,
     pub from_ns: u64,
     pub until_ns: u64,
-    /// Whether it ended before the stream.
+    /// Whether it ended before the stream did.
     pub ended: bool,
-    /// All that it counted itself, and that others did while it did not run.
+    /// The counts of the program itself.
     pub own: Counts,
+    /// The counts of others while it did not run.
     pub others: Counts,
     pub(super) place: Place,
-    /// What others had counted when it began to wait.
+    /// The counts of others when it began to wait.
     pub(super) saved: Counts,
     pub(super) open: Window,
-    /// Its last record.
+    /// The time of its last record.
     pub(super) seen_ns: u64,
-    /// The CPU where it ran or was moved to.
+    /// The CPU where it ran last or to which it was moved.
     pub(super) cpu: Option<u32>,
-    /// Whether it ends with its next switch out.
+    /// Whether it ends with its next switch away.
     pub(super) exits: bool,
     /// Whether its last window is closed.
     pub(super) over: bool,
@@ -38,6 +39,6 @@ pub(super) enum Place {
     Waits {
         llc: usize,
     },
-    /// Where nothing is recorded, or nobody knows.
+    /// The program is on a CPU that is not recorded, or at an unknown place.
     Away,
 }

@@ -1,61 +1,63 @@
-//! The noun of the detector of sweet spots: `Record`, what one CPU said at one moment. Sources make records, `detect` reads them.
+//! The input of the detector: a `Record` of an event on one CPU. Sources produce records, and `detect` reads
+//! them.
 //!
-//! Every record carries the two counters of its CPU, references and misses of the last-level cache in user mode, counted
-//! from any beginning and never set back: a reader uses differences only. A stream is in order of time; of one CPU its
-//! records are in order in any case. A record that steps back in time, a counter that falls and records that were lost make
-//! windows unknown, never zero.
+//! Every record carries the two counters of its CPU, references and misses of the last-level cache in user
+//! mode. They start at any value and are never reset; readers use differences only. A stream is in order of
+//! time, and the records of one CPU are in order in any case. A record that steps back in time, a counter
+//! that falls, and lost records make windows unknown and never zero.
 
 use serde::{Deserialize, Serialize};
 
-/// A task by its thread id. 0 is the idle task of any CPU. An id may be given again after `Exit`: that is another task.
+/// A thread id; 0 is the idle task of any CPU. An id that is reused after `Exit` is another task.
 pub type Task = u32;
 
-/// The idle task, one on each CPU, all with one id.
+/// The idle task; those of all CPUs have the same id.
 pub const IDLE: Task = 0;
 
-/// What one CPU said at one moment.
+/// An event on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Nanoseconds of one clock for all CPUs.
+    /// The time in ns, from one clock for all CPUs.
     pub time_ns: u64,
     pub cpu: u32,
     pub what: What,
-    /// References of this CPU until now, cumulative, user mode; of which events, the source says.
+    /// The references of this CPU so far, cumulative, in user mode; the source defines the event.
     pub references: u64,
-    /// Misses among them, cumulative.
+    /// The misses among them, cumulative.
     pub misses: u64,
 }
 
-/// What happened. Tasks are ids of threads.
+/// The kind of an event. Tasks are thread ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum What {
-    /// `out` leaves the CPU and `to` runs from now on; the counters until now belong to `out`. Preempted: `out` could
-    /// have gone on (misc bit 14 of PERF_RECORD_SWITCH), otherwise it waits for something.
+    /// Task `out` leaves the CPU and `to` runs from now on; the counts so far belong to `out`. If preempted,
+    /// `out` could have continued (misc bit 14 of PERF_RECORD_SWITCH); otherwise it waits.
     Switch { out: Task, to: Task, preempted: bool },
-    /// Counters read while the CPU goes on with the same task, once in a window or oftener.
+    /// The counters were read while the same task goes on, at least once per window.
     Tick,
-    /// `child` exists from now on, as a thread of `process`, which is its own id for a new process. Of threads that were
-    /// there before the first record a source says the same, with parent 0.
+    /// Task `child` exists from now on, as a thread of `process`, which is its own id if it is a new process.
+    /// Sources report threads that existed before the first record in the same way, with parent 0.
     Fork { parent: Task, child: Task, process: Task },
-    /// The task begins another program: nothing that it had in a cache is used again.
+    /// The task executes another program, which uses nothing that the task has in a cache.
     Exec { task: Task },
-    /// The task has ended; its last switch out may follow or have gone before.
+    /// The task has ended; its last switch away may come before or after this record.
     Exit { task: Task },
-    /// A mark that the program set itself, by its number (the thesis's signal 1).
+    /// The program set a mark with this number (signal 1 of the thesis).
     Mark { task: Task, number: u32 },
-    /// The task belongs to CPU `to` from now on; said while it waits, or before the switch that lets it run there.
+    /// The task belongs to CPU `to` from now on; reported while it waits, or before the switch by which it
+    /// runs there.
     Moved { task: Task, from: u32, to: u32 },
-    /// Since this CPU's record before this one some were lost: which tasks ran there meanwhile is not known, nor who runs
-    /// now, until its next switch. The counters are right.
+    /// Records of this CPU since its previous one were lost: the tasks that ran there are unknown, and so is
+    /// the current one until the next switch. The counters are right.
     Lost,
-    /// The CPU counts no longer (taken offline) or, with its next record, counts again from anywhere.
+    /// The CPU stops counting (taken offline) or, with its next record, starts again from any value.
     Offline,
 }
 
 impl Record {
-    /// A switch from `out` to `to`, the counters being `counts`: references, misses.
+    /// Create a record of a switch from `out` to `to`, with `counts` as references and misses.
     pub fn switch(
         time_ns: u64,
         cpu: u32,
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_has_one_form_of_json() {
+    fn a_record_has_exactly_one_json_form() {
         let record = Record::switch(5_000_000, 1, (7, IDLE), true, (100, 9));
         let text = serde_json::to_string(&record).expect("plain data");
         assert_eq!(
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_it_does_not_know_is_refused() {
+    fn an_unknown_field_is_rejected() {
         let text = r#"{"time_ns":0,"cpu":0,"what":"tick","references":0,"misses":0,"hits":0}"#;
         assert!(serde_json::from_str::<Record>(text).is_err());
     }

@@ -1,51 +1,57 @@
-//! `Rules`, all thresholds of the detector: the published ones, and ours beside them. One JSON form, which the answer repeats.
+//! The thresholds of the detector: the published ones, and those of becalm. The answer repeats them as JSON.
 
 use serde::{Deserialize, Serialize};
 
 use super::account::Closing;
 
-/// A window of the thesis: 5 ms.
+/// The length of a window in the thesis: 5 ms.
 pub const WINDOW_NS: u64 = 5_000_000;
 
-/// 3·√(p(1 − p)/r) is 0.1 at p = ½ for so many references: with fewer, chance alone makes a tenth.
+/// The smallest number of references for a decision: 3·√(p(1 − p)/r) is 0.1 at p = ½ for r = 225, so that
+/// with fewer ones chance alone explains a ratio of a tenth.
 pub const LEAST_REFERENCES: u64 = 225;
 
-/// What is high, and what a spot is.
+/// The rules by which a window is high and a sweet spot is detected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// T: a window ends with the first switch or tick so long after the last end.
+    /// The window length T, ns: a window ends with the first switch or tick that is this long after the
+    /// previous end.
     pub window_ns: u64,
     pub closing: Closing,
-    /// How a change of the working set is seen in a program's own windows (type 1).
+    /// The method that detects a change of the working set in a program's own windows (type 1).
     pub change: Change,
-    /// 1/S2: others' misses times this above their references are high (type 2).
+    /// The factor 1/S2: others' misses are high if this factor times their number exceeds their references
+    /// (type 2).
     pub others_factor: f64,
-    /// Own windows and times of waiting with fewer references are joined with the next; 0 as published.
+    /// The number of references below which own windows and times of waiting are joined with the next;
+    /// published: 0.
     pub least_references: u64,
-    /// Whether only the beginning of being evicted is a spot; published: each window of it.
+    /// Whether only the beginning of an eviction is a sweet spot; published: each of its windows.
     pub onset: bool,
-    /// Whether misses right after having been evicted are a change of the working set, as published.
+    /// Whether misses right after an eviction count as a change of the working set; published: they do.
     pub refill_is_change: bool,
 }
 
-/// How type 1 is decided.
+/// A method for type 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
-    /// Published: factor · misses > references, and in the window before, known, not.
+    /// The published rule: factor · misses > references, which did not hold in the previous, known window.
     Jump { factor: f64 },
-    /// The ratio is above median + `deviations` · 1.4826 · MAD of the last `history` ratios, within `low` to `high`, and was not.
+    /// The ratio rises above median + `deviations` · 1.4826 · MAD of the last `history` ratios, limited to
+    /// `low` to `high`.
     Adaptive { deviations: f64, history: usize, low: f64, high: f64 },
-    /// g = max(0, g + ratio − mean − drift) is above `threshold`; the mean is of the last `history` ratios of the phase.
+    /// The sum g = max(0, g + ratio − mean − drift) is above `threshold`; the mean is that of the last
+    /// `history` ratios of the phase.
     Cusum { drift: f64, threshold: f64, history: usize },
-    /// The ratio is above that of the windows before by more than chance (`sigmas`, with the spread between windows) and by
-    /// `least` at least: there is a level of its own for programs that always miss.
+    /// The ratio exceeds that of the windows before by more than chance (`sigmas`, with the spread between
+    /// windows) and by at least `least`, so that programs that always miss have their own level.
     Rise { sigmas: f64, least: f64, history: usize },
 }
 
 impl Default for Rules {
-    /// Ours.
+    /// Return the rules of becalm.
     fn default() -> Self {
         Self {
             window_ns: WINDOW_NS,
@@ -60,7 +66,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The thesis's.
+    /// Return the rules of the thesis.
     pub fn published() -> Self {
         Self {
             window_ns: WINDOW_NS,
@@ -73,7 +79,10 @@ impl Rules {
         }
     }
 
-    /// Errors: a sentence about what cannot be decided with.
+    /// Check the rules.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first invalid value.
     pub fn check(&self) -> Result<(), String> {
         if !(10_000..=50_000_000).contains(&self.window_ns) {
             return Err(format!("A window has 0.01 to 50 ms, not {} ms.", self.window_ns as f64 / 1e6));
@@ -125,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_ours_and_what_cannot_be_is_refused() {
+    fn omitted_rules_are_the_defaults_and_invalid_ones_are_rejected() {
         let read = |text: &str| serde_json::from_str::<Rules>(text).map_err(|error| error.to_string());
         assert_eq!(read("{}").expect("all defaults"), Rules::default());
         assert!(read(r#"{"windows": 5}"#).expect_err("unknown").contains("unknown field `windows`"));

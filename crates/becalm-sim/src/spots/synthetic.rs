@@ -1,10 +1,12 @@
-//! Streams of records whose truth is known: when a working set changes and when a program is evicted is drawn, not measured.
+//! Synthetic streams of records with a known truth: changes of the working set and evictions are drawn, not
+//! measured.
 //!
-//! Two CPUs share a cache. On CPU 0 the program `PROGRAM` runs in phases, each with a ratio of its own; a phase begins with
-//! a refill, and that is the truth of type 1. Now and then it waits: beside a spinner, which misses nothing but for the few
-//! references of small programs, or beside one that evicts it, the truth of type 2; after that it refills, which is no new
-//! phase. On CPU 1 something with few misses runs all the time. `noise` makes ratios and rates drift, and short bursts of
-//! misses come that are no change.
+//! Two CPUs share a cache. On CPU 0 the program `PROGRAM` runs in phases, each with its own ratio; a phase
+//! begins with a refill, which is the truth of type 1. At times it waits while another task runs: either a
+//! spinner, which misses only in the few references of small programs, or a task that evicts it, which is the
+//! truth of type 2. After an eviction the program refills, which is not a new phase. On CPU 1 a task with few
+//! misses runs all the time. `noise` makes ratios and rates drift, and adds short bursts of misses that are
+//! not changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,25 +24,28 @@ pub const NEIGHBOUR: Task = 300;
 pub struct Synthetic {
     pub seed: u64,
     pub seconds: f64,
-    /// Between two records of a CPU where nobody comes or goes.
+    /// The time between two records of a CPU without switches, ns.
     pub tick_ns: u64,
     pub references_per_ms: f64,
-    /// How long a phase lasts, of running time; its ratio is drawn from 0.002 to 0.08.
+    /// The length of a phase, of running time; its ratio is drawn from 0.002 to 0.08.
     pub phase_ms: f64,
-    /// Share of the phases that always miss: ratios from 0.15 to 0.4.
+    /// The share of phases that always miss, with ratios from 0.15 to 0.4.
     pub missing_share: f64,
-    /// Misses of a refill, and their share of the references meanwhile.
+    /// The number of misses of a refill.
     pub refill_lines: f64,
+    /// The share of misses in the references during a refill.
     pub refill_ratio: f64,
-    /// Between two times of waiting, of running time, and how long they last.
+    /// The running time between two waits.
     pub run_ms: f64,
+    /// The length of a wait.
     pub wait_ms: f64,
-    /// Share of the times of waiting in which somebody evicts.
+    /// The share of waits in which the program is evicted.
     pub evict_share: f64,
-    /// Standard deviation of the logarithms of ratio and rate; also scales bursts.
+    /// The standard deviation of the logarithms of ratio and rate, which also scales bursts.
     pub noise: f64,
-    /// Bursts a second, and misses of one at a noise of 1.
+    /// The number of bursts per second.
     pub bursts: f64,
+    /// The number of misses of a burst at a noise of 1.
     pub burst_lines: f64,
 }
 
@@ -65,7 +70,8 @@ impl Default for Synthetic {
     }
 }
 
-/// What was drawn: `kind` 1, a phase begins and its refill lasts so long, or 2, it is evicted for so long.
+/// The truth: a phase begins with a refill of this span (`kind` 1), or the program is evicted in this span
+/// (`kind` 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Truth {
     pub kind: u8,
@@ -73,11 +79,14 @@ pub struct Truth {
     pub until_ns: u64,
 }
 
-/// More than a day of records is refused.
+/// The largest number of records, more than those of a day.
 const MOST_RECORDS: f64 = 1e8;
 
 impl Synthetic {
-    /// Errors: a sentence.
+    /// Check the parameters.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first invalid one.
     pub fn check(&self) -> Result<(), String> {
         let positive = [
             ("seconds", self.seconds),
@@ -121,7 +130,7 @@ impl Synthetic {
         Ok(())
     }
 
-    /// The records in order of time, and the truth.
+    /// Return the records in order of time, and the truth.
     pub fn stream(&self) -> (Vec<Record>, Vec<Truth>) {
         let mut made = Made::new(self);
         while made.now_ns < made.end_ns {
@@ -132,7 +141,7 @@ impl Synthetic {
     }
 }
 
-/// A stream that is being made.
+/// The state of the generation of a stream.
 struct Made<'a> {
     of: &'a Synthetic,
     random: Random,
@@ -142,20 +151,20 @@ struct Made<'a> {
     end_ns: u64,
     counters: [(u64, u64); 2],
     ratio: f64,
-    /// Slow deviations of ratio and rate, as logarithms.
+    /// The slow deviations of rate and ratio, as logarithms.
     drift: [f64; 2],
     refill: f64,
-    /// The truth whose refill goes on.
+    /// The index of the truth whose refill is in progress.
     refilling: Option<usize>,
     phase_left_ns: f64,
     run_left_ns: f64,
     wait_left_ns: f64,
-    /// Who runs on CPU 0.
+    /// The task that runs on CPU 0.
     runs: Task,
     evicting: Option<usize>,
 }
 
-/// Ratios and rates drift over so long.
+/// The time constant of the drift of ratios and rates, ns.
 const DRIFT_NS: f64 = 20e6;
 
 impl<'a> Made<'a> {
@@ -186,12 +195,12 @@ impl<'a> Made<'a> {
         made
     }
 
-    /// An exponential time, ns, of a mean in ms.
+    /// Draw an exponential time with a mean in ms, and return it in ns.
     fn long(&mut self, mean_ms: f64) -> f64 {
         (-self.random.share().ln() * mean_ms * 1e6).max(1_000.0)
     }
 
-    /// A phase's ratio: logarithms are uniform.
+    /// Draw the ratio of a phase, log-uniform.
     fn draw_ratio(&mut self) -> f64 {
         let always = self.random.share() <= self.of.missing_share;
         let (low, high): (f64, f64) = if always { (0.15, 0.4) } else { (0.002, 0.08) };
@@ -203,7 +212,7 @@ impl<'a> Made<'a> {
         self.records.push(Record::switch(self.now_ns, cpu, (out, to), preempted, counts));
     }
 
-    /// Until the next event or tick.
+    /// Advance to the next event or tick.
     fn step(&mut self) {
         let left =
             if self.runs == PROGRAM { self.phase_left_ns.min(self.run_left_ns) } else { self.wait_left_ns };
@@ -269,7 +278,7 @@ impl<'a> Made<'a> {
             return;
         }
         if let Some(number) = self.evicting.take() {
-            // As much of it is gone as was evicted, in 20 ms all.
+            // The evicted part grows with the time of the eviction; after 20 ms it is everything.
             let length = (self.now_ns - self.truth[number].from_ns) as f64;
             self.refill = self.refill.max(self.of.refill_lines * (length / 20e6).min(1.0));
         }
@@ -278,7 +287,7 @@ impl<'a> Made<'a> {
         self.run_left_ns = self.long(self.of.run_ms);
     }
 
-    /// Ratio and rate drift, and stay near where they were.
+    /// Let ratio and rate drift, with a tendency back to their means.
     fn wander(&mut self, length: f64) {
         let keep = (-length / DRIFT_NS).exp();
         for at in 0..2 {
@@ -293,7 +302,7 @@ impl<'a> Made<'a> {
         let (references, misses) = match self.runs {
             PROGRAM => self.program(rate * ms, ms),
             EVICTOR => self.draw(2_000.0 * ms, 0.7),
-            // Small programs between: few references, most of them misses.
+            // Small programs run in between: few references, most of them misses.
             _ => self.draw(2.0 * ms, 0.5),
         };
         self.add(0, references, misses);
@@ -329,7 +338,8 @@ impl<'a> Made<'a> {
         self.counters[cpu].1 += misses;
     }
 
-    /// A count of a mean: exactly by products of uniform numbers, above 30 by the normal approximation.
+    /// Draw a Poisson number: exactly by products of uniform numbers, and above a mean of 30 by the normal
+    /// approximation.
     fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 30.0 {
             return (mean + mean.sqrt() * self.random.normal()).round().max(0.0) as u64;

@@ -1,4 +1,4 @@
-//! Who is where: switches, forks, ends and moves of tasks, and records that are missing, as the accounting has it.
+//! The accounting of places: switches, forks, ends and moves of tasks, and missing records.
 
 use super::account::{Accounting, Event, Runs};
 use super::program::{Place, Program};
@@ -6,7 +6,7 @@ use super::record::Task;
 use super::window::{Counts, Window};
 
 impl Accounting {
-    /// The program of a task, made when it is seen first.
+    /// Return the program of a task, creating it if the task is new.
     fn program(&mut self, task: Task, from_ns: u64, place: Place) -> usize {
         if let Some(&found) = self.alive.get(&task) {
             return found;
@@ -40,7 +40,7 @@ impl Accounting {
         number
     }
 
-    /// Whether the task that leaves a CPU is the one that ran there; otherwise a switch is missing.
+    /// Return whether the task that leaves a CPU is the one that ran there; otherwise a switch is missing.
     pub(super) fn expect(&mut self, cpu: u32, out: Task) -> bool {
         let ran = match self.cpus.get(&cpu).map(|each| each.runs) {
             Some(Runs::Program(number)) => self.programs[number].task,
@@ -54,14 +54,14 @@ impl Accounting {
         ran == out
     }
 
-    /// Records of a CPU were lost.
+    /// Handle lost records of a CPU.
     pub(super) fn lost(&mut self, cpu: u32) {
         self.trouble.lost += 1;
         self.forget(cpu);
     }
 
-    /// Nobody knows who ran on a CPU since its last record. Whoever does not run elsewhere may have: what they counted is
-    /// not known.
+    /// Mark the task on a CPU as unknown since its last record. Any program that does not run elsewhere may
+    /// have run there, so their counts are unknown.
     fn forget(&mut self, cpu: u32) {
         for number in 0..self.programs.len() {
             if self.programs[number].over {
@@ -110,7 +110,7 @@ impl Accounting {
         self.set_runs(cpu, Runs::Program(number), now);
     }
 
-    /// Who ran unnamed on a CPU is known now.
+    /// Identify the task that ran on a CPU.
     fn named(&mut self, number: usize, cpu: u32, now: u64) {
         self.only_here(number, cpu, now);
         self.unwait(number);
@@ -119,7 +119,7 @@ impl Accounting {
         self.claim(cpu, number);
     }
 
-    /// It cannot be in two places: where else it seems to run, its switch out was not recorded.
+    /// Correct the place of a program that seems to run on another CPU, whose switch was not recorded.
     fn only_here(&mut self, number: usize, cpu: u32, now: u64) {
         let Place::Runs { cpu: other } = self.programs[number].place else { return };
         if other != cpu {
@@ -159,7 +159,7 @@ impl Accounting {
         }
         let known = self.alive.get(&child).copied();
         if parent != 0 {
-            // The id was given again; nothing said that its last bearer had ended.
+            // The id was reused, although nothing reported the end of its former task.
             if let Some(before) = known {
                 self.vacate(before, now);
                 self.end(before, now);
@@ -192,7 +192,7 @@ impl Accounting {
         }
     }
 
-    /// A program is over: its last window ends, of whatever length.
+    /// End a program and close its last window, which may have any length.
     pub(super) fn end(&mut self, number: usize, now: u64) {
         self.unwait(number);
         self.close(number, now, true);

@@ -1,8 +1,9 @@
-//! How long to wait for a sweet spot once a move is wanted: d_max, d_min, and a hard limit.
+//! The decision how long to wait for a sweet spot once a move is wanted: d_max, d_min, and a hard limit.
 //!
-//! d_max = n(d)·(1 − p)·t_s: what moving at once would have cost by what was counted until now, since every line that is
-//! used again is lost with probability 1 − p. Waiting that has lasted longer costs more than it can save. Waiting begins
-//! only where the count expected in a short time k says so: d_min = n(k)·(1 − p)·t_s > k.
+//! d_max = n(d)·(1 − p)·t_s is the cost that moving at once would have had by the counts so far, since every
+//! line that is used again is lost with probability 1 − p. A wait longer than that costs more than it can
+//! save. Waiting begins only if the count expected in a short time k justifies it: d_min = n(k)·(1 − p)·t_s >
+//! k.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,38 +11,39 @@ use super::judge::Spot;
 use super::record::Task;
 use super::window::{Counts, Window};
 
-/// When it is moved at the latest, whatever is counted.
+/// The longest hard limit of a wait, whatever is counted, ns.
 pub const HARD_LIMIT_NS: u64 = 100_000_000;
 
-/// What is counted since a move was wanted.
+/// The events counted since a move was wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// References less misses (published).
+    /// References minus misses (published).
     #[default]
     Hits,
-    /// Within one last-level cache the private caches are lost: references of it, a hit of it each.
+    /// References, for moves within one last-level cache: private caches are lost, and each reference is a
+    /// hit of the last-level one.
     References,
-    /// To another last-level cache: misses, an access to memory each.
+    /// Misses, for moves to another last-level cache: each is an access to memory.
     Misses,
 }
 
-/// The parameters of waiting. Times in ns.
+/// The parameters of waiting. Times are in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Waiting {
-    /// p: how likely a line is used again.
+    /// The probability p that a line is used again.
     pub reuse: f64,
-    /// t_s: what a miss costs.
+    /// The cost t_s of a miss.
     pub miss_ns: f64,
     pub counted: Counted,
-    /// k: over which time the count is expected.
+    /// The time k over which the count is expected.
     pub short_ns: u64,
     pub hard_limit_ns: u64,
 }
 
 impl Default for Waiting {
-    /// Published p and t_s: 0.8, 200 cycles at 3.1 GHz.
+    /// Return the published p and t_s: 0.8, and 200 cycles at 3.1 GHz.
     fn default() -> Self {
         let short_ns = 1_000_000;
         Self {
@@ -54,7 +56,7 @@ impl Default for Waiting {
     }
 }
 
-/// A move that somebody wants.
+/// A wanted move of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -62,36 +64,40 @@ pub struct Wanted {
     pub at_ns: u64,
 }
 
-/// Why a program is moved when it is.
+/// The reason for the moment at which a program is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     Spot,
     /// Waiting would have cost more than it could save.
     NotWorthWaiting,
-    /// It has cost as much as it could save.
+    /// Waiting has cost as much as it could save.
     WaitedEnough,
     HardLimit,
-    /// Its counts are not known, so nothing says that waiting pays.
+    /// The counts are unknown, so nothing shows that waiting pays.
     Unknown,
-    /// It ended, or the stream did.
+    /// The program or the stream ended.
     Ended,
 }
 
-/// When a wanted move is made.
+/// The moment at which a wanted move is made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Decision {
     pub task: Task,
     pub wanted_ns: u64,
     pub moved_ns: u64,
     pub why: Why,
-    /// d_max at that moment, and d_min at the beginning where it was computed.
+    /// The longest worthwhile wait d_max at that moment.
     pub longest_ns: f64,
+    /// The minimum d_min at the beginning, if it was computed; otherwise 0.
     pub least_ns: f64,
 }
 
 impl Waiting {
-    /// Errors: a sentence.
+    /// Check the parameters.
+    ///
+    /// # Errors
+    /// Returns a sentence about the first invalid one.
     pub fn check(&self) -> Result<(), String> {
         if !(0.0..=1.0).contains(&self.reuse) {
             return Err(format!("How likely a line is used again is from 0 to 1, not {}.", self.reuse));
@@ -105,7 +111,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// d_max after counting so much, ns.
+    /// Return d_max after these counts, ns.
     pub fn longest_ns(&self, counts: Counts) -> f64 {
         let counted = match self.counted {
             Counted::Hits => counts.references.saturating_sub(counts.misses),
@@ -115,13 +121,14 @@ impl Waiting {
         counted as f64 * (1.0 - self.reuse) * self.miss_ns
     }
 
-    /// Whether waiting for so long, ns, has cost as much as it could save. It begins where a short time pays, and lasts that
-    /// long at least: the few counts of less are chance.
+    /// Return whether a wait of this length, ns, has cost as much as it could save. A wait lasts at least the
+    /// short time, since the few counts of a shorter one are chance.
     pub(super) fn enough(&self, waited_ns: f64, longest_ns: f64) -> bool {
         waited_ns >= longest_ns.max(self.short_ns as f64)
     }
 
-    /// When a move wanted at a moment is made, by the windows and spots of its program in order.
+    /// Decide when a move wanted at a moment is made, from the windows and sweet spots of its program in
+    /// order.
     pub fn decide(&self, wanted: Wanted, windows: &[Window], spots: &[Spot]) -> Decision {
         let Wanted { task, at_ns } = wanted;
         let mut decision = Decision {
@@ -155,7 +162,7 @@ impl Waiting {
             if known_ns >= limit_ns && next.is_none_or(|spot| spot > limit_ns) {
                 return Decision { moved_ns: limit_ns, why: Why::HardLimit, ..decision };
             }
-            // Of types 1 and 2 it is the end of a window, of type 0 any moment.
+            // Sweet spots of types 1 and 2 are at the end of a window, those of type 0 at any moment.
             if let Some(spot) = next.filter(|&spot| spot <= known_ns) {
                 return Decision { moved_ns: spot, why: Why::Spot, ..decision };
             }
@@ -171,7 +178,7 @@ impl Waiting {
     }
 }
 
-/// The own counts of a window from a moment on, as if they were evenly spread over it.
+/// Return the own counts of a window from a moment on, as if they were evenly spread over it.
 pub(super) fn share(window: &Window, from_ns: u64) -> Counts {
     let length = window.end_ns.saturating_sub(window.start_ns);
     if from_ns <= window.start_ns || length == 0 {
@@ -212,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_the_spot_while_that_pays() {
-        // 5 ms of 1,000,000 hits are worth 200,000 misses avoided: 12.9 ms a window.
+    fn a_program_waits_for_the_spot_only_while_that_pays() {
+        // In 5 ms, 1,000,000 hits are worth 200,000 avoided misses: 12.9 ms per window.
         let rich = windows(&[(1_000_000, 0); 40]);
         let waiting = Waiting::default();
         let wanted = Wanted { task: 7, at_ns: 12 * MS };
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_above_a_tenth_of_a_second_is_refused() {
+    fn a_limit_above_a_tenth_of_a_second_is_rejected() {
         let long = Waiting { hard_limit_ns: HARD_LIMIT_NS + 1, ..Waiting::default() };
         assert!(long.check().expect_err("too long").contains("100 ms"));
         let odd = Waiting { reuse: 1.5, ..Waiting::default() };

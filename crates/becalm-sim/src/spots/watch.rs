@@ -1,9 +1,12 @@
-//! `Watch`: a wanted move of a running process, decided while its stream goes on, with the window that says so.
+//! The decision about a wanted move of a running process, made on its growing stream with the first window
+//! that allows it.
 //!
-//! `wait` has the arithmetic, and decides of a whole stream of one task; this is the same for all threads of a process, and
-//! keeps only what it needs. What a process counts is what its threads do together. Windows of threads end at times of
-//! their own: a wait is as long as is known of all threads that count. A spot is the process' where its thread has made at
-//! least half of what the process counted until then, or begins another program: who counts little takes little along.
+//! `wait` has the arithmetic, and decides about a complete stream of one task; `Watch` does the same for all
+//! threads of a process, and keeps only what it needs. The counts of a process are the sum over its threads.
+//! Windows of threads end at different times, so a wait is as long as the time known of all counting threads.
+//! A sweet spot of a thread is one of the process if the thread has made at least half of the process's
+//! references so far, or if it executes another program: a thread that counts little has little in the
+//! caches.
 
 use std::collections::HashMap;
 
@@ -16,17 +19,17 @@ use super::record::Task;
 use super::wait::{share, Waiting, Why};
 use super::window::{Counts, Window};
 
-/// A move that is wanted of all threads of a process.
+/// A wanted move of all threads of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     pub process: Task,
     pub at_ns: u64,
-    /// Whether waiting is bounded by what it can save (d_min, d_max), which counts of a cache say and no others. If not,
-    /// the hard limit alone bounds it.
+    /// Whether waiting is bounded by what it can save (d_min, d_max), which requires counts of a cache.
+    /// Otherwise only the hard limit bounds it.
     #[serde(default = "yes")]
     pub bounded: bool,
-    /// Types of spots that are waited for.
+    /// The types of sweet spots to wait for.
     #[serde(default = "all")]
     pub kinds: Vec<u8>,
 }
@@ -39,24 +42,26 @@ fn all() -> Vec<u8> {
     vec![0, 1, 2]
 }
 
-/// When it is moved, and why then.
+/// The moment of a move, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Decided {
     pub process: Task,
     pub wanted_ns: u64,
     pub moved_ns: u64,
     pub why: Why,
-    /// d_max at that moment, and d_min where it was computed.
+    /// The longest worthwhile wait d_max at that moment.
     pub longest_ns: f64,
+    /// The minimum d_min, if it was computed; otherwise 0.
     pub least_ns: f64,
-    /// Of all threads, since it was wanted.
+    /// The counts of all threads since the move was wanted.
     pub counts: Counts,
-    /// The spot, and whose.
+    /// The sweet spot, if the move waits for one.
     pub spot: Option<Spot>,
+    /// The task of the sweet spot.
     pub task: Option<Task>,
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Debug, Default)]
 struct Thread {
     last: Option<Window>,
@@ -64,7 +69,7 @@ struct Thread {
     over: bool,
 }
 
-/// The process, and the move that is wanted of it.
+/// The state of a process and its wanted move.
 #[derive(Debug)]
 pub struct Watch {
     waiting: Waiting,
@@ -87,7 +92,7 @@ impl Watch {
         }
     }
 
-    /// A move is wanted from now on: decided at once where waiting cannot pay, or nobody can say.
+    /// Register a wanted move. It is decided at once if waiting cannot pay or no window is known.
     pub fn want(&mut self, wanted: Wanted) -> Option<Decided> {
         self.counts = Counts::default();
         self.least_ns = 0.0;
@@ -110,7 +115,8 @@ impl Watch {
         None
     }
 
-    /// Windows and spots since the last time, in order; what is decided by them.
+    /// Process the windows and sweet spots since the last call, in order, and return the decision if there is
+    /// one.
     pub fn follow(&mut self, windows: &[Marked], spots: &[Spot], programs: &[Program]) -> Option<Decided> {
         let mut found = spots.iter().find_map(|spot| self.begins(spot, programs));
         for Marked(window, _) in windows {
@@ -122,20 +128,21 @@ impl Watch {
         found
     }
 
-    /// What is counted since the move was wanted: d_max by now.
+    /// Return d_max by the counts since the move was wanted, ns.
     pub fn longest_ns(&self) -> f64 {
         self.waiting.longest_ns(self.counts)
     }
 
-    /// Threads of which a window is known: of how many something can be said.
+    /// Return the number of threads with a known window.
     pub fn known(&self) -> usize {
         self.threads.values().filter(|each| !each.over && each.last.is_some()).count()
     }
 
-    /// Another program begins in it: nothing that it has in a cache is used again.
+    /// Decide to move if a thread executes another program, which uses nothing that the thread has in a
+    /// cache.
     fn begins(&mut self, spot: &Spot, programs: &[Program]) -> Option<Decided> {
         let of = programs.get(spot.program).filter(|each| each.process == self.process)?;
-        // What has begun with a fork is a thread of it; the others go on with what they have.
+        // A sweet spot at the beginning of a thread is its fork; the other threads keep their data.
         let executes = spot.kind == 0 && of.from_ns < spot.time_ns;
         if executes && self.waits_for(spot) {
             return self.decided(spot.time_ns, Why::Spot, Some((*spot, of.task)));
@@ -186,7 +193,7 @@ impl Watch {
         None
     }
 
-    /// Whether a thread has made at least half of what the process counted.
+    /// Return whether a thread has made at least half of the process's references.
     fn leads(&self, program: usize) -> bool {
         let all = self.threads.values().filter(|each| !each.over).map(|each| each.total.references);
         let own = self.threads.get(&program).map_or(0, |each| each.total.references);

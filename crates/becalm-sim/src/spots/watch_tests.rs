@@ -10,7 +10,7 @@ fn wanted(at_ns: u64) -> Wanted {
     Wanted { process: PROGRAM, at_ns, bounded: true, kinds: all() }
 }
 
-/// Feed records one by one, want the move when its time has come, and give what is decided.
+/// Feed records one by one, register the move when its time has come, and return the decision.
 fn watched(records: &[Record], question: &Question, wanted: Wanted) -> Option<Decided> {
     let mut detection = Detection::new(question.clone()).expect("defaults");
     let mut watch = Watch::new(question.waiting.clone(), wanted.process);
@@ -31,7 +31,7 @@ fn watched(records: &[Record], question: &Question, wanted: Wanted) -> Option<De
 }
 
 #[test]
-fn record_by_record_it_decides_as_the_whole_stream_does() {
+fn records_one_by_one_give_the_decision_of_the_whole_stream() {
     let mut seen = std::collections::HashSet::new();
     for seed in 0..60 {
         let asked = Synthetic { seed, seconds: 3.0, references_per_ms: 40_000.0, ..Synthetic::default() };
@@ -52,7 +52,8 @@ fn record_by_record_it_decides_as_the_whole_stream_does() {
     assert!(seen.len() >= 3, "{seen:?}");
 }
 
-/// Two threads of process 7 on two CPUs, one of which counts so many references a millisecond and misses at a time.
+/// Return the records of two threads of process 7 on two CPUs, with these references per ms, one of which
+/// misses at a time.
 fn threads(rates: [u64; 2], misses_at: u64, who: usize) -> Vec<Record> {
     let mut records = Vec::new();
     for (cpu, thread) in [(0, 7), (1, 8)] {
@@ -72,7 +73,7 @@ fn threads(rates: [u64; 2], misses_at: u64, who: usize) -> Vec<Record> {
 }
 
 #[test]
-fn a_spot_is_the_process_where_the_thread_that_counts_has_it() {
+fn a_spot_of_the_leading_thread_is_one_of_the_process() {
     let question = Question::default();
     let asked = |kinds: &[u8]| Wanted { process: 7, at_ns: 100 * MS, bounded: true, kinds: kinds.to_vec() };
     let leading = watched(&threads([900_000, 10_000], 130, 0), &question, asked(&[1])).expect("decided");
@@ -85,10 +86,10 @@ fn a_spot_is_the_process_where_the_thread_that_counts_has_it() {
 }
 
 #[test]
-fn both_threads_are_counted_for_how_long_waiting_pays() {
+fn the_worth_of_waiting_is_counted_over_both_threads() {
     let question = Question::default();
     let asked = Wanted { process: 7, at_ns: 100 * MS, bounded: true, kinds: all() };
-    // A thread's 50,000 hits a ms are worth 0.65 ms: not one alone, both together are.
+    // The 50,000 hits per ms of a thread are worth 0.65 ms, which is too little; those of both are enough.
     let one = watched(&threads([50_000, 0], 1_000, 0), &question, asked.clone()).expect("decided");
     assert_eq!((one.why, one.moved_ns), (Why::NotWorthWaiting, 100 * MS));
     let both = watched(&threads([50_000, 50_000], 1_000, 0), &question, asked).expect("decided");
@@ -97,7 +98,7 @@ fn both_threads_are_counted_for_how_long_waiting_pays() {
 }
 
 #[test]
-fn what_ends_or_begins_another_program_needs_no_window() {
+fn an_end_or_an_exec_needs_no_window() {
     let asked = || Wanted { process: 7, at_ns: 100 * MS, bounded: false, kinds: all() };
     let mut records = threads([900_000, 900_000], 1_000, 0);
     let at = records.partition_point(|each| each.time_ns < 131 * MS + 500_000);
@@ -117,7 +118,7 @@ fn what_ends_or_begins_another_program_needs_no_window() {
 }
 
 #[test]
-fn a_new_thread_is_no_spot_of_its_process() {
+fn a_new_thread_is_not_a_spot_of_its_process() {
     let mut records = threads([900_000, 900_000], 1_000, 0);
     let at = records.partition_point(|each| each.time_ns < 131 * MS + 500_000);
     let fork = What::Fork { parent: 7, child: 9, process: 7 };
@@ -127,7 +128,7 @@ fn a_new_thread_is_no_spot_of_its_process() {
 }
 
 #[test]
-fn lost_records_end_the_waiting_where_counts_bound_it() {
+fn lost_records_end_a_bounded_wait() {
     let mut records = threads([900_000, 900_000], 1_000, 0);
     let at = records.partition_point(|each| each.time_ns < 131 * MS + 500_000);
     records.insert(at, Record::new(131 * MS + 500_000, 0, What::Lost, (131 * 900_000, 0)));

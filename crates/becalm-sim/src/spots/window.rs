@@ -1,10 +1,11 @@
-//! `Counts`, references and misses; `Window`, what they were of one program for about T; `high`, the published comparison.
+//! Windows: `Counts` are references and misses, a `Window` is those of one program for about T, and `high` is
+//! the published comparison.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// References of a cache and misses among them. As JSON: `[references, misses]`.
+/// The number of references of a cache, and of misses among them. As JSON: `[references, misses]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct Counts {
@@ -17,7 +18,7 @@ impl Counts {
         Self { references, misses }
     }
 
-    /// Misses per reference, 0 without references.
+    /// Return misses per reference; 0 without references.
     pub fn ratio(self) -> f64 {
         if self.references == 0 {
             0.0
@@ -26,7 +27,7 @@ impl Counts {
         }
     }
 
-    /// The difference to counters from before; nothing where one of them fell.
+    /// Return the difference from earlier counters; None if one of them fell.
     pub fn since(self, before: Self) -> Option<Self> {
         Some(Self {
             references: self.references.checked_sub(before.references)?,
@@ -67,7 +68,7 @@ impl AddAssign for Counts {
 impl Sub for Counts {
     type Output = Self;
 
-    /// What is left, at least nothing.
+    /// Subtract, with 0 as the smallest result.
     fn sub(self, other: Self) -> Self {
         Self {
             references: self.references.saturating_sub(other.references),
@@ -76,25 +77,27 @@ impl Sub for Counts {
     }
 }
 
-/// Published: factor · misses > references, factor = 1/S, without a division. Strict; no reference is not high.
+/// Return whether factor · misses > references (published), factor = 1/S, without a division. The comparison
+/// is strict, and 0 references are not high.
 pub fn high(counts: Counts, factor: f64) -> bool {
     factor * counts.misses as f64 > counts.references as f64 && counts.references > 0
 }
 
-/// The logical counters of one program for a time.
+/// The logical counters of one program for a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its number in the answer's list of programs: an id that is given again is another program.
+    /// The index in the answer's list of programs; an id that is reused is another program.
     pub program: usize,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Counted while it ran.
+    /// The counts while the program ran.
     pub own: Counts,
-    /// Counted of others on the CPUs of its last-level cache while it did not run.
+    /// The counts of others on the CPUs of its last-level cache while it did not run.
     pub others: Counts,
-    /// Whether both are right: not where records were lost, a counter fell, a clock stepped, or it ran unseen.
+    /// Whether both are right: they are not if records were lost, a counter fell, the clock stepped, or the
+    /// program ran on a CPU that is not recorded.
     pub known: bool,
-    /// Whether the program or the stream ended in it: it may be of any length.
+    /// Whether the program or the stream ended in the window, which may have any length.
     pub last: bool,
 }
 
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenth_exactly_is_not_high_and_nothing_is_not() {
+    fn exactly_a_tenth_and_no_references_are_not_high() {
         for (references, misses, said) in
             [(100, 10, false), (100, 11, true), (0, 0, false), (9, 1, true), (0, 3, false)]
         {
