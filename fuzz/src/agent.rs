@@ -1,4 +1,4 @@
-//! What comes in requests.
+//! Targets for the requests of the protocol and the settings in them.
 
 use becalm_agent::protocol::{self as requests, Action};
 use becalm_core::knob::catalogue::CATALOGUE;
@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 use crate::class;
 use crate::machine::{written, Machine};
 
-/// A request is an answer or an error, and its strings can be shown.
+/// Parse a request into an action or an error, and display and convert its strings.
 pub fn protocol(bytes: &[u8]) -> u64 {
     let action = match requests::parse(bytes) {
         Ok(request) => request.action,
@@ -25,7 +25,7 @@ pub fn protocol(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A request of every kind.
+/// Return a request of every kind.
 pub fn requests() -> Vec<Vec<u8>> {
     let workload = json!({"argv": ["sort", {"hex": "2f746d70ff"}], "directory": "/tmp", "environment": {"A": "b"},
         "input": "/etc/passwd", "prepare": ["sync"], "cleanup": ["true"], "timeout_ns": 1_000_000_000,
@@ -65,7 +65,7 @@ thread_local! {
     static LAPTOP: Machine = Machine::new(written("debian"));
 }
 
-/// Settings are understood or refused in a sentence; nothing is written.
+/// Parse settings, which are resolved or rejected with a sentence; nothing is written.
 pub fn settings(bytes: &[u8]) -> u64 {
     let Ok(given) = serde_json::from_slice::<Map<String, Value>>(bytes) else { return 0 };
     let tree = LAPTOP.with(|machine| Tree::new(machine.root()));
@@ -80,12 +80,12 @@ pub fn settings(bytes: &[u8]) -> u64 {
     read ^ at_boot
 }
 
-/// What a sentence says before it names the value.
+/// Return the first words of a sentence, before it names the value.
 fn start(sentence: &str) -> String {
     sentence.split_whitespace().take(4).collect()
 }
 
-/// Each setting of the catalogue with usual values.
+/// Return each setting of the catalogue with common values.
 pub fn settings_seeds() -> Vec<Vec<u8>> {
     let values =
         ["on", "off", "first-core", "last-core", "0-1", "5", "performance", "always", "never", "max", "50%"];

@@ -1,8 +1,9 @@
-//! What is tried with any bytes, a target each: no panic, no endless work, no memory without bound, nothing written
+//! Fuzz targets, each of which takes any bytes: no panic, no endless work, no unbounded memory, and no write
 //! outside of the directory that stands for the machine.
 //!
-//! `make fuzz` and `cargo +nightly fuzz run TARGET` (libFuzzer, guided by coverage) and `main` (blind, without a compiler
-//! of C++) run the same functions. One more target is a function, a row here, a file in `fuzz_targets/` and its `[[bin]]`.
+//! `make fuzz` and `cargo +nightly fuzz run TARGET` (libFuzzer, guided by coverage) run the same functions as
+//! `main` (blind, without a C++ compiler). Another target needs a function, a row here, a file in
+//! `fuzz_targets/` and its `[[bin]]`.
 
 mod agent;
 pub mod guided;
@@ -22,14 +23,15 @@ pub use recordings::perf_data;
 pub use records::{boot_record, journal};
 pub use regions::regions;
 
-/// One target.
+/// A fuzz target.
 pub struct Target {
     pub name: &'static str,
-    /// What it reads.
+    /// A description of its input.
     pub what: &'static str,
-    /// What came of it, as a number: inputs with a new one are worth changing further.
+    /// The function to run. It returns a number for the result: inputs with a new number are kept and changed
+    /// further.
     pub run: fn(&[u8]) -> u64,
-    /// Inputs to begin with.
+    /// The seed inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -85,18 +87,18 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// A number for a result: that of a sentence's first letters, up to what it quotes.
+/// Return a number for a result: the hash of a sentence's first letters, up to what it quotes.
 pub fn class(words: &str) -> u64 {
     let sentence = words.bytes().take(40).take_while(|byte| !matches!(byte, b'"' | b'`'));
     hash(sentence.filter(u8::is_ascii_alphabetic))
 }
 
-/// A number for an input.
+/// Return a number for an input.
 pub fn digest(input: &[u8]) -> u64 {
     hash(input.iter().copied())
 }
 
-/// FNV-1a (Fowler, Noll and Vo).
+/// Compute the FNV-1a hash (Fowler, Noll and Vo).
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! Directories that look like a machine's `/`, of which an input replaces a file.
+//! Directories that look like a machine's `/`, in which an input replaces a file.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::watch::{Changes, Watch};
 
-/// A machine in a directory of its own, and what belongs into its files.
+/// A machine in its own directory, and the original content of its files.
 pub struct Machine {
     root: PathBuf,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Where in `files` a path is.
+    /// The index in `files` of each path.
     places: HashMap<PathBuf, usize>,
-    /// Tells what is not as it was written; none before the first `renew`.
+    /// The watch that reports changed files; None before the first `renew`.
     watch: RefCell<Option<Watch>>,
 }
 
-/// Where the machines of a process are. The runner removes it; what cargo-fuzz leaves is removed by the next start.
+/// Return the directory of a process's machines. The runner removes it; that of cargo-fuzz is removed at the
+/// next start.
 pub fn scratch(pid: u32) -> PathBuf {
     shelf().join(format!("becalm-fuzz-{pid}"))
 }
 
-/// In memory where that is to be had: thousands of files a second.
+/// Return the parent directory, in memory if possible, since thousands of files are written per second.
 fn shelf() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -33,7 +34,7 @@ fn shelf() -> PathBuf {
     }
 }
 
-/// Remove what processes that are no more have left.
+/// Remove the directories of processes that no longer exist.
 pub fn sweep() {
     for entry in fs::read_dir(shelf()).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -44,12 +45,12 @@ pub fn sweep() {
     }
 }
 
-/// The project's directory.
+/// Return the project's directory.
 pub fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"))
 }
 
-/// A recorded machine: the files below a directory.
+/// Return the files of a recorded machine, those below a directory.
 pub fn recorded(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     collect(directory, directory, &mut found);
@@ -68,7 +69,7 @@ fn collect(top: &Path, directory: &Path, found: &mut BTreeMap<String, Vec<u8>>) 
     }
 }
 
-/// A machine of `machines/`: a JSON object of files, each byte a character.
+/// Return the files of a machine in `machines/`: a JSON object of files, in which each character is a byte.
 pub fn written(name: &str) -> BTreeMap<String, Vec<u8>> {
     let path = project().join("fuzz/machines").join(name).with_extension("json");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -79,7 +80,7 @@ pub fn written(name: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 impl Machine {
-    /// Write it down.
+    /// Create the machine's directory.
     pub fn new(files: BTreeMap<String, Vec<u8>>) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         if MADE.load(Ordering::Relaxed) == 0 {
@@ -95,44 +96,45 @@ impl Machine {
         machine
     }
 
-    /// Its `/`.
+    /// Return the directory that stands for `/`.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// How many files it has.
+    /// Return the number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether it has none.
+    /// Return whether the machine has no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Give a file other bytes.
+    /// Replace the content of a file.
     pub fn put(&self, index: usize, bytes: &[u8]) {
         write(&self.files[index].0, bytes);
     }
 
-    /// Give a file its own bytes again.
+    /// Restore the content of a file.
     pub fn undo(&self, index: usize) {
         write(&self.files[index].0, &self.files[index].1);
     }
 
-    /// Everything as it was, also what has gone or come: the files that were changed, or all of them.
+    /// Restore everything, including removed and added files. Only changed files are rewritten if they are
+    /// known.
     pub fn renew(&self) {
         let mut watch = self.watch.borrow_mut();
         match watch.as_ref().map(Watch::changes) {
             Some(Changes::Files(paths)) => {
                 for path in &paths {
-                    // As a new file, with the mode that it had.
+                    // The file is created anew, with its original mode.
                     drop(fs::remove_file(path));
                     if let Some(index) = self.places.get(path) {
                         write(path, &self.files[*index].1);
                     }
                 }
-                // Those of this function.
+                // Discard the changes made by this function.
                 watch.as_ref().map(Watch::changes);
             }
             _ => {
@@ -142,7 +144,7 @@ impl Machine {
         }
     }
 
-    /// Panic unless files that were changed, removed and made are as before after `renew`.
+    /// Panic unless `renew` restores changed, removed and added files.
     fn try_renewing(&self) {
         let [(first, bytes), .., (last, _)] = self.files.as_slice() else { return };
         let new = self.root.join("run/becalm/new");

@@ -1,5 +1,9 @@
-//! `becalm-fuzz [--seconds N] [--seed N] [TARGET…]`: all targets, or some, one after another in N seconds together.
-//! `becalm-fuzz --input FILE TARGET`: once, with this input. `becalm-fuzz --list`: what there is.
+//! The fuzzer without libFuzzer.
+//!
+//! - `becalm-fuzz [--seconds N] [--seed N] [TARGET…]` runs all or some targets one after another, in N
+//!   seconds together.
+//! - `becalm-fuzz --input FILE TARGET` runs a target once with this input.
+//! - `becalm-fuzz --list` lists the targets.
 
 use std::process::ExitCode;
 use std::time::Duration;

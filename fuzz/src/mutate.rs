@@ -1,6 +1,7 @@
-//! Inputs from inputs: numbers at the edges, words of other inputs, pieces doubled, cut out and put together.
+//! Mutation of inputs: boundary values, words of other inputs, and pieces that are repeated, removed or
+//! combined.
 
-/// Pseudo-random numbers that are the same everywhere (splitmix64, Steele, Lea and Flood 2014).
+/// A pseudo-random number generator with the same output everywhere (splitmix64, Steele, Lea and Flood 2014).
 pub struct Random(u64);
 
 impl Random {
@@ -15,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 for an empty range.
+    /// Return a number below `end`; 0 for an empty range.
     pub fn below(&mut self, end: usize) -> usize {
         if end == 0 {
             0
@@ -25,7 +26,7 @@ impl Random {
     }
 }
 
-/// Longer inputs are cut: what matters happens in short ones, too, and sooner.
+/// The length to which inputs are cut, in bytes: short ones reach the same code, and sooner.
 pub const LONGEST: usize = 1 << 16;
 
 const EDGES: [&str; 22] = [
@@ -80,7 +81,7 @@ const PIECES: [&[u8]; 24] = [
     b"=",
 ];
 
-/// Changes inputs; knows the words of those it was made from.
+/// A mutator of inputs, with the words of the seed inputs.
 pub struct Mutator {
     pub random: Random,
     words: Vec<Vec<u8>>,
@@ -100,7 +101,7 @@ impl Mutator {
         Self { random: Random::new(seed), words }
     }
 
-    /// Another input, from one or two.
+    /// Return a mutated input, derived from one or two.
     pub fn change(&mut self, input: &[u8], other: &[u8]) -> Vec<u8> {
         let mut bytes = input.to_vec();
         for _ in 0..=self.random.below(5) {
@@ -136,12 +137,12 @@ impl Mutator {
             10 => EDGES[self.random.below(EDGES.len())].into(),
             _ => PIECES[self.random.below(PIECES.len())].into(),
         };
-        // In the place of something, or between.
+        // The piece replaces something or is inserted.
         let end = if self.random.below(2) == 0 { at } else { end.max(at) };
         drop(bytes.splice(at.min(bytes.len())..end.min(bytes.len()).max(at.min(bytes.len())), piece));
     }
 
-    /// Another number in the place of the next one.
+    /// Replace the next number by a boundary value.
     fn number(&mut self, bytes: &mut Vec<u8>, at: usize) {
         let digit = |byte: &u8| byte.is_ascii_digit();
         let Some(from) = bytes[at..].iter().position(digit).map(|found| at + found) else { return };
@@ -150,7 +151,7 @@ impl Mutator {
         drop(bytes.splice(from..end, EDGES[self.random.below(EDGES.len())].bytes()));
     }
 
-    /// Deep nesting, or a very long run of one byte.
+    /// Insert deep nesting or a very long run of one byte.
     fn nested(&mut self, bytes: &mut Vec<u8>, at: usize) {
         let open = [b"[".as_slice(), b"{\"a\":", b"(", b" ", b"9", b"\xc3\xa9", b"a/"][self.random.below(7)];
         let times = 1 << self.random.below(13);

@@ -1,4 +1,5 @@
-//! Files of kernels, firmware and boot loaders. The first two bytes of an input choose the file, the rest is what it holds.
+//! Targets for files of kernels, firmware and boot loaders. The first two bytes of an input select the file,
+//! and the rest replaces its content.
 
 use becalm_core::boot::loader;
 use becalm_core::boot::plan::Request;
@@ -21,7 +22,7 @@ const BOOT: [&str; 3] = ["debian", "fedora", "systemd-boot"];
 const LOAD: [&str; 3] = ["desktop-6.1", "guest-6.18", "server-4.18"];
 const HOSTS: [&str; 4] = ["container-arm", "guest-kvm", "laptop-intel", "server-amd"];
 
-/// Files of `written` that only live settings read.
+/// Path prefixes of `written` that only live settings read.
 const NOT_FOR_BOOT: [&str; 4] = ["proc/812", "proc/815", "sys/devices", "proc/irq"];
 
 fn of_boot(name: &str) -> Files {
@@ -44,7 +45,7 @@ thread_local! {
     static RECORDED: Vec<Machine> = HOSTS.iter().map(|name| Machine::new(of_host(name))).collect();
 }
 
-/// The inputs that change nothing.
+/// Return the inputs that replace files by their own content.
 fn seeds(machines: impl Iterator<Item = Files>) -> Vec<Vec<u8>> {
     let all = machines.flat_map(BTreeMap::into_values).enumerate();
     all.map(|(index, bytes)| [&(index as u16).to_le_bytes()[..], &bytes].concat()).collect()
@@ -62,7 +63,7 @@ pub fn fact_seeds() -> Vec<Vec<u8>> {
     seeds(HOSTS.iter().map(|name| of_host(name)))
 }
 
-/// Read a machine while one of its files is another.
+/// Read a machine while one of its files is replaced.
 fn with_another_file(
     machines: &[Machine],
     bytes: &[u8],
@@ -82,7 +83,7 @@ fn with_another_file(
     unreachable!()
 }
 
-/// A plan for one boot, or why there can be none.
+/// Make a plan for one boot, or fail with a reason.
 pub fn boot_loader(bytes: &[u8]) -> u64 {
     let request = Request {
         parameters: vec!["nosmt".to_owned(), "a=b c".to_owned()],
@@ -100,7 +101,7 @@ pub fn boot_loader(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Two readings, between which the file changed, and what moved.
+/// Read load sources before and after a file changes, and compute the differences.
 pub fn load_sources(bytes: &[u8]) -> u64 {
     LOADS.with(|machines| {
         with_another_file(machines, bytes, |machine, change| {
@@ -125,7 +126,7 @@ fn shape(snapshot: &Snapshot) -> u64 {
     snapshot.sections.iter().map(of).fold(0, |sum, one| sum.wrapping_mul(31).wrapping_add(one))
 }
 
-/// Facts about a machine, and the state of each setting there.
+/// Collect the facts about a machine and the state of each setting.
 pub fn facts(bytes: &[u8]) -> u64 {
     RECORDED.with(|machines| {
         with_another_file(machines, bytes, |machine, change| {

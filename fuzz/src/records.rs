@@ -1,4 +1,5 @@
-//! What becalm finds on a machine's disk and acts on: whatever is written there, only that machine is changed.
+//! Targets for files on disk that becalm acts on: whatever they contain, only the machine's directory may
+//! change.
 
 use becalm_core::boot::{arm, record};
 use becalm_core::knob::tree::Tree;
@@ -17,7 +18,7 @@ thread_local! {
     static LAPTOP: Guarded = Guarded::new();
 }
 
-/// A machine in a directory that has a file of somebody else's, which is watched.
+/// A machine next to a file of another owner, which is watched.
 struct Guarded {
     machine: Machine,
     around: Watch,
@@ -35,15 +36,15 @@ impl Guarded {
         Self { machine, around }
     }
 
-    /// The machine as it was, and nothing seen yet of what is around it.
+    /// Restore the machine, and discard the changes around it so far.
     fn renewed(&self) -> &Machine {
         self.machine.renew();
-        // Where the machine was made anew, that is seen.
+        // Recreating the machine causes events, too.
         self.around.changes();
         &self.machine
     }
 
-    /// Panic when something was made or changed next to the machine.
+    /// Panic if something next to the machine was created or changed.
     fn check(&self) {
         match self.around.changes() {
             Changes::Files(paths) => {
@@ -54,7 +55,7 @@ impl Guarded {
     }
 }
 
-/// The journal is read and all of it put back, also what somebody else has changed since.
+/// Read the journal and restore all of it, including values that others have changed since.
 pub fn journal(bytes: &[u8]) -> u64 {
     acted("var/lib/becalm/journal", bytes, |tree| match recover::clear(tree, 1_700_000_000, true) {
         Ok(recovered) => class(&recovered.sentence) ^ recovered.places.len().min(4) as u64,
@@ -62,7 +63,7 @@ pub fn journal(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The record of a boot entry is read and all that it lists removed.
+/// Read the record of a boot entry and remove everything it lists.
 pub fn boot_record(bytes: &[u8]) -> u64 {
     acted("var/lib/becalm/boot", bytes, |tree| {
         let read = match record::load(tree) {
@@ -88,7 +89,8 @@ fn acted(path: &str, bytes: &[u8], act: impl Fn(&Tree) -> u64) -> u64 {
     })
 }
 
-/// Lines of JSON get their checksum, without which nothing would come through; after a `#` all is left as it is.
+/// Add checksums to lines of JSON, without which all would be rejected; bytes after a leading `#` stay as
+/// they are.
 fn signed(bytes: &[u8]) -> Vec<u8> {
     if let Some(raw) = bytes.strip_prefix(b"#") {
         return raw.to_vec();
@@ -111,7 +113,7 @@ fn text(records: &[Value]) -> Vec<u8> {
     records.iter().map(|record| format!("{record}\n")).collect::<String>().into_bytes()
 }
 
-/// Journals with a place of each kind, and one whose paths lead out.
+/// Return journals with a place of each kind, and some whose paths lead out of the machine.
 pub fn journals() -> Vec<Vec<u8>> {
     let places = [
         json!({"kind": "file", "path": "/proc/sys/vm/swappiness"}),
@@ -139,7 +141,7 @@ pub fn journals() -> Vec<Vec<u8>> {
     places.iter().enumerate().map(of).collect()
 }
 
-/// Records of an entry with a write of each kind.
+/// Return records of a boot entry with a write of each kind.
 pub fn boot_records() -> Vec<Vec<u8>> {
     let writes = [
         json!({"kind": "directory", "path": "/run/becalm/boot"}),

@@ -1,5 +1,5 @@
-//! Files of timed regions, from any program: as they are, and with the checksums of their pieces made right, since no
-//! change gets behind those by chance.
+//! A target for files of timed regions: as they are, and with corrected checksums, since mutation does not
+//! pass those by chance.
 
 use becalm_clock::regions::{read, Flaw, Found};
 use std::collections::BTreeSet;
@@ -10,25 +10,27 @@ use crate::class;
 use crate::machine::project;
 
 const MAGIC: &[u8] = b"\x89BRG\r\n\x1a\n";
-/// Bytes of a header without any text, of what stands before a block's records, and of a record.
+/// The length of a header without texts.
 const HEADER: usize = 92;
+/// The length of the head of a block or a closing.
 const HEAD: usize = 48;
+/// The length of a record.
 const RECORD: usize = 24;
 
 pub fn region_seeds() -> Vec<Vec<u8>> {
     let path = project().join("crates/becalm-clock/tests/vectors/small.regions");
     let small = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    // A header alone, and a file that was not closed.
+    // A header without blocks, and a file without a closing.
     vec![small[..162].to_vec(), small[..402].to_vec(), small]
 }
 
-/// Read twice; what was read fits into what was there.
+/// Read the bytes as they are and with corrected checksums.
 pub fn regions(bytes: &[u8]) -> u64 {
     let sealed = sealed(bytes);
     told(&read(bytes), bytes.len()) ^ told(&read(&sealed), sealed.len()).rotate_left(1)
 }
 
-/// What a file came to, as a number. Panics where it cannot have come to that.
+/// Return a number for the content of a file, and panic if the content is impossible.
 fn told(found: &Found, size: usize) -> u64 {
     let mut end = 0;
     let mut kinds = BTreeSet::new();
@@ -52,7 +54,7 @@ fn told(found: &Found, size: usize) -> u64 {
     numbers.fold(flags, |all, each| all * 16 + each as u64) ^ kinds.into_iter().fold(0, u64::wrapping_add)
 }
 
-/// The bytes with right checksums in all that looks like a piece.
+/// Return the bytes with corrected checksums in everything that looks like a part.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let mut made = bytes.to_vec();
     let mut at = 0;
@@ -62,7 +64,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
     made
 }
 
-/// The length of the piece that begins here, after its checksums were made right.
+/// Correct the checksums of the part at the beginning, and return its length.
 fn seal(rest: &mut [u8]) -> Option<usize> {
     let number = |rest: &[u8], at: usize| {
         let four = rest.get(at..at + 4)?.try_into().ok()?;
@@ -90,7 +92,7 @@ fn put(rest: &mut [u8], at: usize, of: Range<usize>) {
     rest[at..at + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// As in zlib, bit by bit: not the reader's own.
+/// Compute CRC-32 as in zlib, bit by bit and independently of the reader.
 fn crc32(bytes: &[u8]) -> u32 {
     let shifted = |crc: u32| if crc & 1 == 1 { 0xEDB8_8320 ^ crc >> 1 } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| shifted(crc)))

@@ -1,7 +1,8 @@
-//! Runs a target for some seconds in a process of its own, on any toolchain: what kills that process is found here.
+//! The runner, which tries a target for some seconds in a child process and works with any toolchain: it
+//! detects what kills that process.
 //!
-//! Not guided by coverage, but by results: an input that comes to something new is kept and changed further. Equal
-//! seeds try equal inputs in equal order.
+//! The search is guided not by coverage but by results: an input with a new result is kept and changed
+//! further. Equal seeds try equal inputs in the same order.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,24 +14,24 @@ use crate::machine::{project, scratch};
 use crate::mutate::{Mutator, LONGEST};
 use crate::{seeds, Target};
 
-/// Seconds after which an input is taken to hang.
+/// The time after which an input counts as hanging, in seconds.
 const PATIENCE_S: u32 = 10;
 
-/// Memory that a target may map: many times what it needs.
+/// The memory that a target may map, many times what it needs.
 const MEMORY_BYTES: u64 = 2 << 30;
 
-/// The account that owns nothing, for a runner that root has started.
+/// The unprivileged account `nobody`, for a runner started by root.
 const NOBODY: u32 = 65_534;
 
-/// What came of a target.
+/// The outcome of running a target.
 pub struct Outcome {
     pub inputs: u64,
     pub results: u64,
-    /// How it failed and where the input is; None: it did not.
+    /// The kind of failure and the path of its input; None if there was none.
     pub failure: Option<(String, PathBuf)>,
 }
 
-/// Memory that parent and child share: what the child is doing.
+/// The memory that parent and child share, in which the child reports its progress.
 #[repr(C)]
 struct Shared {
     inputs: u64,
@@ -39,7 +40,7 @@ struct Shared {
     input: [u8; LONGEST],
 }
 
-/// Try a target for so long.
+/// Run a target for this time.
 pub fn run(target: &Target, seed: u64, time: Duration) -> Outcome {
     let shared = share();
     let seeds = seeds::all(target);
@@ -99,7 +100,7 @@ fn try_inputs(target: &Target, seed: u64, time: Duration, seeds: &[Vec<u8>], sha
     }
 }
 
-/// Bounded memory, and no rights of root.
+/// Limit memory and give up root's privileges.
 fn confine() {
     let limit = libc::rlimit { rlim_cur: MEMORY_BYTES, rlim_max: MEMORY_BYTES };
     // SAFETY: a valid structure, a constant resource.
@@ -107,7 +108,7 @@ fn confine() {
     give_up_rights();
 }
 
-/// Become nobody, who cannot change what is somebody else's, should a target be led out of its machine.
+/// Become `nobody`, so that a target that escapes from its machine cannot change files of others.
 pub fn give_up_rights() {
     // SAFETY: no pointers.
     if unsafe { libc::geteuid() } == 0 {

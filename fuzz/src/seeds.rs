@@ -1,4 +1,5 @@
-//! Inputs to begin with: those that have once failed, those that a guided search kept, those of the target.
+//! The seed inputs of a target: those that failed once, those that a guided search kept, and the target's
+//! own.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 use crate::machine::project;
 use crate::Target;
 
-/// Return all of a target; those that have once failed come first.
+/// Return all seed inputs of a target, beginning with those that failed once.
 pub fn all(target: &Target) -> Vec<Vec<u8>> {
     let failed = project().join("fuzz/regressions").join(target.name);
     let mut paths: Vec<PathBuf> =
@@ -16,7 +17,8 @@ pub fn all(target: &Target) -> Vec<Vec<u8>> {
     failed.chain(kept(target)).chain((target.seeds)()).collect()
 }
 
-/// Inputs that reach more code than the target's own, a JSON string in each line, in which a byte is a character.
+/// Return inputs that reach more code than the target's own, read as one JSON string per line in which each
+/// character is a byte.
 fn kept(target: &Target) -> Vec<Vec<u8>> {
     let path = project().join("fuzz/seeds").join(target.name).with_extension("jsonl");
     let input = |line: &str| -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! Knows which files below a directory were changed, so that a machine of many files is as before after a few writes
-//! (inotify(7)).
+//! A watch of files below a directory (inotify(7)), so that a machine of many files can be restored quickly
+//! after a few writes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, OsStr};
@@ -17,19 +17,20 @@ const CHANGES: u32 = libc::IN_MODIFY
     | libc::IN_MOVED_TO
     | libc::IN_DONT_FOLLOW;
 
-/// A directory came or went, or more happened than the kernel remembers.
+/// The events after which the changed files are unknown: a directory was added or removed, or the queue
+/// overflowed.
 const UNKNOWN: u32 = libc::IN_ISDIR | libc::IN_IGNORED | libc::IN_Q_OVERFLOW;
 
-/// Watches a directory, and all below it or nothing below it.
+/// A watch of a directory, with or without everything below it.
 pub struct Watch {
     events: File,
     directories: HashMap<i32, PathBuf>,
 }
 
-/// The changes since they were last asked for.
+/// The changes since the last query.
 pub enum Changes {
     Files(BTreeSet<PathBuf>),
-    /// Directories came or went, too.
+    /// Changes that include added or removed directories.
     More,
 }
 
@@ -46,7 +47,7 @@ impl Watch {
         watch
     }
 
-    /// Watch a directory and all that is in it now.
+    /// Watch a directory and everything that is in it now.
     pub fn of_tree(path: &Path) -> Self {
         let mut watch = Self::of_directory(path);
         watch.add_below(path);
@@ -70,16 +71,16 @@ impl Watch {
         }
     }
 
-    /// Return the files that were changed, made or removed since this was last called.
+    /// Return the files that were changed, created or removed since the last call.
     pub fn changes(&self) -> Changes {
         let mut files = BTreeSet::new();
         let mut more = false;
         let mut buffer = [0_u8; 1 << 14];
         while let Ok(length @ 1..) = (&self.events).read(&mut buffer) {
             let mut rest = &buffer[..length];
-            // There are no more when another event would have found room (NAME_MAX is 255).
+            // The buffer had room for another event (NAME_MAX is 255), so there are no more.
             let last = length + 16 + 256 <= buffer.len();
-            // struct inotify_event: the watch, what happened, a cookie, the length of the name, the name.
+            // struct inotify_event: the watch, the mask, a cookie, the length of the name, the name.
             while let Some((head, after)) = rest.split_first_chunk::<16>() {
                 let number =
                     |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
