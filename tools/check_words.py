@@ -38,7 +38,7 @@ VERBS = words(
     Credit Cut Decide Declare Decode Define Delay Delete Derive Describe Detach Detail Detect Determine Discard
     Display Distribute Disturb Divide Do Download Draft Drain Draw Drop Emit Empty Enable Encode End Enter Escape
     Estimate Evaluate Evict Exchange Execute Exit Expand Explain Export Express Extend Extract Feed Fetch Fill
-    Filter Find Finish Fit Flag Flush Fold Follow Forget Format Forward Generate Get Give Group Grow Guard Halve
+    Filter Find Finish Fit Flag Flush Fold Follow Forget Format Forward Generate Get Give Go Group Grow Guard Halve
     Handle Hash Have Hide Hold Identify Ignore Import Include Infer Initialise Insert Install Integrate
     Interpolate Interpret Interrupt Invert Iterate Join Judge Keep Kill Label Lay Lead Leak Learn Leave Let Limit
     Link List Listen Load Locate Lock Look Loop Lower Make Map Mark Match Measure Merge Minimise Mount Move

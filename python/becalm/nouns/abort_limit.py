@@ -28,7 +28,7 @@ class AbortLimit:
 
     @classmethod
     def parse(cls, given: AbortLimit | str | float) -> AbortLimit:
-        """As people write it: 3x, 300%, 1.5s. Raises UsageError."""
+        """Return the limit that a text such as 3x, 300% or 1.5s stands for. Raises UsageError."""
         if isinstance(given, AbortLimit):
             return given
         text = str(given)
@@ -53,9 +53,9 @@ class AbortLimit:
 
     @property
     def spelled(self) -> str:
-        """As people write it."""
+        """The text that `parse` reads as this limit."""
         return f"{self.times:g}x" if self.times else f"{self.ns / 1e9:g}s"
 
     def limit_ns(self, best_ns: float) -> int:
-        """How long a run may take, ns, where one of the best so far takes `best_ns`."""
+        """Return the time after which a run is ended, ns, where one of the best so far takes `best_ns`."""
         return math.ceil(self.times * best_ns) if self.times else self.ns

@@ -31,7 +31,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BisectResult(Result):
-    """What a bisection came to.
+    """The result of a bisection.
 
     `first`: the first bad commit; empty where there is no step, or it is one of `suspects`, which cannot be told apart.
     `probability`: that it is that one, or among those. `merge`: the merge that is `first`, or brings all `suspects` in;
@@ -67,7 +67,7 @@ class BisectResult(Result):
         return 0 if self.first else 5
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **asdict(self)}
         found: dict[str, Json] = finite(value)
         return found

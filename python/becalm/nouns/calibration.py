@@ -12,7 +12,7 @@ from becalm.nouns.simulation import NOT_MODELLED
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What is fitted, ns: a message written or read, a task woken, a switch between tasks."""
+    """The fitted costs, ns: of a message written or read, a task woken, a switch between tasks."""
 
     message_ns: float
     wakeup_ns: float
@@ -20,14 +20,14 @@ class Costs:
 
     @property
     def options(self) -> dict[str, int]:
-        """As options of a simulated host: whole ns, at least 1."""
+        """The costs as options of a simulated host: whole ns, at least 1."""
         message, wakeup, switch = (max(1, round(each)) for each in (self.message_ns, self.wakeup_ns, self.switch_ns))
         return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
 
 
 COSTS = tuple(each.name for each in fields(Costs))
 USUAL = Costs(1000.0, 1000.0, 2000.0)
-"""Those of the model when nothing is known."""
+"""The costs of the model when nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Size:
 
     @property
     def beyond_noise(self) -> float:
-        """By what part the simulation is off that two standard errors do not explain."""
+        """The relative error of the simulation that two standard errors do not explain; at least 0."""
         error = math.hypot(self.noise, self.simulated_error_ns / self.measured_ns)
         return max(0.0, abs(self.residual) - 2 * error)
 
@@ -73,7 +73,7 @@ class Bootstrapped:
     adjusted: float | None
 
     def time(self, groups: int) -> float | None:
-        """The time of so many groups, ns; None where it was not predicted."""
+        """Return the predicted time of this number of groups, ns; None where it was not predicted."""
         return dict(self.times).get(groups)
 
 
@@ -104,7 +104,7 @@ class Calibration:
     """Numbers of groups of which there were no two runs when the budget was over."""
     adjusted: float | None = None
     bootstrapped: Bootstrapped | None = None
-    """None where one group was not run."""
+    """The predictions; None where one group was not run."""
 
     @property
     def fitted(self) -> Sequence[Size]:
@@ -136,7 +136,7 @@ class Calibration:
         return max((abs(each.residual) for each in self.predicted), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         sizes = [{**asdict(each), "residual": each.residual} for each in self.sizes]
         more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
         return {**asdict(self), **more}

@@ -17,7 +17,7 @@ from becalm.nouns.verdict import Difference, Finding, Gate, gate_code
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
+    """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
 
     `failure`: why it could not be compared, empty where it could. `study`: its number in the store.
     """
@@ -57,14 +57,14 @@ class CheckResult(Result):
         return 4 if self.failed else gate_code(self.gate, self.undecided)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **asdict(self)})
         assert isinstance(value, dict)
         return value
 
 
 def together(checks: tuple[Checked, ...]) -> Gate:
-    """What became of the limit over all: above it when one is, within it when all are."""
+    """Return the gate of all checks together: above the limit when one is, within it when all are."""
     gates = {each.gate for each in checks}
     if Gate.ABOVE in gates:
         return Gate.ABOVE

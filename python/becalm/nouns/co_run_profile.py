@@ -27,7 +27,7 @@ from becalm.stats.student import stdtrit
 KIND = "co_run_profile"
 
 ALPHA = 0.05
-"""Of intervals: 95 %."""
+"""The probability of error of an interval: they are at 95 %."""
 
 ALL = 0.999
 """The largest degradation that `costs` says: all of the speed would be no cost, since nothing ended."""
@@ -45,7 +45,7 @@ class TimedRun:
     seconds: float
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a time that no run takes."""
+        """Raise UsageError for an impossible round, position or time."""
         if self.round < 0 or self.position < 0:
             raise UsageError(f"A run has the round {self.round} and the position {self.position}. Both count from 0.")
         if not (math.isfinite(self.seconds) and self.seconds > 0):
@@ -63,14 +63,14 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the processor counted in one run alone, the middle one of several: events, `misses` of the last cache."""
+    """The processor's counts of one run alone, the median of several: events, `misses` of the last cache."""
 
     cycles: float
     instructions: float
     misses: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for counts that cannot be."""
+        """Raise UsageError for impossible counts."""
         for what, value in (("cycles", self.cycles), ("instructions", self.instructions), ("misses", self.misses)):
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise UsageError(f"The number of {what} is {value:g}. It is a number from 0.")
@@ -130,7 +130,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """What a program loses beside others: 1 - alone/beside in time, with standard error and 95 % interval.
+    """The loss of a program next to others: 1 - alone/beside in time, with standard error and 95 % interval.
 
     `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
     """
@@ -174,7 +174,7 @@ class CoRunProfile(Result):
     study: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a profile that contradicts itself."""
+        """Raise UsageError for a profile that contradicts itself."""
         if not self.programs:
             raise UsageError("The profile has no programs. Measure some with `becalm profile`.")
         if not self.chips:
@@ -203,21 +203,21 @@ class CoRunProfile(Result):
             _known(left.programs, names)
 
     def program(self, name: str) -> ProfiledProgram:
-        """A program by name. Raises KeyError."""
+        """Return the program of a name. Raises KeyError."""
         return next(each for each in self.programs if each.name == name)
 
     @cached_property
     def degradations(self) -> tuple[Degradation, ...]:
-        """What each lost beside which others, in the order measured; without those that no round has both of."""
+        """The losses of each program next to others, in the order measured; without those that no round has both of."""
         found = (self._degradation(each) for each in self.co_runs)
         return tuple(each for each in found if each is not None)
 
     def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
-        """What a program loses beside others on cores of their own, in any order; None where that was not measured."""
+        """Return the loss of a program next to others on other cores, in any order; None where it was not measured."""
         return self._degradations.get((program, tuple(sorted(beside)), False))
 
     def on_one_core(self, program: str, beside: str) -> Degradation | None:
-        """What a program loses beside another one on the other thread of its core; None where that was not measured."""
+        """Return the loss of a program next to another on the other thread of its core; None where it was not measured."""
         return self._degradations.get((program, (beside,), True))
 
     @cached_property
@@ -225,7 +225,8 @@ class CoRunProfile(Result):
         return {(each.program, tuple(sorted(each.beside)), each.same_core): each for each in self.degradations}
 
     def costs(self) -> CoRunCosts:
-        """What sharing costs, with standard errors: pairs as pairs, larger sets where all of their programs were timed.
+        """Return the costs of sharing, with standard errors: pairs as pairs, larger sets where all of their programs
+        were timed.
 
         A program that ran faster beside others by more than noise costs nothing there, with an error of that size.
         Raises UsageError when nothing was measured together.
@@ -238,7 +239,7 @@ class CoRunProfile(Result):
         return CoRunCosts(Origin.MEASURED, tuple(self._sets()), pairs, tuple(self._siblings()))
 
     def tasks(self) -> tuple[Task, ...]:
-        """The programs that ran alone, as tasks to be placed.
+        """Return the programs that ran alone, as tasks to be placed.
 
         Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
         speed that its neighbours in pairs lost, None where it hardly ran beside any of them. Sensitivity is the mean
@@ -267,11 +268,11 @@ class CoRunProfile(Result):
         return tuple(made)
 
     def other_machine(self, machine: Mapping[str, str]) -> tuple[str, ...]:
-        """In which of `hostname` and `cpu` this profile is of another machine; what one of both lacks says nothing."""
+        """Return those of `hostname` and `cpu` in which this profile is of another machine; a missing one is ignored."""
         return tuple(key for key, value in self.machine.items() if key in machine and machine[key] != value)
 
     def to_json(self) -> Json:
-        """Its form as JSON (docs/reference/json.md), with what was found, for readers that do not compute it."""
+        """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
         fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
         found = [
             {**encode(each), "low": _finite(each.low), "high": _finite(each.high)} for each in self.degradations
@@ -285,7 +286,7 @@ class CoRunProfile(Result):
 
     @classmethod
     def of_text(cls, text: str, where: str) -> CoRunProfile:
-        """A profile from the text of a file, which `where` names. Raises UsageError."""
+        """Return the profile in the text of a file, which `where` names. Raises UsageError."""
         try:
             value = json.loads(text)
             if not isinstance(value, dict) or value.get("kind") != KIND:
@@ -322,7 +323,7 @@ class CoRunProfile(Result):
         return Degradation(co_run.program, co_run.beside, cost, error, *ends, len(both), co_run.same_core)
 
     def _siblings(self) -> Iterable[PairCost]:
-        """What each loses more on one core than on two, where both were measured: no less than nothing."""
+        """Yield what each program loses more on one core than on two, where both were measured; at least 0."""
         for each in self.degradations:
             apart = self.degradation(each.program, each.beside) if each.same_core else None
             if apart is not None:
@@ -341,12 +342,12 @@ class CoRunProfile(Result):
 
 
 def from_json(value: Mapping[str, Json]) -> CoRunProfile:
-    """A profile that was stored. Raises UsageError, TypeError or ValueError that name the place."""
+    """Return a stored profile. Raises UsageError, TypeError or ValueError that name the place."""
     return CoRunProfile.from_json(value)
 
 
 def _bounded(found: Degradation) -> tuple[float, float]:
-    """Cost and standard error as `CoRunCosts` takes them."""
+    """Return cost and standard error as `CoRunCosts` takes them."""
     if found.faster:
         return 0.0, abs(found.cost)
     error = NO_ERROR if found.error is None else found.error
@@ -354,7 +355,7 @@ def _bounded(found: Degradation) -> tuple[float, float]:
 
 
 def _degraded(log_ratio: float) -> float:
-    """1 - alone/beside for log(beside/alone); an end far below is without an end."""
+    """Return 1 - alone/beside for log(beside/alone); minus infinity below -700."""
     return -math.expm1(-log_ratio) if log_ratio > -700 else -math.inf
 
 

@@ -1,4 +1,4 @@
-"""How values become JSON and are read back: whole values, strings that are not UTF-8, numbers that JSON lacks."""
+"""Values as JSON and back: whole values, strings that are not UTF-8, numbers that JSON lacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Json = Any
 
 
 def wire(text: str | None) -> Json:
-    """A string as the protocol carries it: itself, or {"hex": …} when it is not UTF-8 (a file name, an argument)."""
+    """Return a string as the protocol carries it: itself, or {"hex": …} when it is not UTF-8 (a file name, an
+    argument)."""
     if text is None:
         return None
     try:
@@ -28,14 +29,14 @@ def wire(text: str | None) -> Json:
 
 
 def unwire(value: Json) -> str | None:
-    """The inverse of `wire`."""
+    """Return the string that `wire` encoded."""
     if isinstance(value, dict):
         return os.fsdecode(bytes.fromhex(value["hex"]))
     return None if value is None else str(value)
 
 
 def finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: both become null, all through a structure of dicts and lists."""
+    """Return a structure of dicts and lists with null for infinity and NaN, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -48,7 +49,7 @@ def finite(value: Any) -> Any:
 
 
 def encode(value: Any) -> Json:
-    """A frozen value as JSON: by its own `to_json` where it has one, else field by field."""
+    """Return a frozen value as JSON: by its own `to_json` where it has one, else field by field."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
@@ -65,7 +66,7 @@ def encode(value: Any) -> Json:
 
 
 def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> dict[str, Any]:
-    """The fields of a dataclass that `encode` wrote, each checked against its type.
+    """Return the fields of a dataclass that `encode` wrote, each checked against its type.
 
     Fields that this version does not know are left out, and so is null where the type has none: both have the default.
     Null for a number without a default is NaN.
@@ -80,7 +81,7 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
 
 
 def decode(hint: Any, value: Json, where: str) -> Any:
-    """The value of a type that `encode` made JSON of, checked against the type.
+    """Return the value that `encode` wrote as JSON, checked against its type.
 
     Raises TypeError or ValueError that name the place.
     """
@@ -124,7 +125,7 @@ def _nullable(hint: Any) -> bool:
 
 
 def _one_of(parts: tuple[Any, ...], value: Json, where: str) -> Any:
-    """A value of one of several types: of its very own where that is among them, else of the first."""
+    """Return a value of a union of types: of exactly its own type if that is a member, else of the first."""
     if value is None and NoneType in parts:
         return None
     some = [each for each in parts if each is not NoneType]

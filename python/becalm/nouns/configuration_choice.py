@@ -23,7 +23,7 @@ def factors(of: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationResult:
-    """One configuration: the value of each factor, and what it gave on its units, in the unit of the values.
+    """The result of one configuration: the level of each factor, and its values on the units, in their own unit.
 
     `mean`: geometric, over units. `spread`: standard deviation from unit to unit, a fraction, moderated by that of the
     others; NaN below two units. `promise`: what a further unit gives or betters with the probability of the choice;
@@ -86,7 +86,7 @@ class ConfigurationChoice(Result):
         return 0 if self.chosen is not None else 5
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "configuration choice", **asdict(self)})
         assert isinstance(value, dict)
         return value

@@ -92,7 +92,7 @@ def _members(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> No
 
 
 def _plain(value: Any, where: str, deep: int) -> None:
-    """Any JSON value."""
+    """Check that a value is JSON."""
     _check(deep > 0, "…", where, "nested too deeply")
     if isinstance(value, Mapping):
         for key, each in value.items():
@@ -118,7 +118,7 @@ def _form(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @cache
 def _fields(kind: type) -> Mapping[str, Any]:
-    """Types by name of a dataclass or a named tuple."""
+    """Return the types of the fields of a dataclass or named tuple, by name."""
     hints = get_type_hints(kind)
     names = [each.name for each in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
     return {name: hints[name] for name in names}

@@ -19,7 +19,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How much load of which kind. Zero and None: none of that."""
+    """The load to make, by kind. Zero and None: none of that kind."""
 
     cpu: float = option(
         0.0,
@@ -88,7 +88,7 @@ class Demand:
 
     @classmethod
     def of(cls, **given: Unpack[DemandKeywords]) -> Demand:
-        """A Demand from amounts as people write them: "512M", "50M". Raises UsageError."""
+        """Return the Demand for amounts as people write them: "512M", "50M". Raises UsageError."""
         refuse_unknown(given, Demand)
         return cls(**parsed(cls, given))
 
@@ -111,7 +111,7 @@ class Demand:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demand:
-        """The Demand that was written by `to_json`."""
+        """Return the Demand that was written by `to_json`."""
         cpus = value.get("cpus")
         return cls(**{**value, "cpus": None if cpus is None else tuple(cpus)})
 
@@ -133,7 +133,7 @@ class DemandKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one process of a load did while all of it was up; `done` in `unit` (bytes, calls). None is unknown."""
+    """The work of one process of a load while all of it was up; `done` in `unit` (bytes, calls). None is unknown."""
 
     kind: str
     unit: str
@@ -146,16 +146,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a load really did."""
+    """The load that was really made."""
 
     reason: str
-    """Why it ended: time, command, signal, failure."""
+    """The reason why it ended: time, command, signal, failure."""
     wall_ns: int
     shares: tuple[Share, ...]
     swapped_out_bytes: int | None
-    """Of the whole machine meanwhile."""
+    """The bytes that the whole machine swapped out while it was up."""
     failure: str | None
-    """Why a process of the load ended before its time."""
+    """The reason why a process of the load ended early; None when none did."""
     sentence: str
     status: int | None = None
     """Exit code of the command, or minus the signal that ended it; None without a command."""
@@ -163,7 +163,7 @@ class Made:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Made:
-        """From the agent's last line."""
+        """Return the value for the agent's last line."""
         command = value["command"] or {}
         return cls(
             reason=value["reason"],
@@ -177,10 +177,10 @@ class Made:
         )
 
     def done(self, kind: str) -> int:
-        """What all processes of a kind did, in its unit."""
+        """Return the work of all processes of a kind, in its unit."""
         return sum(share.done for share in self.shares if share.kind == kind)
 
     def cpu_ns(self, kind: str) -> int | None:
-        """CPU time of all processes of a kind; None when one is unknown."""
+        """Return the CPU time of all processes of a kind, ns; None when one is unknown."""
         times = [share.cpu_ns for share in self.shares if share.kind == kind]
         return None if None in times else sum(each for each in times if each is not None)

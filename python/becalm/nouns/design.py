@@ -22,9 +22,9 @@ PLACES = ("run", "standard", "block", "point")
 
 @dataclass(frozen=True, slots=True)
 class DesignRun:
-    """One run. `run`: its place in the order to make them, from 1; `standard`: that before they were put into random
-    order; `block`: from 1; `point`: cube, axial, edge or centre; `coded`: of each factor its place in coded units;
-    `levels`: what is set."""
+    """A run of a design. `run`: its place in the order to make them, from 1; `standard`: its place in standard order;
+    `block`: from 1; `point`: cube, axial, edge or centre; `coded`: the place of each factor in coded units; `levels`:
+    the values to set."""
 
     run: int
     standard: int
@@ -66,20 +66,20 @@ class Design(Result):
 
     @property
     def csv(self) -> str:
-        """As a file for a spreadsheet, its cells for the responses empty."""
+        """The design as a file for a spreadsheet, with empty cells for the responses."""
         return self.to_csv()
 
     def to_csv(self, *, raw: bool = False) -> str:
-        """The same; `raw`: with levels that a spreadsheet takes for formulas as they are."""
+        """Return `csv`; with `raw`, levels that a spreadsheet takes for formulas stay as they are."""
         return text(self, raw=raw)
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         return document(self, "design")
 
 
 def text(design: Design, *, raw: bool = False) -> str:
-    """The file; its cells for the responses are empty. `raw`: levels that a spreadsheet takes for formulas, too."""
+    """Return the design as CSV with empty cells for the responses; `raw`: do not quote levels that look like formulas."""
     rows: list[list[Cell]] = [[*PLACES, *(each.spelled for each in design.factors), *design.responses]]
     for run in design.runs:
         levels = [each if isinstance(each, str) else f"{each:.{DIGITS}g}" for each in run.levels]
@@ -88,11 +88,11 @@ def text(design: Design, *, raw: bool = False) -> str:
 
 
 def document(value: Any, kind: str) -> dict[str, Json]:
-    """A value with what all documents begin with; what JSON has no number for is null."""
+    """Return a value with the members that all documents begin with; numbers that JSON lacks become null."""
     found: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
     return found
 
 
 def value_fields(value: Any) -> dict[str, Any]:
-    """The fields of a frozen value by name."""
+    """Return the fields of a frozen value by name."""
     return {name: getattr(value, name) for name in value.__slots__}

@@ -207,9 +207,9 @@ class BestPlace:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFit:
-    """One response. `power` None: fitted as it is, else its power, 0 the logarithm. `constant`: the surface at the
-    centre, the mean of the blocks, in units of the fit. `detectable`: the smallest effect of a factor, from low to high
-    and in units of the fit, that would have been seen in four of five such experiments."""
+    """The fit of one response. `power` None: fitted as it is, else its power, 0 the logarithm. `constant`: the surface
+    at the centre, the mean of the blocks, in units of the fit. `detectable`: the smallest effect of a factor, from low
+    to high and in units of the fit, that would have been seen in four of five such experiments."""
 
     name: str
     goal: Goal
@@ -275,7 +275,7 @@ class DesignFit(Result):
     sentence: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         return document(self, "design fit")
 
     @classmethod

@@ -17,7 +17,7 @@ from becalm.nouns.result import Result
 
 
 class Severity(StrEnum):
-    """How much a finding matters for measuring. WARNING: it spoils results; NOTE: worth knowing; GOOD: it helps."""
+    """The importance of a finding for measuring. WARNING: it spoils results; NOTE: worth knowing; GOOD: it helps."""
 
     WARNING = "warning"
     NOTE = "note"
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing to know of this machine: what it is, why it matters, what can be done (empty: nothing)."""
+    """A fact about this machine: what it is, why it matters, what can be done (empty: nothing)."""
 
     severity: Severity
     kind: str
@@ -42,7 +42,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much the time of one fixed piece of work varied when it was run over and over.
+    """The variation of the time of one fixed piece of work that was run repeatedly.
 
     `cv`: coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median; `lag_one`:
     autocorrelation of neighbouring runs; `worst`: by how much the slowest run exceeded the median; `wait_share`: part
@@ -70,7 +70,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What becalm adds to starting and waiting for an empty program; ns.
+    """The time that becalm adds to starting and waiting for an empty program; ns.
 
     `bare_ns`: median of doing just that; `added_ns`: median of what a measured run takes more; `low_ns`, `high_ns`:
     the middle half of the differences.
@@ -96,11 +96,11 @@ class Diagnosis(Result):
 
     @property
     def sentence(self) -> str:
-        """What to know of the machine, a line each."""
+        """The findings, a line each."""
         return "\n".join(f"{each.severity}: {each.what}" for each in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/reference/doctor.md); what is not finite is null."""
+        """Return the documented JSON form (docs/reference/doctor.md); what is not finite is null."""
         return {
             "becalm": VERSION,
             "schema": SCHEMA,

@@ -24,7 +24,7 @@ HIGHEST_CPU = 65_535
 
 
 def text(value: Value) -> str:
-    """A value as the catalogue spells it: true is on, false off."""
+    """Return a value as the catalogue spells it: true is on, false off."""
     if isinstance(value, bool):
         return "on" if value else "off"
     stripped = str(value).strip()
@@ -32,7 +32,7 @@ def text(value: Value) -> str:
 
 
 class Scale(StrEnum):
-    """On which equal steps have effects of about equal size."""
+    """The scale on which equal steps have effects of about equal size."""
 
     LINEAR = "linear"
     LOG = "log"
@@ -57,22 +57,23 @@ class Range:
         return self.low <= number <= self.high
 
     def clamp(self, number: float) -> int:
-        """The value of the range that is nearest to a number."""
+        """Return the value of the range nearest to a number."""
         return min(self.high, max(self.low, round(number)))
 
     def coded(self, number: float) -> float:
-        """A number in coded units: -1 at the low end, 1 at the high one; beyond them outside the range."""
+        """Return a number in coded units: -1 at the low end, 1 at the high one; beyond them outside the range."""
         low, high, at = (self._scaled(each) for each in (self.low, self.high, number))
         return 2 * (at - low) / (high - low) - 1
 
     def natural(self, coded: float) -> int:
-        """The value at a coded place; places outside -1 to 1 are bounded first."""
+        """Return the value at a coded place; places outside -1 to 1 are bounded first."""
         low, high = self._scaled(self.low), self._scaled(self.high)
         at = low + (min(1.0, max(-1.0, coded)) + 1) / 2 * (high - low)
         return self.clamp(math.exp(at) if self.scale is Scale.LOG else at)
 
     def levels(self, count: int) -> tuple[int, ...]:
-        """So many values at equal distances on the scale, both ends among them; fewer where whole numbers coincide.
+        """Return `count` values at equal distances on the scale, both ends included; fewer where whole numbers
+        coincide.
 
         Raises ValueError for less than two.
         """
@@ -139,7 +140,7 @@ class Domain:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The catalogue's form; `from_json` reads it back."""
+        """Return the form of the catalogue, which `from_json` reads."""
         form: dict[str, Any]
         if self.range is not None:
             found = self.range
@@ -157,7 +158,7 @@ class Domain:
         return {**form, "special": [asdict(each) for each in self.special], "words": self.words}
 
     def holds(self, value: Value) -> bool:
-        """Whether a value is in the domain, as far as that can be said without the machine."""
+        """Return whether a value is in the domain, as far as that is known without the machine."""
         spelled = text(value)
         if any(each.value == spelled for each in self.special) or spelled in self.choices:
             return True
@@ -172,7 +173,7 @@ class Domain:
         return any(_in_class(each, spelled) for each in self.classes)
 
     def parse(self, value: Value) -> str | int:
-        """A value of the domain as profiles have it: whole numbers as numbers, all else as text.
+        """Return a value of the domain in the form of profiles: whole numbers as numbers, all else as text.
 
         Raises ValueError for what is not in the domain; its text is what the knob takes.
         """
@@ -208,7 +209,7 @@ def _in_class(each: Class, spelled: str) -> bool:
 
 
 def _whole(spelled: str) -> bool:
-    """Whether it is a whole number that the agent reads, too."""
+    """Return whether a text is a whole number that the agent can read, too."""
     digits = spelled[1:] if spelled[:1] in ("-", "+") else spelled
     return digits.isascii() and digits.isdigit() and -(2**63) <= int(spelled) < 2**63
 
@@ -225,7 +226,7 @@ def _is_cpu_list(spelled: str) -> bool:
 
 
 def _is_processes(spelled: str) -> bool:
-    """1234:0-1;1240@5678:2, each process once (crates/becalm-core/src/knob/threads.rs)."""
+    """Return whether a text is like 1234:0-1;1240@5678:2, each process once (crates/becalm-core/src/knob/threads.rs)."""
     found = [re.fullmatch(r"([0-9]+)(?:@([0-9]+))?:([0-9,-]+)", part, re.ASCII) for part in spelled.split(";")]
     pids = [int(each[1]) for each in found if each is not None]
     return (

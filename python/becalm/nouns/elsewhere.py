@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 Place = Mapping[str, Any]
-"""Where it is, in the words of the host that wrote it: JSON."""
+"""The place of a spool, in the words of the host that wrote it: JSON."""
 
 _EVENT = "elsewhere"
 
 
 def elsewhere(place: Place) -> bytes:
-    """The line for a place."""
+    """Return the line for a place."""
     return json.dumps({"event": _EVENT, "place": place}).encode() + b"\n"
 
 
 def place_in(line: bytes) -> Place | None:
-    """The place that a line of a spool tells; None for any other line."""
+    """Return the place that a line of a spool names; None for any other line."""
     try:
         event = json.loads(line)
         return dict(event["place"]) if event["event"] == _EVENT else None

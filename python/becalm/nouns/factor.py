@@ -26,7 +26,7 @@ Level = float | int | str
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*")
 MARKS = ("linear", "log", "whole")
-"""What may stand behind a factor after colons."""
+"""The marks that may follow a factor after colons."""
 
 TIMES = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Units of which a level is shown in another one where that is easier to read, in seconds."""
@@ -75,7 +75,7 @@ class Factor:
 
     @classmethod
     def parse(cls, text: str) -> Factor:
-        """A factor as people write it. Raises UsageError for a name without range, and what is no range."""
+        """Return the factor that a text stands for. Raises UsageError for a name without range and an invalid range."""
         name, equals, rest = text.partition("=")
         name = name.strip()
         if not equals or not rest.strip():
@@ -108,7 +108,8 @@ class Factor:
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Factor:
-        """A knob as a factor: its range in whole numbers, or its choices. Raises UsageError where it has neither."""
+        """Return a knob as a factor: its range in whole numbers, or its choices. Raises UsageError where it has
+        neither."""
         if domain.range is not None:
             found = domain.range
             return cls(name, float(found.low), float(found.high), found.unit, found.scale, True)
@@ -123,14 +124,14 @@ class Factor:
 
     @property
     def spelled(self) -> str:
-        """As people write it."""
+        """The text that `parse` reads as this factor."""
         if self.categorical:
             return f"{self.name}={','.join(self.choices)}"
         marks = (":log" if self.scale is Scale.LOG else "") + (":whole" if self.whole else "")
         return f"{self.name}={self._ends()}{self.unit}{marks}"
 
     def coded(self, level: Level) -> float:
-        """The place of a level in coded units. Raises UsageError for what the factor cannot be."""
+        """Return the place of a level in coded units. Raises UsageError for a level that the factor cannot have."""
         if self.categorical:
             if str(level) not in self.choices:
                 raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {str(level)!r}.")
@@ -141,7 +142,7 @@ class Factor:
         return 2 * (at - low) / (high - low) - 1
 
     def natural(self, coded: float) -> Level:
-        """The level at a place, also beyond the ends: axial points may lie there, and a surface is level anywhere."""
+        """Return the level at a coded place, also beyond the ends, where axial points may lie."""
         if self.categorical:
             return self.choices[round(coded)]
         low, high = self._scaled(self.low), self._scaled(self.high)
@@ -150,7 +151,7 @@ class Factor:
         return round(found) if self.whole and abs(found) < PLAIN else float(f"{found:.{DIGITS}g}")
 
     def worded(self, level: Level, digits: int = 6) -> str:
-        """A level with its unit, to so many digits: a time in the unit that people would take, no powers of ten."""
+        """Return a level with its unit, to `digits` digits: a time in its usual unit, without powers of ten."""
         if isinstance(level, str):
             return level
         unit, size = self.unit, abs(level)
@@ -166,7 +167,7 @@ class Factor:
         return f"{shown}{' ' if unit else ''}{unit}"
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields."""
+        """Return the fields."""
         return {name: encode(getattr(self, name)) for name in self.__slots__}
 
     def _ends(self) -> str:
@@ -181,7 +182,7 @@ class Factor:
 
 
 def distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The factors themselves, when no two have one name. Raises UsageError otherwise, and where there are none."""
+    """Return the factors. Raises UsageError when two have one name, and where there are none."""
     names = [each.name for each in factors]
     if not names:
         raise UsageError("A design needs factors: becalm design central time=80..90min temp=170..180C")

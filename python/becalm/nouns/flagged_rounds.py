@@ -29,11 +29,11 @@ class FlaggedRounds:
             self._which.append(self._combinations.setdefault(measures, len(self._combinations)))
 
     def __len__(self) -> int:
-        """How many rounds are flagged."""
+        """Return the number of flagged rounds."""
         return len(np.unique(self._round.values))
 
     def among(self, rounds: Positions) -> tuple[list[int], dict[str, int]]:
-        """Those of these rounds, ascending, and how many of them each measure flagged."""
+        """Return the flagged ones of these rounds, ascending, and how many of them each measure flagged."""
         # The first of a number in the reverse order is what was said last.
         numbers, last = np.unique(self._round.values[::-1], return_index=True)
         asked = np.isin(numbers, rounds)

@@ -29,7 +29,7 @@ class Goal:
 
     @classmethod
     def parse(cls, text: str, name: str = "y") -> Goal:
-        """min, max, min:100..500, max:80..97 or target:55..57.5..60. Raises UsageError."""
+        """Return the goal of a text: min, max, min:100..500, max:80..97 or target:55..57.5..60. Raises UsageError."""
         kind, colon, rest = text.strip().partition(":")
         wrong = UsageError(
             f"{text!r} is no goal of {name}. Write min or max, with limits max:80..97 (worthless to good enough, in "
@@ -55,5 +55,5 @@ class Goal:
         return not math.isnan(self.low)
 
     def within(self, low: float, high: float) -> Goal:
-        """The same with these limits where it has none."""
+        """Return the goal with these limits where it has none."""
         return self if self.bounded else Goal(self.kind, low, high, self.at)

@@ -1,4 +1,4 @@
-"""What has been measured so far, in a form that stays small: twelve bytes a run, four a round, four more if left out.
+"""The runs of a study so far, in a compact form: twelve bytes a run, four a round, four more if left out.
 
 `History` takes rows as they come from a host and answers what a plan and a judge ask: how long it has taken, how
 many rounds are complete, the times of each program by round. It never holds more than that; the full record of a run
@@ -57,12 +57,12 @@ class Column:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """What was appended so far; a view that must not be written to."""
+        """The values appended so far; a view that must not be written to."""
         return self._room[: self._length]
 
 
 def _logarithms(times_ns: Ints) -> Floats:
-    """Of times, one of 0 taken as 1; in one array."""
+    """Return the logarithms of times, of which 0 counts as 1."""
     found = np.maximum(times_ns, 1).astype(np.float64)
     return np.log(found, out=found)
 
@@ -175,7 +175,7 @@ class History:
 
     @property
     def round_ns(self) -> float:
-        """How long a round takes that has all active programs, by those that were made; 0 before the first."""
+        """The time of a round of all active programs, by the rounds so far, ns; 0 before the first."""
         if not self.complete:
             return 0.0
         if len(self.active) == self.programs:
@@ -186,13 +186,13 @@ class History:
 
     @property
     def elapsed_ns(self) -> int:
-        """From the start of the first counted run to the end of the last one, by the host's own clock."""
+        """The time from the start of the first counted run to the end of the last one, ns, by the host's own clock."""
         if self.first_started_ns is None or self.last_ended_ns is None:
             return 0
         return self.last_ended_ns - self.first_started_ns
 
     def pairs(self) -> Pairs:
-        """The complete rounds as arrays, of what is compared, turned so that smaller is better."""
+        """Return the compared values of the complete rounds as arrays, turned so that smaller is better."""
         sign = -1.0 if self.metric is not None and self.metric.higher else 1.0
         return Pairs(
             # Above zero, as the agent found them.
@@ -203,17 +203,17 @@ class History:
         )
 
     def wall_ns(self, program: int) -> Ints:
-        """Wall times in ns of one program in the complete rounds, in order; not to be written to."""
+        """Return the wall times of one program in the complete rounds, in order, ns; not to be written to."""
         return self._values(self._wall[program])
 
     def printed(self, program: int) -> Floats:
-        """The metric of one program in the complete rounds, in order; not to be written to."""
+        """Return the metric of one program in the complete rounds, in order; not to be written to."""
         return self._values(self._printed[program])
 
     def response(self, program: int) -> Floats:
-        """What is compared of one program in the complete rounds, as it is: its metric, else its wall times in ns."""
+        """Return the compared values of one program in the complete rounds: its metric, else its wall times in ns."""
         return self.printed(program) if self._printed else self.wall_ns(program).astype(np.float64)
 
     def seqs(self, program: int) -> Positions:
-        """Sequence numbers of the runs that `wall_ns` gives."""
+        """Return the sequence numbers of the runs of `wall_ns`."""
         return self._values(self._seq[program])

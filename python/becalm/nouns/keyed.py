@@ -1,5 +1,4 @@
-"""What follows the colon of a text that makes a program of numbers: `groups=20,loops=1000,threads`, `work=50us`,
-`size=64MiB`."""
+"""The text after the colon of a program of numbers: `groups=20,loops=1000,threads`, `work=50us`, `size=64MiB`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What a setting of the next boot is on the kernel's command line: `parameters`, with {} for the value.
+    """A setting of the next boot on the kernel's command line: `parameters`, with {} for the value.
 
     `known_from`: what shows that the kernel has taken it. `binds`: nothing runs on its CPUs unless it is bound to them.
     """
@@ -32,7 +32,7 @@ class Boot:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One system parameter (docs/reference/protocol.md, `knobs`).
+    """A system parameter (docs/reference/protocol.md, `knobs`).
 
     `tuned_value`: what a search for little variation tries, None when it is no candidate. `requires`: knobs without
     which it has no meaning; `conflicts`: knobs that take its place. `moves`: files that the kernel changes with it, put
@@ -82,7 +82,7 @@ class Knob:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the engine's table and of an agent's answer; `from_json` reads it back."""
+        """Return the form of the engine's table and of an agent's answer, which `from_json` reads."""
         plain = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             **plain,
@@ -94,7 +94,7 @@ class Knob:
         }
 
     def needs_rights(self, value: Value) -> bool:
-        """Whether an ordinary user may not set this value."""
+        """Return whether an ordinary user may not set this value."""
         if isinstance(self.privileged, str):
             return self.privileged == "all"
         spelled = text(value)
@@ -105,18 +105,18 @@ class Knob:
 
 @cache
 def catalogue() -> tuple[Knob, ...]:
-    """Every knob that the engine knows, in its order."""
+    """Return every knob that the engine knows, in its order."""
     return tuple(Knob.from_json(row) for row in tables.rows("knobs"))
 
 
 @cache
 def known() -> Mapping[str, Knob]:
-    """The same by name."""
+    """Return every knob by name."""
     return {row.name: row for row in catalogue()}
 
 
 def at_boot(settings: Settings) -> Settings:
-    """What of some settings is set at the next boot."""
+    """Return those of some settings that are set at the next boot."""
     names = _at_boot()
     return Settings(tuple((name, value) for name, value in settings.values if name in names))
 
@@ -127,7 +127,7 @@ def _at_boot() -> frozenset[str]:
 
 
 def find(knobs: Sequence[Knob], name: str) -> Knob:
-    """The knob of a name. Raises UsageError with the nearest name when there is none."""
+    """Return the knob of a name. Raises UsageError with the nearest name when there is none."""
     for knob in knobs:
         if knob.name == name:
             return knob

@@ -51,5 +51,5 @@ class MeasuredPrograms:
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from becalm.nouns.tables import Quantity
 
 LEAST, MOST = 1e-60, 1e60
-"""Of values that are compared: ratios need them above zero, and statistics take fourth powers (metric.rs)."""
+"""The bounds of compared values: ratios need them above zero, and statistics take fourth powers (metric.rs)."""
 
 PREFIX = "json:"
-"""Of a path into JSON."""
+"""The prefix of a path into JSON."""
 
 MEMORY, COUNTER = "memory:", "counter:"
-"""Of quantities of these kinds."""
+"""The prefixes of quantities of these kinds."""
 
 EXAMPLE = "'Time: ([0-9.]+),unit=s' or 'json:results.p99,unit=us,better=lower'"
 
 
 class Better(StrEnum):
-    """Which values of a metric people want."""
+    """The values of a metric that people want."""
 
     LOWER = "lower"
     HIGHER = "higher"
 
 
 class Take(StrEnum):
-    """Which match of a pattern counts."""
+    """The match of a pattern that counts."""
 
     FIRST = "first"
     LAST = "last"
@@ -66,7 +66,7 @@ class Metric:
         return self.better is Better.HIGHER
 
     def back(self, ends: tuple[float, float, float]) -> tuple[float, float, float]:
-        """A mean and the ends of its interval as it was printed; `ends` are of turned values where larger is better."""
+        """Return a mean and the ends of its interval as printed; `ends` are of turned values where larger is better."""
         value, low, high = ends
         if not self.higher:
             return ends
@@ -83,7 +83,7 @@ class Metric:
         return self.spec if _QUANTITY.fullmatch(self.spec) else None
 
     def to_wire(self) -> dict[str, Json]:
-        """What the agent needs to know (docs/reference/protocol.md)."""
+        """Return the members that the agent needs (docs/reference/protocol.md)."""
         if (measured := self.quantity) is not None:
             return {"quantity": measured}
         if (steps := self.path) is not None:
@@ -100,7 +100,7 @@ _STEP = re.compile(r"""\.?(?P<member>[^.\[\]"]+)|\["(?P<quoted>[^"]+)"\]|\[(?P<p
 
 
 def path(text: str) -> tuple[str | int, ...]:
-    """The steps of a path into JSON: `results[0].p99`, `$.results.p99`, `["99.0"]`. Raises UsageError."""
+    """Return the steps of a path into JSON: `results[0].p99`, `$.results.p99`, `["99.0"]`. Raises UsageError."""
     at = 1 if text.startswith("$") else 0
     steps: list[str | int] = []
     while at < len(text):
@@ -119,7 +119,7 @@ def path(text: str) -> tuple[str | int, ...]:
 
 
 def metric(text: str | Metric) -> Metric:
-    """A metric as people write it. Raises UsageError; whether a pattern is valid says the agent."""
+    """Return the metric that a text stands for. Raises UsageError; the agent checks whether a pattern is valid."""
     if isinstance(text, Metric):
         return text
     spec, more = text, {}
@@ -158,7 +158,7 @@ def _better(more: Mapping[str, str]) -> Better:
 
 
 def _quantity(spec: str) -> Quantity:
-    """What is measured that is called so. Raises UsageError with those of its kind."""
+    """Return the quantity of a name. Raises UsageError with the known ones of its kind."""
     from becalm.nouns.tables import quantities  # Most metrics are printed, and need no table.
 
     found = next((row for row in quantities() if row.name == spec), None)
@@ -170,7 +170,7 @@ def _quantity(spec: str) -> Quantity:
 
 
 def _name(spec: str) -> str:
-    """What to call it: the last member of a path, or the words before the group of a pattern."""
+    """Return the name of a metric: the last member of a path, or the words before the group of a pattern."""
     if spec.startswith(PREFIX):
         members = [each for each in path(spec.removeprefix(PREFIX)) if isinstance(each, str)]
         return members[-1] if members else "metric"
@@ -180,12 +180,12 @@ def _name(spec: str) -> str:
 
 
 def fit(values: Iterable[float]) -> bool:
-    """Whether these can be values of metrics: the first is compared and above zero, others may be counts of nothing."""
+    """Return whether values can be those of metrics: the first is compared and above zero, others may be 0."""
     return all(LEAST <= each <= MOST or (each == 0 and place > 0) for place, each in enumerate(values))
 
 
 def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
-    """Several; the first is what is compared. Raises UsageError for two of one name."""
+    """Return several metrics, of which the first is compared. Raises UsageError for two of one name."""
     found = tuple(metric(each) for each in ([given] if isinstance(given, (str, Metric)) else given))
     for index, each in enumerate(found):
         if each.name in [other.name for other in found[:index]]:
@@ -195,14 +195,14 @@ def metrics(given: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """How much one run gets done: `count` of `what`, such as 800000 messages."""
+    """The amount of work of one run: `count` of `what`, such as 800000 messages."""
 
     count: float
     what: str = "tasks"
 
 
 def tasks(given: str | float | Tasks) -> Tasks:
-    """As people write it: a number, or a number and what it counts. Raises UsageError."""
+    """Return the work that a text or number stands for: a number, or a number and what it counts. Raises UsageError."""
     if isinstance(given, Tasks):
         return given
     if isinstance(given, str):
@@ -221,7 +221,7 @@ def tasks(given: str | float | Tasks) -> Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is measured of a program in place of its wall time."""
+    """The numbers that are measured of a program in place of its wall time."""
 
     metrics: tuple[Metric, ...] = option(
         (),
@@ -236,13 +236,13 @@ class Response:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Response:
-        """The value for what a person gave by keyword. Raises UsageError."""
+        """Return the value for keyword arguments. Raises UsageError."""
         return cls(**parsed(cls, given))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much one run of a program gets done, where that is known."""
+    """The work of one run of a program, where it is known."""
 
     tasks: Tasks | None = option(
         None,
@@ -254,5 +254,5 @@ class Work:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Work:
-        """The value for what a person gave by keyword. Raises UsageError."""
+        """Return the value for keyword arguments. Raises UsageError."""
         return cls(**parsed(cls, given))

@@ -1,4 +1,4 @@
-"""What is measured on several hosts: the values that `run`, `compare` and `tune` conclude then, with one JSON form.
+"""The results of `run`, `compare` and `tune` on several hosts: values with one JSON form.
 
 `HostResult` is what one host gave, `PooledDifference` one comparison over all of them, `PooledTime` one program's times
 over all of them, `PooledMetric` what it prints there, `MultiHostVerdict` the whole. `becalm.analysis.meta_analysis`
@@ -22,7 +22,7 @@ from becalm.nouns.verdict import SCHEMA, Answer, Finding, Gate, Interval, Verdic
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """One host of several: its verdict, and why it was lost, if it was.
+    """The result of one of several hosts: its verdict, and why it was lost, if it was.
 
     A lost host has the verdict on what it had given until then, or None when that is not enough for one.
     """
@@ -36,7 +36,7 @@ class HostResult:
 
 @dataclass(frozen=True, slots=True)
 class PooledDifference:
-    """One program against the reference, over hosts.
+    """The comparison of one program with the reference, over hosts.
 
     `estimate`, `low`, `high`: mean over hosts of this kind, of which those measured are a sample (their number is what
     the interval rests on); infinite ends for one host. `between`: standard deviation of the true differences from host
@@ -64,7 +64,7 @@ class PooledDifference:
 
 @dataclass(frozen=True, slots=True)
 class PooledTime:
-    """One program's mean times over hosts.
+    """The mean times of one program over hosts.
 
     `typical_ns`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host
     to host of the logarithms of their means; `fastest`, `slowest`: names of hosts.
@@ -145,7 +145,7 @@ class MultiHostVerdict(Result):
         return code if code == 1 else max((each.exit_code for each in self.hosts), default=0) or code
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self), "passed": self.passed}
         value["several"] = True
         value["hosts"] = [

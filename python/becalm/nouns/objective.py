@@ -33,7 +33,7 @@ from becalm.stats.spread import (
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
+    """A row. `name` is what options and studies have; `minimizes` what people want small: spread, time.
 
     `value`: of one loop, shape (runs,), wall times in ns, `fewest` runs at least; smaller is better. `values`: of
     several loops; `pooled`: of their values. `typical`: of loops, with its interval at 1 - alpha; `by_loop`: of each
@@ -65,7 +65,9 @@ def _root_mean_square(values: Sequence[float]) -> float:
 
 
 def _spread(name: str, estimator: Estimator, what: str, definition: str) -> Objective:
-    """Variation from run to run, a fraction. Variances of loops add, so loops are pooled by their root mean square."""
+    """Return the objective of a spread: variation from run to run, a fraction.
+
+    Variances of loops add, so loops are pooled by their root mean square."""
 
     def value(loop: Floats) -> float:
         return loop_spread(loop, estimator)
@@ -115,7 +117,7 @@ TABLE: tuple[Objective, ...] = (
 
 
 def find(name: str) -> Objective:
-    """The row of a name. Raises UsageError with those that there are."""
+    """Return the row of a name. Raises UsageError with the known names."""
     for row in TABLE:
         if row.name == name:
             return row
@@ -123,10 +125,10 @@ def find(name: str) -> Objective:
 
 
 def goals() -> tuple[str, ...]:
-    """What can be minimised, in the order of the table."""
+    """Return the goals of minimising, in the order of the table."""
     return tuple(dict.fromkeys(row.minimizes for row in TABLE))
 
 
 def names(minimizes: str) -> tuple[str, ...]:
-    """The objectives of one goal; the first is the usual one."""
+    """Return the names of the objectives of one goal; the first is the usual one."""
     return tuple(row.name for row in TABLE if row.minimizes == minimizes)

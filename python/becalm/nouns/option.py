@@ -26,7 +26,7 @@ _KEY = "option"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a person needs to know of an option.
+    """The description of an option.
 
     `name`: the keyword in Python; `field`: where its value is kept. `given`: type of what people give for it.
     `default`: as people would give it; `shown`: the default in words where the value says too little. `flag`: on the
@@ -54,7 +54,7 @@ class Option:
     none: bool = False
 
     def value(self, given: object) -> Any:
-        """The field's value for what was given. Raises UsageError."""
+        """Return the field's value for an argument. Raises UsageError."""
         called = self.flag or self.name
         if self.choices and given not in self.choices:
             raise UsageError(f"{called} is one of {', '.join(self.choices)}, not {given!r}.")
@@ -76,7 +76,7 @@ class Option:
 
 
 def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | None = None, **more: Any) -> Any:
-    """A field of a frozen value that people may give; `more` are attributes of Option.
+    """Return a field of a frozen value that people may give; `more` are attributes of Option.
 
     `default` as people would give it; the field's own is what `parse` makes of it. `flag` None: made of the name.
     `kept`: the field's own default where it cannot be given.
@@ -90,7 +90,7 @@ def option(default: Any, help: str, given: Any, *, name: str = "", flag: str | N
 
 
 def options(kind: type[Any]) -> Mapping[str, Option]:
-    """The options of a value, by keyword."""
+    """Return the options of a value, by keyword."""
     found: dict[str, Option] = {}
     for each in dataclasses.fields(kind):
         if (made := each.metadata.get(_KEY)) is not None:
@@ -101,7 +101,7 @@ def options(kind: type[Any]) -> Mapping[str, Option]:
 
 
 def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
-    """Fields and values of what was given for the options of `kind`; None stands for the default.
+    """Return fields and values for the arguments of the options of `kind`; None stands for the default.
 
     Raises UsageError for a value that cannot be.
     """
@@ -113,7 +113,7 @@ def parsed(kind: type[Any], given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[str, ...] = ()) -> None:
-    """Raises UsageError with the nearest name for a keyword that is no option of these values."""
+    """Raise UsageError with the nearest name for a keyword that is not an option of these values."""
     known = {*also, *(name for kind in kinds for name in options(kind))}
     for name in given:
         if name not in known:
@@ -123,7 +123,7 @@ def refuse_unknown(given: Mapping[str, object], *kinds: type[Any], also: tuple[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """What the options of every kind of study have: one JSON form, which is the stored row.
+    """The options that every kind of study has: one JSON form, which is the stored row.
 
     `group`: what the studies of one measurement on several hosts have in common. `kept`: settings that were on when it
     began, until `becalm reset`. `emulated`: why its times are not those of a real processor; empty where they are.
@@ -135,11 +135,11 @@ class StudyOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """The value for what a person gave by keyword; None stands for the default. Raises UsageError."""
+        """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
         return cls(**parsed(cls, given))
 
     def to_json(self) -> dict[str, Json]:
-        """As the store keeps it; `from_json` reads it back."""
+        """Return the form that the store keeps; `from_json` reads it."""
         return {each.name: encode(getattr(self, each.name)) for each in dataclasses.fields(self)}
 
     @classmethod
@@ -155,5 +155,5 @@ class StudyOptions:
 
     @classmethod
     def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """A row of an older becalm in the present form."""
+        """Return a row of an older becalm in the present form."""
         return value

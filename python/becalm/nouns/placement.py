@@ -24,7 +24,7 @@ NOTHING = 1e-12
 
 
 class Origin(StrEnum):
-    """Where costs come from: measured on a machine, given in a file, or computed by a model, which is always said."""
+    """The source of costs: measured on a machine, given in a file, or computed by a model; it is always reported."""
 
     MEASURED = "measured"
     GIVEN = "given"
@@ -32,14 +32,14 @@ class Origin(StrEnum):
 
 
 class Objective(StrEnum):
-    """What is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al. 2011,
-    CPI beside over CPI alone, less 1). Their optima may differ."""
+    """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al.
+    2011, CPI beside over CPI alone, less 1). Their optima may differ."""
 
     DEGRADATION = "degradation"
     SLOWDOWN = "slowdown"
 
     def of(self, degradation: float) -> float:
-        """The value of a degradation on this scale."""
+        """Return the value of a degradation on this scale."""
         return degradation if self is Objective.DEGRADATION else degradation / (1 - degradation)
 
 
@@ -63,7 +63,7 @@ class Task:
     remote: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raises UsageError for numbers that no task has."""
+        """Raise UsageError for invalid numbers."""
         if not self.name:
             raise UsageError("A task needs a name.")
         if self.processes < 1:
@@ -78,7 +78,7 @@ class Task:
             raise UsageError(f"`remote` of {self.name} is {self.remote:g}. It is a share from 0 and below 1.")
 
     def away(self, chip: Chip) -> float:
-        """What it loses by having its memory elsewhere."""
+        """Return the degradation from remote memory on a chip, a share of speed."""
         return self.remote if self.node is not None and self.node != chip.node else 0.0
 
 
@@ -95,7 +95,7 @@ class Chip:
     cpus: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a chip without room."""
+        """Raise UsageError for a chip without room."""
         if self.cores < 1 or self.threads < 1:
             raise UsageError(f"A chip of {self.cores} cores with {self.threads} threads has no room for a task.")
         if self.cpus and len(self.cpus) != self.slots:
@@ -103,13 +103,13 @@ class Chip:
 
     @property
     def slots(self) -> int:
-        """How many processes run there at a time."""
+        """The number of processes that run there at a time."""
         return self.cores * self.threads
 
 
 @dataclass(frozen=True, slots=True)
 class SetCosts:
-    """What each of the tasks that share a chip loses, in their order. A task of several processes is in it as often as
+    """The loss of each of the tasks that share a chip, in their order. A task of several processes is in it as often as
     processes of it are there. `errors`: standard errors of the costs, where they were measured."""
 
     tasks: tuple[str, ...]
@@ -117,7 +117,7 @@ class SetCosts:
     errors: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises UsageError for costs that cannot be."""
+        """Raise UsageError for invalid costs."""
         if not len(self.tasks) == len(self.costs) == (len(self.errors) or len(self.tasks)):
             raise UsageError(
                 f"The set {', '.join(self.tasks)} has {len(self.costs)} costs and {len(self.errors)} errors. It has "
@@ -132,7 +132,7 @@ class SetCosts:
 
 @dataclass(frozen=True, slots=True)
 class PairCost:
-    """What `task` loses beside `beside` alone; `error` is its standard error."""
+    """The loss of `task` next to `beside` only; `error` is its standard error."""
 
     task: str
     beside: str
@@ -140,12 +140,12 @@ class PairCost:
     error: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a cost that cannot be."""
+        """Raise UsageError for an invalid cost."""
         check_cost(self.task, (self.beside,), self.cost, self.error or 0.0)
 
 
 def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> None:
-    """Raises UsageError for a cost that cannot be: no number, a gain beyond noise, or all of the speed lost."""
+    """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or all of the speed lost."""
     beside = " and ".join(others) or "nothing"
     if not math.isfinite(cost):
         raise UsageError(f"The cost of {task} beside {beside} is {cost}, which is no number. Measure it again.")
@@ -165,10 +165,10 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
 
 @dataclass(frozen=True, slots=True)
 class CoRunCosts:
-    """What sharing a chip costs. A set that is in `sets` costs what is said there; any other what its pairs add up to.
+    """The costs of sharing a chip. A set in `sets` costs what is stated there; any other the sum of its pairs.
 
     Pairs add up on the scale that is averaged (`Objective`), which is a model of more than two. `siblings`: what a task
-    loses more beside one that shares its core with it. `missing` names pairs that nobody measured, both ways; a
+    loses more next to one that shares its core with it. `missing` names pairs that were not measured, both ways; a
     placement that would need one is refused.
     """
 
@@ -178,7 +178,7 @@ class CoRunCosts:
     siblings: tuple[PairCost, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises UsageError for sets or pairs that are in it twice, and for none at all."""
+        """Raise UsageError for sets or pairs that occur twice, and for none at all."""
         if not (self.sets or self.pairs):
             raise UsageError("There are no costs. Measure some with `becalm profile`.")
         twice = [key for key, count in Counter(tuple(sorted(each.tasks)) for each in self.sets).items() if count > 1]
@@ -188,7 +188,7 @@ class CoRunCosts:
             raise UsageError(f"The cost of {', '.join(twice[0])} is given twice. Leave one of them out.")
 
     def by_set(self) -> dict[tuple[str, ...], dict[str, float]]:
-        """By the sorted names of a set: what each of its tasks loses, the largest of equal ones."""
+        """Return the loss of each task by the sorted names of its set, the largest of equal sets."""
         found: dict[tuple[str, ...], dict[str, float]] = {}
         for each in self.sets:
             costs = found.setdefault(tuple(sorted(each.tasks)), {})
@@ -197,7 +197,7 @@ class CoRunCosts:
         return found
 
     def by_pair(self) -> dict[tuple[str, str], float]:
-        """By task and neighbour; of sets of two, too."""
+        """Return the losses by task and neighbour; those of sets of two are included."""
         found = {(each.task, each.beside): each.cost for each in self.pairs}
         for each in self.sets:
             if len(each.tasks) == 2:
@@ -206,7 +206,7 @@ class CoRunCosts:
         return found
 
     def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
-        """Pairs of these tasks, in their order, of which one way or both are not known."""
+        """Return the pairs of these tasks, in their order, whose cost is not known in both directions."""
         known = self.by_pair()
         names = [each.name for each in tasks]
         return tuple(
@@ -224,7 +224,7 @@ class CoRunCosts:
         return max(errors, default=None)
 
     def to_json(self) -> Json:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {
             "origin": str(self.origin),
             "sets": [encode(each) for each in self.sets],
@@ -240,12 +240,12 @@ class CoRunCosts:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Who shares which chip: `sharing` has the names on each chip in the order of chips, core by core where threads
-    share cores. A task of several processes is there as often.
+    """The tasks on each chip: `sharing` has their names in the order of chips, core by core where threads share cores.
+    A task of several processes is there as often.
 
     `cost`: mean over the tasks on the scale of `objective`, with `degradation` of each, by name; None where the method
-    knew no costs. `bound`: nothing is better than this, where that is proved. `decision_ns`: how long the choice took,
-    of the engine where it chose. `out_of_time`: the budget ended the search, and this is the best that was found.
+    knew no costs. `bound`: a proved lower bound of the cost. `decision_ns`: how long the choice took, of the engine
+    where it chose. `out_of_time`: the budget ended the search, and this is the best that was found.
     """
 
     method: str
@@ -261,7 +261,7 @@ class Placement:
 
     @property
     def gap(self) -> float | None:
-        """How much worse than the optimum it is at most, as a share of its cost; 0 is proved to be optimal."""
+        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
         if self.cost is None or self.bound is None:
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > NOTHING else 0.0
@@ -272,14 +272,14 @@ class Placement:
         return unfairness(list(self.degradation.values()))
 
     def chip_of(self, name: str) -> int:
-        """The first chip that it is on. Raises KeyError for a task that is on none."""
+        """Return the first chip of a task. Raises KeyError for a task that is on none."""
         for index, names in enumerate(self.sharing):
             if name in names:
                 return index
         raise KeyError(name)
 
     def to_json(self) -> Json:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         value = {name: encode(getattr(self, name)) for name in self.__slots__}
         more = {"gap": self.gap, "unfairness": self.unfairness}
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement", **value, **more}
@@ -291,7 +291,7 @@ class Placement:
 
 
 def unfairness(values: Sequence[float]) -> float | None:
-    """100 times the standard deviation, over N, over the mean; None where that is not above 0."""
+    """Return 100 times the standard deviation, over N, over the mean; None where the mean is not above 0."""
     mean = math.fsum(values) / len(values) if values else 0.0
     if mean <= 0:
         return None
@@ -299,7 +299,7 @@ def unfairness(values: Sequence[float]) -> float | None:
 
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """A task as often as it has processes: what is placed. Raises UsageError for two tasks of one name."""
+    """Return each task as often as it has processes: the items to place. Raises UsageError for two tasks of one name."""
     twice = [name for name, count in Counter(each.name for each in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"Two tasks are called {twice[0]}. Give them different names, or one of them `processes`.")
@@ -307,8 +307,8 @@ def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def in_rounds(chips: Sequence[Chip], processes: int) -> tuple[Chip, ...]:
-    """These chips as often as so many processes need, one round after the other: chip k of round r is number
-    r·len(chips) + k. What runs in different rounds does not meet. Raises UsageError without a chip."""
+    """Return these chips as often as `processes` need, one round after the other: chip k of round r is number
+    r·len(chips) + k. Tasks in different rounds do not meet. Raises UsageError without a chip."""
     room = sum(each.slots for each in chips)
     if not room:
         raise UsageError("There is no chip to place tasks on.")

@@ -23,7 +23,7 @@ SURE = 2.0
 
 
 class Shape(StrEnum):
-    """What a set of the sharing is: the tasks of a chip, or those of a round, of which one follows the other."""
+    """The meaning of a set of the sharing: the tasks of a chip, or those of a round, of which one follows the other."""
 
     CHIPS = "chips"
     ROUNDS = "rounds"
@@ -31,11 +31,11 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What the best sharing gains over another: on chips a difference of mean costs, a share of speed; in rounds the
+    """The gain of the best sharing over another: on chips a difference of mean costs, a share of speed; in rounds the
     share of the whole time that is saved.
 
-    `noise`: standard error. `low`, `high`: 95 %. All three are None where costs say nothing of their errors, or too few
-    rounds were measured to tell. `parts`: into how many the measurement was divided, each judging what others chose.
+    `noise`: standard error. `low`, `high`: 95 %. All three are None where costs have no errors, or too few rounds were
+    measured. `parts`: into how many the measurement was divided, each judging what others chose.
     """
 
     estimate: float
@@ -64,13 +64,13 @@ class TogetherCost:
 
     @property
     def both(self) -> float:
-        """What both lose."""
+        """The loss of both together."""
         return self.of_one + self.of_other
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlacementAdvice(Result):
-    """Who shares which chip, or runs in which round.
+    """The recommended sharing: the tasks of each chip, or of each round.
 
     `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
     rounds seconds until all have ended. `alone_s`: in rounds, one after the other. `bound`: nothing is better than
@@ -105,17 +105,17 @@ class PlacementAdvice(Result):
 
     @property
     def gap(self) -> float | None:
-        """How much worse than the best it is at most, as a share of its cost; 0 is proved to be best."""
+        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
         if self.bound is None:
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
     def together(self, one: str, other: str) -> bool:
-        """Whether two share a chip or a round."""
+        """Return whether two share a chip or a round."""
         return any(one in names and other in names for names in self.sharing)
 
     def cpus_of(self, name: str) -> tuple[int, ...]:
-        """The CPUs of the chips that a task is on; all of them in rounds. Raises UsageError for one that is on none."""
+        """Return the CPUs of the chips of a task; all CPUs in rounds. Raises UsageError for a task that is on none."""
         if self.shape is Shape.ROUNDS:
             return self.chips[0].cpus
         found = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
@@ -124,11 +124,11 @@ class PlacementAdvice(Result):
         return tuple(sorted(cpu for cpus in found for cpu in cpus))
 
     def saying(self, sentence: str) -> PlacementAdvice:
-        """The same with its sentence."""
+        """Return the advice with its sentence."""
         return replace(self, sentence=sentence)
 
     def to_json(self) -> Json:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         fields = {name: encode(getattr(self, name)) for name in self.__slots__}
         found = {
             "gap": self.gap,

@@ -21,7 +21,7 @@ EMPTY = Line("")
 
 
 class Where(StrEnum):
-    """What a setting is written to."""
+    """The kind of file or property that a setting is written to."""
 
     SYSCTL = "sysctl"
     FILE = "file"
@@ -34,8 +34,8 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingPlace:
-    """One place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
-    kernel. `before`: what was found there, None where there is none; `why`: what the knob is for; `costs`: of it."""
+    """A place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
+    kernel. `before`: the value there, None where there is none; `why`: the purpose of the knob; `costs`: of it."""
 
     knob: Line
     where: Where
@@ -48,8 +48,8 @@ class SettingPlace:
 
 @dataclass(frozen=True, slots=True)
 class ProductionPlan:
-    """What settings are written to on one machine, in the order in which they are put on. `left`: what no file holds,
-    and what can be done instead."""
+    """The places that settings are written to on one machine, in the order of applying them. `left`: settings that no
+    file holds, and what can be done instead."""
 
     host: Line = EMPTY
     kernel: Line = EMPTY
@@ -59,7 +59,7 @@ class ProductionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where settings come from. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
+    """The origin of settings. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
     `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
 
     name: Line
@@ -73,7 +73,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ProductionFile:
-    """One file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
+    """A file. `path`: where it belongs; `install`, `undo`: what to type then, as root; `knobs`: what it sets."""
 
     form: str
     path: Line
@@ -84,7 +84,7 @@ class ProductionFile:
 
     @property
     def name(self) -> str:
-        """Its name when it is written somewhere else first: that of a drop-in says whose it is."""
+        """The name of the file when it is written somewhere else first: that of a drop-in includes its unit."""
         *_, folder, name = self.path.split("/")
         return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
 
@@ -115,5 +115,5 @@ class ProductionSettings(Result):
         return 0 if self.files else 1
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         return document(self, "settings for production")

@@ -1,4 +1,4 @@
-"""Who wants to know how a measurement goes: the interface, and one that does nothing.
+"""The listener to the progress of a measurement: the interface, and one that does nothing.
 
 The verbs tell a listener; the terminal's progress display is one (`becalm.report.progress`).
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a measurement stands. `verdict` is the interim one; `fraction` the used share of the budget."""
+    """The state of a measurement. `verdict` is the interim one; `fraction` the used share of the budget."""
 
     elapsed_ns: int
     rounds: int
@@ -30,7 +30,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class SearchProgress:
-    """Where a search for settings stands.
+    """The state of a search for settings.
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
     this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
@@ -54,28 +54,28 @@ class SearchProgress:
 
 
 class ProgressListener(Protocol):
-    """Who wants to know what happens; the terminal's progress display is one."""
+    """A listener to events; the terminal's progress display is one."""
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
-        """Measuring begins."""
+        """Handle the beginning of a measurement."""
 
     def running(self, done: int) -> None:
-        """`done` runs are finished and stored."""
+        """Handle that `done` runs are finished and stored."""
 
     def progressed(self, state: Progress) -> None:
-        """The data were looked at."""
+        """Handle a look at the data."""
 
     def searching(self, state: SearchProgress) -> None:
-        """A search for settings has come to its next question."""
+        """Handle the next question of a search for settings."""
 
     def warned(self, sentence: str) -> None:
-        """Something a person should know now."""
+        """Handle a sentence that a person should know now."""
 
     def wrote(self, stream: str, text: str) -> None:
-        """A program has written something that is for the person; `stream`: "stdout" or "stderr"."""
+        """Handle text that a program has written for the person; `stream`: "stdout" or "stderr"."""
 
     def ended(self, verdict: Verdict | TuneVerdict) -> None:
-        """The final verdict."""
+        """Handle the final verdict."""
 
 
 class Quiet:

@@ -1,4 +1,4 @@
-"""What the rating of a suite concludes: values only, with one JSON form (docs/reference/json.md)."""
+"""The rating of a suite: values only, with one JSON form (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from becalm.nouns.verdict import SCHEMA
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
+    """A program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
 
     `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
     well, which are in no number. `contaminated`: runs of one copy beside which other load was; then `cpu_ratio` is the
@@ -58,7 +58,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ratings(Result):
-    """What a suite came to. `copies` None: rates were not measured. `kept`: settings that were on before, and still.
+    """The result of a suite. `copies` None: rates were not measured. `kept`: settings applied before, and still.
 
     `emulated`: why times are not those of a real processor; empty where they are.
     """
@@ -74,7 +74,7 @@ class Ratings(Result):
     emulated: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/how-to/suite.md)."""
+        """Return the documented form (docs/how-to/suite.md)."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **asdict(self)}
         return value
 

@@ -13,8 +13,8 @@ from becalm.nouns.verdict import SCHEMA
 
 @dataclass(frozen=True, slots=True)
 class RecordedCommit:
-    """One commit. `study`: its sitting, None without one; `known`: it had one already. `reason`: why it has none, or
-    which benchmarks failed; empty when all went well."""
+    """A commit of a range. `study`: its session, None without one; `known`: it had one already. `reason`: why it has
+    none, or which benchmarks failed; empty when all went well."""
 
     commit: str
     subject: str
@@ -38,7 +38,7 @@ class RecordedCommits(Result):
         return 4 if any(commit.reason for commit in self.commits) else 0
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "recorded commits", **asdict(self)}
         document: dict[str, Json] = finite(value)
         return document

@@ -40,7 +40,7 @@ RECORD = np.dtype(
         ("flags", "<u2"),
     ]
 )
-"""One region: the counter at its beginning, its length, its place among the names, processors, flags."""
+"""The record of a region: the counter at its beginning, its length, its place among the names, processors, flags."""
 
 Records = npt.NDArray[np.void]
 
@@ -89,13 +89,13 @@ class RegionHeader:
         return self.ns(self.mean_cost or max(self.median_cost, 0))
 
     def ns(self, ticks: float) -> float:
-        """Ticks in ns."""
+        """Return ticks as ns."""
         return ticks * 1e9 / self.hz
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What the program wrote when it closed the file: its blocks and records, and the counter at that moment."""
+    """The last piece that a program writes when it closes the file: its blocks and records, and the counter then."""
 
     blocks: int
     ticks: int
@@ -126,8 +126,8 @@ class Part:
 
 @dataclass(slots=True)
 class Damage:
-    """What is wrong with a file: whether its first header is, bytes that are of nothing whole, whether it was closed,
-    and how many records are known to be lost."""
+    """The damage of a file: whether its first header is damaged, bytes that belong to nothing whole, whether it was not
+    closed, and how many records are known to be lost."""
 
     header: bool = False
     bytes: int = 0
@@ -137,7 +137,7 @@ class Damage:
 
     @property
     def none(self) -> bool:
-        """Nothing is."""
+        """Whether there is no damage."""
         return self == Damage()
 
 
@@ -179,12 +179,12 @@ class Parts:
 
 
 def parts(file: IO[bytes]) -> Parts:
-    """The whole pieces of a file that is open for reading. Holds a few MB of it at most. Raises OSError."""
+    """Return the whole pieces of a file that is open for reading. Holds at most a few MB of it. Raises OSError."""
     return Parts(file)
 
 
 def header(data: bytes) -> RegionHeader | None:
-    """The header that bytes begin with; None for one that is damaged or of another version."""
+    """Return the header that bytes begin with; None for one that is damaged or of another version."""
     if len(data) < _FIXED.size + 4:
         return None
     fixed = _FIXED.unpack_from(data)
@@ -209,13 +209,13 @@ def header(data: bytes) -> RegionHeader | None:
 
 
 def _possible(found: RegionHeader) -> bool:
-    """Whether its numbers are those of any clock: others come from no program that times something."""
+    """Return whether the numbers of a header are those of a possible clock."""
     known = all(0 <= value < math.inf for value in (found.ppm, found.quantum))
     return known and 1 <= found.hz <= _FASTEST and found.unix_ns < 1 << 63
 
 
 def block(data: bytes) -> Block | None:
-    """The block that bytes are; None for a damaged one."""
+    """Return the block in these bytes; None for a damaged one."""
     if len(data) < _HEAD.size:
         return None
     mark, many, thread, first, dropped, policy, sum_of_records, _, own = _HEAD.unpack_from(data)
@@ -228,17 +228,17 @@ def block(data: bytes) -> Block | None:
 
 
 def records_of(data: bytes) -> int:
-    """How many regions a piece says that it holds, without looking at them; 0 for what is no block."""
+    """Return the number of regions that a piece states, without looking at them; 0 for a piece that is not a block."""
     return int.from_bytes(data[4:8], "little") if _whole_head(data[: _HEAD.size], BLOCK) else 0
 
 
 def closing(data: bytes) -> Closing | None:
-    """What closes a file; None for a damaged one."""
+    """Return the closing piece of a file; None for a damaged one."""
     return _closing(data[: _HEAD.size])
 
 
 class _Window:
-    """What lies ahead in a file, a bounded part of it at a time."""
+    """The part of a file that lies ahead, a bounded amount at a time."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -250,7 +250,7 @@ class _Window:
         self._marks: dict[bytes, int] = {}
 
     def peek(self, size: int) -> bytes:
-        """The next bytes, fewer at the end."""
+        """Return the next bytes, fewer at the end, without moving."""
         while len(self._bytes) - self._at < size and not self._ended:
             more = self._file.read(max(_CHUNK, size))
             self._ended = not more
@@ -258,13 +258,13 @@ class _Window:
         return self._bytes[self._at : self._at + size]
 
     def take(self, size: int) -> bytes:
-        """The next bytes, which are then behind."""
+        """Return the next bytes and move past them."""
         found = self.peek(size)
         self._move(len(found))
         return found
 
     def skip(self) -> int:
-        """Go to the next mark of anything, or to the end of what is known; returns how many bytes lie before it."""
+        """Go to the next mark of any piece, or to the end of what was read; return the number of bytes before it."""
         self.peek(_CHUNK)
         # A mark may lie across the end of what is known.
         end = len(self._bytes) if self._ended else len(self._bytes) - len(MAGIC) + 1
@@ -272,16 +272,17 @@ class _Window:
         return self._move(min(next_one, end) - self._at)
 
     def affords(self, size: int) -> bool:
-        """Whether a checksum of so many bytes ahead is worth its time: of what writers write it always is. Long pieces
-        that lie in each other, as nobody writes them, are not all looked at, so that the time which a file takes grows
-        with its length and no faster."""
+        """Return whether a checksum of `size` bytes ahead is worth its time, which is always so for what writers write.
+
+        Long pieces that lie in each other, which no writer makes, are not all checked, so that the time for a file
+        grows linearly with its length."""
         if size <= _USUAL:
             return True
         self._summed += size
         return self._summed <= 4 * self._passed + _VAIN
 
     def _next(self, mark: bytes) -> int:
-        """Where this mark stands next behind this place, in what is known; looked for once and not from each place."""
+        """Return the next position of this mark in what was read; it is searched once and not from each position."""
         if self._marks.get(mark, -1) <= self._at:
             place = self._bytes.find(mark, self._at + 1)
             self._marks[mark] = place if place >= 0 else len(self._bytes)
@@ -294,7 +295,7 @@ class _Window:
 
 
 def _header_length(window: _Window) -> int:
-    """The length of the whole header that lies ahead; 0 where there is none."""
+    """Return the length of the whole header that lies ahead; 0 where there is none."""
     ahead = window.peek(_FIXED.size)
     length = int.from_bytes(ahead[12:16], "little")
     if not ahead.startswith(MAGIC) or length > _LONGEST_HEADER:
@@ -304,7 +305,7 @@ def _header_length(window: _Window) -> int:
 
 
 def _block_length(window: _Window) -> int:
-    """The length of the whole block that lies ahead; 0 where there is none."""
+    """Return the length of the whole block that lies ahead; 0 where there is none."""
     ahead = window.peek(_HEAD.size)
     if not _whole_head(ahead, BLOCK):
         return 0

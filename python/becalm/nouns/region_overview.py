@@ -16,7 +16,8 @@ from becalm.nouns.verdict import SCHEMA, Finding
 
 @dataclass(frozen=True, slots=True)
 class RegionSpread:
-    """One name in all files that have it. Lengths in ns: means without the longest twentieth, less the clock's cost.
+    """The lengths of one name in all files that have it, ns: means without the longest twentieth, less the clock's
+    cost. Lengths in ns: means without the longest twentieth, less the clock's cost.
 
     `fastest`, `slowest`: the length and its file; `share`: of the net time of all names in all files; `balance`: the
     net time of this name in the file that spends most on it, over the mean of all files.
@@ -43,7 +44,7 @@ class RegionOverview(Result):
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **asdict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

@@ -1,4 +1,4 @@
-"""What timed regions of a program's own code come to: values, each with one JSON form (docs/reference/json.md).
+"""The results for timed regions of a program's own code: values with one JSON form each (docs/reference/json.md).
 
 `RegionReport` is one file of regions, `RegionComparison` old files against new ones. `becalm.analysis.region_variation`
 and `region_comparison` make them, `becalm.report` draws them. Times are in ns. Those that a single region took have the
@@ -72,7 +72,7 @@ class RegionSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegionReport(Result):
-    """One file of timed regions.
+    """The report of one file of timed regions.
 
     `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
     median; `quantum_ns`: the step of the clock, None where unknown; `timer`: the smallest change that it can show, None
@@ -98,7 +98,7 @@ class RegionReport(Result):
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         return _json("regions", self)
 
 
@@ -139,8 +139,8 @@ class RegionDifference:
 
 @dataclass(frozen=True, slots=True)
 class FilesWanted:
-    """How many files a side would do. `half`: half of the widest interval now, that of `name`, as a fraction;
-    `precision`: what about `files` files a side would make of it."""
+    """The number of files per side that would do. `half`: half of the widest interval now, that of `name`, as a
+    fraction; `precision`: what about `files` files per side would make of it."""
 
     name: str
     half: float
@@ -171,7 +171,7 @@ class RegionComparison(Result):
         return gate_code(self.gate, self.undecided)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         return _json("compare_regions", self)
 
 

@@ -11,7 +11,7 @@ from becalm.values import dataclass
 
 
 class Outcome(StrEnum):
-    """How a run ended. Only OK is ever read as a value; the others are censored."""
+    """The way a run ended. Only OK is ever read as a value; the others are censored."""
 
     OK = "ok"
     FAILED = "failed"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 class Step(NamedTuple):
-    """One execution that a plan asks for. `round` < 0 marks a warm-up; `padding` in bytes of environment."""
+    """An execution that a plan asks for. `round` < 0 marks a warm-up; `padding` in bytes of environment."""
 
     workload: int
     settings: int
@@ -34,7 +34,7 @@ Steps = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What a plan hands to a host at once; the host runs it without waiting for Python.
+    """The steps that a plan hands to a host at once; the host runs them without waiting for Python.
 
     `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel. `beside`: load
     that is made meanwhile, by a host that can (`becalm.hosts.loaded`).
@@ -46,7 +46,7 @@ class Block:
 
 
 class Run(NamedTuple):
-    """One measured execution, never edited. Units are in the names; None is unknown, never zero.
+    """A measured execution, never edited. Units are in the names; None is unknown, never zero.
 
     The fields are the engine's columns (docs/reference/columns.md), in their order: a row of the agent is a Run. The
     wall time is unknown only of runs that another tool has timed by the iteration: their time is a metric.
@@ -86,7 +86,7 @@ class Run(NamedTuple):
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Run:
-        """Of a row as it travels or is kept, whose list of metrics is one of JSON."""
+        """Return the run of a row as it travels or is stored, whose list of metrics is one of JSON."""
         run = cls(*row)
         return run if run.metrics is None else run._replace(metrics=tuple(map(float, run.metrics)))
 

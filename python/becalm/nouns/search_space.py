@@ -1,5 +1,5 @@
-"""What a search may choose from: candidates (a knob and the value to try), factors (a knob and the range or choices of
-its values), and named settings to compare with.
+"""The choices of a search: candidates (a knob and the value to try), factors (a knob and the range or choices of its
+values), and named settings to compare with.
 
 `verbs.tune` makes a Space of the host's catalogue, the person's consent and options; methods choose from it. Pure
 values: nothing here knows a host.
@@ -16,7 +16,7 @@ from becalm.nouns.factor import Factor, Level
 from becalm.nouns.settings import Settings
 
 EARLIER = {"needs": "requires", "confines": "restricts_cpus", "against": "conflicts"}
-"""What fields of a candidate were called in studies of becalm 0.1."""
+"""The names of fields of a candidate in studies of becalm 0.1."""
 
 
 class Group(StrEnum):
@@ -48,7 +48,7 @@ class Candidate:
 
     @property
     def all(self) -> tuple[Candidate, ...]:
-        """It and what is set with it."""
+        """The candidate and those that are set with it."""
         return (self, *self.bundled)
 
     @property
@@ -58,7 +58,7 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """What it sets, for people."""
+        """The settings of the candidate in words."""
         return ", ".join(f"{each.knob}={each.value}" for each in self.all)
 
 
@@ -77,7 +77,7 @@ class Space:
     factors: tuple[Factor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As the options of a study keep it; `from_json` reads it back."""
+        """Return the form that the options of a study keep; `from_json` reads it."""
         kept = [{key: value for key, value in asdict(each).items() if key != "bundled"} for each in self.candidates]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
         form = {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
@@ -104,22 +104,22 @@ class Space:
 
     @property
     def count(self) -> int:
-        """How many knobs there are to choose from."""
+        """The number of knobs to choose from."""
         return sum(len(each.all) for each in self.candidates)
 
     def at(self, levels: Mapping[str, Level]) -> Settings:
-        """The settings at a place: a level of some factors or of all, in their units."""
+        """Return the settings at a place: a level of some factors or of all, in their units."""
         whole = {name: round(level) if isinstance(level, float) else level for name, level in levels.items()}
         return Settings.of({each.name: whole[each.name] for each in self.factors if each.name in whole})
 
     def at_boot(self, settings: Settings) -> Settings:
-        """What of some settings costs a boot: two settings that agree in it need none in between."""
+        """Return those of some settings that cost a boot: between two settings with equal ones no boot is needed."""
         if not self.boot:
             return Settings()
         return Settings(tuple((name, value) for name, value in settings.values if name in self.boot))
 
     def bundled(self) -> Space:
-        """The same space with candidates that cost a boot set as one: the dangerous ones, and all others.
+        """Return the same space with candidates that cost a boot set as one: the dangerous ones, and all others.
 
         So a search makes few boots: it asks whether they help as a whole. The confirmation takes them apart.
         """
@@ -133,11 +133,11 @@ class Space:
         return replace(self, candidates=tuple(made))
 
     def of(self, group: Group) -> tuple[Candidate, ...]:
-        """The candidates of one group."""
+        """Return the candidates of one group."""
         return tuple(each for each in self.candidates if each.group is group)
 
     def settings(self, chosen: Iterable[Candidate]) -> Settings:
-        """The settings that some candidates make together.
+        """Return the settings that some candidates make together.
 
         One that `conflicts` with another, and then one whose `requires` are not among the rest, is left out.
         """
@@ -150,7 +150,7 @@ class Space:
 
 
 def _bundle(found: Sequence[Candidate]) -> Candidate:
-    """Candidates as one. What they need of each other is there."""
+    """Return several candidates as one, which needs what they need beyond each other."""
     names = {each.knob for each in found}
     isolates = any(each.group is Group.ISOLATION for each in found)
     return replace(

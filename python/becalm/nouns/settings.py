@@ -22,7 +22,7 @@ class Settings:
         return cls(tuple(sorted((values or {}).items())))
 
     def to_json(self) -> dict[str, Json]:
-        """A JSON object, knob name to value."""
+        """Return a JSON object, knob name to value."""
         return dict(self.values)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What became of settings that were put on or taken off (values)."""
+"""The results of applying and restoring settings (values)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One place that settings write: what it held, and what it gets. `changes` is False when it holds that already."""
+    """A place that settings write: its value, and the new one. `changes` is False when both are the same."""
 
     knob: str
     place: str
@@ -22,13 +22,13 @@ class Change:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Change:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         return cls(found["knob"], found["place"], found["from"], found["to"], found["changes"])
 
 
 @dataclass(frozen=True, slots=True)
 class BootApplied:
-    """What became of settings of the boot. `parameters`: their words on the kernel's command line.
+    """The result of applying settings of the boot. `parameters`: their words on the kernel's command line.
 
     `state` is `armed` (the next start has them; `limit_s` after it the machine restarts by itself unless becalm is
     asked before), `on` (this boot has them, and the kernel took them) or `kept` (every start has them, this one too).
@@ -41,8 +41,8 @@ class BootApplied:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ApplyResult(Result):
-    """What `apply` did, or with `dry_run` would do. `exit_code`: of the command, where there was one. `boot`: of
-    settings of the boot, with `--boot`."""
+    """The result of `apply`, or with `dry_run` what it would do. `exit_code`: of the command, where there was one.
+    `boot`: of settings of the boot, with `--boot`."""
 
     profile: str
     changes: tuple[Change, ...] = ()
@@ -62,7 +62,7 @@ class ApplyResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RestoredPlace:
-    """One place after `reset`.
+    """A place after `reset`.
 
     `fate` is untouched, restored, returning (an interrupt that goes back when it next fires, if the kernel lets it),
     foreign (changed by somebody else), gone or failed.
@@ -78,7 +78,7 @@ class RestoredPlace:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reset(Result):
-    """What `reset` did.
+    """The result of `reset`.
 
     `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
     interrupts are not back at the CPU where they arrived; `staying`: how many others only a restart brings back, which
@@ -94,7 +94,7 @@ class Reset(Result):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Reset:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         places = tuple(RestoredPlace(**each) for each in found["places"])
         elsewhere, staying = tuple(found.get("elsewhere", ())), int(found.get("staying", 0))
         owner = found.get("owner") or ""
@@ -103,7 +103,7 @@ class Reset(Result):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One place that the journal knows: its value before becalm, becalm's, and the present one.
+    """A place that the journal knows: its value before becalm, becalm's, and the present one.
 
     `asked`: what the kernel made becalm's of, where that was another value.
     """
@@ -154,7 +154,7 @@ class BootEntry:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> BootEntry:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         lists = {
             "parameters": tuple(found.get("parameters", ())),
             "files": tuple(BootFile(**each) for each in found.get("files", ())),
@@ -172,7 +172,7 @@ class LeftGroup:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Status(Result):
-    """Who set what when; `title` is empty when nothing is set.
+    """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
     `at`: Unix time, s. `kept`: the settings stay until reset; else their becalm is running (`busy` says which) or was
     killed. `this_boot` is False when the machine was restarted since. `note`: what was put back while nobody watched.
@@ -206,7 +206,7 @@ class Status(Result):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Status:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         known = {
             "busy": found["busy"],
             "note": found["note"],

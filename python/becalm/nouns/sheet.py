@@ -43,8 +43,8 @@ class Sheet:
 
 
 def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Sequence[str] = ()) -> Sheet:
-    """A filled file. `name`: how errors call it; `factors`: those whose heads do not say their range; `responses`: the
-    columns to take, all others but the factors' when none is named. Raises UsageError."""
+    """Return the sheet of a filled file. `name`: the file in errors; `factors`: those whose heads do not state their
+    range; `responses`: the columns to take, all others but the factors' when none is named. Raises UsageError."""
     head, rows = _cells(content, name)
     taken = _factors(head, factors, name)
     known = {*PLACES, *ASIDE}
@@ -132,7 +132,7 @@ def _decimal(cell: str) -> str:
 
 
 def _factors(head: Sequence[str], given: Sequence[Factor], name: str) -> dict[int, Factor]:
-    """The factors by number of their column."""
+    """Return the factors by column number."""
     by_name = {each.name: each for each in given}
     taken: dict[int, Factor] = {}
     for index, each in enumerate(head):
@@ -152,7 +152,7 @@ def _factors(head: Sequence[str], given: Sequence[Factor], name: str) -> dict[in
 
 
 def _place(factor: Factor, cell: str, where: str) -> float:
-    """The coded place of a factor's cell."""
+    """Return the coded place of a factor's cell."""
     if not cell:
         raise UsageError(f"{where}: the cell of {factor.name} is empty. Say what it was set to, or remove the line.")
     level: Level = cell if factor.categorical else _number(cell, where, factor.name)

@@ -20,7 +20,7 @@ _INDENT = " " * 4
 
 
 def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> Callable[[F], F]:
-    """A decorator: the function takes the options of these values by keyword, but for those named in `without`.
+    """Return a decorator: the function takes the options of these values as keywords, except those in `without`.
 
     Of two with one name the first counts. `defaults`: where the function's own differ. The part of its docstring that
     lists them follows `Options:`.

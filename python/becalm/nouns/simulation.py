@@ -12,7 +12,7 @@ from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 
 NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
-"""What the model leaves out (crates/becalm-sim/src/lib.rs)."""
+"""The parts of a machine that the model leaves out (crates/becalm-sim/src/lib.rs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Latency:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Latency:
-        """Of the engine's summary."""
+        """Return the value for the engine's summary."""
         return cls(**{**found, "buckets": tuple((upper, count) for upper, count in found.get("buckets", ()))})
 
     @property
@@ -43,13 +43,13 @@ class Latency:
         return tuple(curve) if self.buckets else ()
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON, without the buckets."""
+        """Return the value as JSON, without the buckets."""
         return {name: value for name, value in asdict(self).items() if name != "buckets"}
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRun:
-    """One simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
+    """A simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
 
     `finished`: all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair. `wait`: from
     being able to run to running; `message_latency`: from being sent to being read.
@@ -76,7 +76,7 @@ class SimulatedRun:
 
     @classmethod
     def of(cls, seed: int, summary: Mapping[str, Any]) -> SimulatedRun:
-        """Of the engine's summary (crates/becalm-sim/src/summary.rs)."""
+        """Return the value for the engine's summary (crates/becalm-sim/src/summary.rs)."""
         plain = {name: summary[name] for name in cls.__slots__ if name in summary}
         spread = {name: Latency.of(summary[name]) for name in ("wait", "message_latency")}
         return cls(seed=seed, **{**plain, **spread})
@@ -84,7 +84,7 @@ class SimulatedRun:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Who ran where in the first simulation: CPU, task, start and end (ns) of each turn, in order of their ends.
+    """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
 
     `names`: of the tasks. `dropped`: turns that are left out, since there were more than are kept.
     """
@@ -95,7 +95,7 @@ class Timeline:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Timeline:
-        """Of the engine's summary."""
+        """Return the value for the engine's summary."""
         spans = tuple((each["cpu"], each["task"], each["from_ns"], each["to_ns"]) for each in summary.get("spans", ()))
         names = tuple(str(each["name"]) for each in summary.get("per_task", ()))
         return cls(names, spans, summary["spans_dropped"])
@@ -103,8 +103,8 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation(Result):
-    """What was simulated: where, what, under which settings, and each run. `until_ns`: where it was to end, if not with
-    the last task. `timeline`: where a picture or a trace was asked for. `sentence`: the whole in words."""
+    """A simulation: host, program, settings, and each run. `until_ns`: when it was to end, if not with the last task.
+    `timeline`: where a picture or a trace was requested. `sentence`: the whole in words."""
 
     host: str
     program: str
@@ -139,11 +139,11 @@ class Simulation(Result):
         return statistics.stdev(ends) / statistics.fmean(ends) if len(ends) > 1 else None
 
     def typical(self, name: str) -> float:
-        """Mean over the runs of a field that is a number."""
+        """Return the mean over the runs of a numeric field."""
         return statistics.fmean(getattr(each, name) for each in self.runs)
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         runs = [
             {**asdict(each), "wait": each.wait.to_json(), "message_latency": each.message_latency.to_json()}
             for each in self.runs

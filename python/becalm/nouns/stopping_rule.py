@@ -7,15 +7,15 @@ from typing import Protocol
 from becalm.values import dataclass
 
 PATIENCE = 5
-"""Where rounds are dropped, so many times the number asked for are made at most."""
+"""The factor on the number of rounds asked for, up to which rounds are added where some are dropped."""
 
 
 class Measured(Protocol):
-    """What has been measured so far, as `becalm.nouns.history.History` tells it."""
+    """The measurements so far, as `becalm.nouns.history.History` reports them."""
 
     @property
     def elapsed_ns(self) -> int:
-        """From the start of the first counted run to the end of the last one."""
+        """The time from the start of the first counted run to the end of the last one, ns."""
 
     @property
     def rounds(self) -> int:
@@ -23,7 +23,7 @@ class Measured(Protocol):
 
     @property
     def round_ns(self) -> float:
-        """How long a round takes by now."""
+        """The time of a round by now, ns."""
 
     @property
     def complete(self) -> int:
@@ -32,7 +32,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """When to stop, whatever comes first. `budget_ns` and `runs` (rounds) None: no such limit."""
+    """The rule of when to stop, at the first limit. `budget_ns` and `runs` (rounds) None: no such limit."""
 
     budget_ns: int | None = None
     runs: int | None = None
@@ -40,7 +40,7 @@ class StoppingRule:
     warmup: int = 1
 
     def fraction(self, history: Measured) -> float:
-        """Share of the planned measuring that is done, 0 to 1: time or rounds, whichever is further.
+        """Return the share of the planned measuring that is done, 0 to 1: time or rounds, whichever is further.
 
         Without any limit the share is t / (t + 30 s), which never ends but may be looked at for ever.
         """
@@ -54,7 +54,7 @@ class StoppingRule:
         return 1.0 if self.exhausted(history) else min(1.0, max(shares))
 
     def exhausted(self, history: Measured) -> bool:
-        """True when no further round fits in the limits."""
+        """Return whether no further round fits in the limits."""
         if self.runs is not None and (history.rounds >= self.runs or history.complete >= PATIENCE * self.runs):
             return True
         if self.budget_ns is None or history.complete == 0:

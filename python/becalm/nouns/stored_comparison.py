@@ -22,7 +22,7 @@ from becalm.stats.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class SittingSeries:
-    """One benchmark in one sitting: values above zero in the order they were measured, times in ns."""
+    """The values of one benchmark in one session: above zero, in the order measured, times in ns."""
 
     unit: str
     better: Better
@@ -43,7 +43,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What was measured in a row: a study or a file. `title`: what to call it; `series` by name of the benchmark.
+    """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
 
     `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
     (`becalm record --reference`): where they differ it is the sitting. `identities`: of benchmarks whose name is not
@@ -67,7 +67,7 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkDifference:
-    """One benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
+    """A benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
     logarithms, so that their ratio is the difference.
 
     `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
@@ -148,7 +148,7 @@ class StoredComparison(Result):
 
     @property
     def geometric_means(self) -> tuple[GeometricMean, ...]:
-        """Of each metric and unit that several benchmarks have, in their order."""
+        """The geometric mean of each metric and unit that several benchmarks have, in their order."""
         found: dict[tuple[str, str], list[float]] = {}
         for each in self.benchmarks:
             if math.isfinite(each.difference.estimate) and each.difference.estimate > -1:
@@ -178,7 +178,7 @@ class StoredComparison(Result):
         return gate_code(self.gate, self.undecided)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         means = [asdict(each) for each in self.geometric_means]
         known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
         value = finite({**known, "geometric_means": means, "half_width": self.half_width})

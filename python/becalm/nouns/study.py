@@ -14,7 +14,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One measurement: what is run under which settings, by which rule, from which seed.
+    """A measurement: programs under settings, by a rule, from a seed.
 
     `kind` is "run", "compare" or "import"; `options` holds the rule's numbers (budget_ns, precision, runs, warmup,
     reference, …) so that a verdict can be computed again from the stored runs alone.
@@ -54,5 +54,5 @@ class StoredStudy:
 
     @property
     def wrong(self) -> str:
-        """What is damaged in its description, as a part of a sentence; empty for a whole one."""
+        """The damage of its description, as a part of a sentence; empty for a whole one."""
         return self.damaged or self.changed

@@ -1,4 +1,4 @@
-"""What a survey of many machines concludes: values only, with one JSON form (docs/reference/json.md)."""
+"""The results of a survey of many machines: values only, with one JSON form (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from becalm.nouns.verdict import SCHEMA, Finding, Interval
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine as measured. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`: of the
-    time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a real
-    processor; empty where they are."""
+    """The measurements of one machine. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`:
+    of the time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a
+    real processor; empty where they are."""
 
     host: str
     kind: str
@@ -31,7 +31,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
+    """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
     centre, a factor. Their intervals are for this machine alone for those not named. `slower_q`, `noisier_q`: adjusted
     p values; None where there are too few peers."""
 
@@ -99,7 +99,7 @@ class SurveyResult(Result):
         return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

@@ -34,7 +34,7 @@ class SwarmParameters:
 
     @classmethod
     def parse(cls, given: SwarmParameters | str | Mapping[str, float]) -> SwarmParameters:
-        """As people write it: omega=0.4,phi=3 (phi is both), particles=10. Raises UsageError."""
+        """Return the parameters that a text stands for: omega=0.4,phi=3 (phi is both), particles=10. Raises UsageError."""
         if isinstance(given, SwarmParameters):
             return given
         pairs = dict(given) if isinstance(given, Mapping) else _pairs(given)
@@ -51,7 +51,7 @@ class SwarmParameters:
 
     @property
     def spelled(self) -> str:
-        """What of it differs from the usual, as people write it."""
+        """The parameters that differ from the usual ones, as `parse` reads them."""
         usual = SwarmParameters()
         pairs = {each.name: getattr(self, each.name) for each in fields(self)}
         return ",".join(f"{name}={value:g}" for name, value in pairs.items() if value != getattr(usual, name))
@@ -65,7 +65,7 @@ LIMITS = (
     ("iterations", 1, 10_000),
     ("evaluations", 2, 1_000_000),
 )
-"""Of each parameter; with an omega beyond 1 the velocity grows without end (Trelea 2003)."""
+"""The limits of each parameter; with an omega beyond 1 the velocity grows without end (Trelea 2003)."""
 
 
 def _pairs(text: str) -> dict[str, float]:

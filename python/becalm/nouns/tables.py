@@ -23,7 +23,7 @@ FILE = Path(__file__).parents[1] / "tables.json"
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """One column of a run. `unit` is empty for a plain number or a word; `always`: known of every run."""
+    """A column of a run. `unit` is empty for a plain number or a word; `always`: known of every run."""
 
     name: str
     unit: str
@@ -33,7 +33,7 @@ class RunColumn:
 
 @dataclass(frozen=True, slots=True)
 class LoadColumn:
-    """One column of a record of load (crates/becalm-core/src/load/table).
+    """A column of a record of load (crates/becalm-core/src/load/table).
 
     `subject`: what it is about; `kind`: whether it tells how far counters moved or how things stood; `source`: where
     it is read ("taskstats", "group" and "agent" are no sources of the machine); `reads`: the values of that source that
@@ -60,7 +60,7 @@ class LoadColumn:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of the machine's load (crates/becalm-core/src/source/table.rs)."""
+    """A source of the machine's load (crates/becalm-core/src/source/table.rs)."""
 
     name: str
     files: tuple[str, ...]
@@ -72,7 +72,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What the agent measures of a run besides its times (crates/becalm-core/src/quantity.rs): `memory:peak`.
+    """A quantity of a run that the agent measures besides its times (crates/becalm-core/src/quantity.rs):
+    `memory:peak`.
 
     `title`: what it is called in sentences; `unit`: of its values, empty for mere numbers.
     """
@@ -85,7 +86,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
-    """One parameter of a built-in kernel; `unit`: in what it is given; `least`: the smallest value that it takes.
+    """A parameter of a built-in kernel; `unit`: in what it is given; `least`: the smallest value that it takes.
 
     `usual`: what it is when nothing is said, in words.
     """
@@ -99,7 +100,7 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class BuiltInKernel:
-    """One built-in kernel (crates/becalm-core/src/kernel/table.rs).
+    """A built-in kernel (crates/becalm-core/src/kernel/table.rs).
 
     `pressure`: how much it takes of what a chip's CPUs share, `sensitivity`: how much it loses when others take it,
     both as ranks among the kernels, 0 for none to 5; `why` in words.
@@ -120,7 +121,7 @@ def _tables(file: Path) -> Mapping[str, Any]:
 
 
 def rows(table: str) -> Sequence[Mapping[str, Any]]:
-    """The rows of one table as the agent printed them. Raises MachineError where becalm is not built."""
+    """Return the rows of one table as the agent printed them. Raises MachineError where becalm is not built."""
     try:
         return cast("Sequence[Mapping[str, Any]]", _tables(FILE)[table])
     except (OSError, ValueError, KeyError) as error:
@@ -132,31 +133,31 @@ def rows(table: str) -> Sequence[Mapping[str, Any]]:
 
 @cache
 def load_columns() -> tuple[LoadColumn, ...]:
-    """The columns of a record of load, in the order of the agent's rows."""
+    """Return the columns of a record of load, in the order of the agent's rows."""
     return tuple(LoadColumn(**{**row, "reads": tuple(row["reads"])}) for row in rows("load_columns"))
 
 
 @cache
 def run_columns() -> tuple[RunColumn, ...]:
-    """The columns of a run, in the order of the agent's rows."""
+    """Return the columns of a run, in the order of the agent's rows."""
     return tuple(RunColumn(**row) for row in rows("run_columns"))
 
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """The sources of the machine's load, in the order in which they are read."""
+    """Return the sources of the machine's load, in the order in which they are read."""
     return tuple(Source(**{**row, "files": tuple(row["files"])}) for row in rows("sources"))
 
 
 @cache
 def quantities() -> tuple[Quantity, ...]:
-    """What can be measured of a run besides its times, in the order of help and documents."""
+    """Return the quantities of a run besides its times, in the order of help and documents."""
     return tuple(Quantity(**row) for row in rows("quantities"))
 
 
 @cache
 def built_in_kernels() -> tuple[BuiltInKernel, ...]:
-    """The built-in kernels of known pressure and sensitivity, in the order of documents."""
+    """Return the built-in kernels of known pressure and sensitivity, in the order of documents."""
     return tuple(
         BuiltInKernel(**{**row, "parameters": tuple(KernelParameter(**each) for each in row["parameters"])})
         for row in rows("kernels")

@@ -19,7 +19,7 @@ from becalm.nouns.verdict import SCHEMA, Finding
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """One measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
+    """A measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
 
     `machine`: position among the machines; sittings of one are comparable. `ordinal`: as in RecordOptions. `source`:
     the tool whose results were imported; empty for becalm's own.
@@ -41,7 +41,7 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What is the same from sitting to sitting: the machine, its kernel, its settings.
+    """The properties that are the same from session to session: the machine, its kernel, its settings.
 
     `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sittings of them
     on each side; 0 for the first of a chain.
@@ -154,7 +154,7 @@ class Timeline(Result):
         return int(self.fail_on_change and bool(self.newest))
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **asdict(self)}
         found: dict[str, Json] = finite(value)
         return found

@@ -33,7 +33,7 @@ class WorkLength:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> WorkLength | None:
-        """As the engine tells it."""
+        """Return the value for the engine's form."""
         if value is None:
             return None
         low, high = value["range_ns"]
@@ -43,7 +43,7 @@ class WorkLength:
 
 @dataclass(frozen=True, slots=True)
 class TimerCell:
-    """One timer at one flush size.
+    """A timer at one flush size.
 
     `unit`: of costs and quantum, "nanoseconds" or "cycles". `flush`: where code and timer come from, "L1" to "memory",
     after `flush_bytes` were written. `many`, `repetitions`, `fresh`, `pairs`: measurements of a set, searches, and what
@@ -91,14 +91,14 @@ class TimerCell:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TimerCell:
-        """As the engine tells it."""
+        """Return the value for the engine's form."""
         counts = sorted((int(each), count) for each, count in value["reference"].items())
         reference = [(each / 1e3, count) for each, count in counts]
         return cls.from_report({**value, "addition_ns": value["check"]["addition_ns"], "reference": reference})
 
     @classmethod
     def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
-        """As a report has it. Raises KeyError, TypeError or ValueError for what is none."""
+        """Return the value for the form of a report. Raises KeyError, TypeError or ValueError for another value."""
         names = {each.name for each in fields(cls)}
         given = {name: each for name, each in value.items() if name in names}
         given["t_min"] = WorkLength.from_json(value["t_min"])
@@ -108,7 +108,7 @@ class TimerCell:
 
     @property
     def reason(self) -> str:
-        """Why there is no t_min, or no t_diff; empty where there are both."""
+        """The reason why there is no t_min, or no t_diff; empty where there are both."""
         return self.no_t_min or self.no_t_diff or ""
 
 
@@ -160,13 +160,13 @@ class ClockReport(Result):
 
     @property
     def exit_code(self) -> int:
-        """That of the check, 0 without one; 130 when an interruption left nothing to answer by."""
+        """The exit code of the check, 0 without one; 130 when an interruption left nothing to answer by."""
         if self.interrupted and (not self.cells if self.check is None else self.check.t_min_ns is None):
             return 130
         return 0 if self.check is None else self.check.exit_code
 
     def to_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/reference/json.md)."""
+        """Return the documented JSON form (docs/reference/json.md)."""
         cells = [{**asdict(each), "reference": [list(pair) for pair in each.reference]} for each in self.cells]
         value = {
             "sentence": self.sentence,
@@ -184,7 +184,8 @@ class ClockReport(Result):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ClockReport:
-        """The inverse of `to_json`, without the check. Raises KeyError, TypeError or ValueError for what is none."""
+        """Return the report that `to_json` wrote, without the check. Raises KeyError, TypeError or ValueError for
+        another value."""
         if value["kind"] != "clock":
             raise ValueError("not an evaluation of timers")
         return cls(
@@ -203,7 +204,7 @@ class ClockReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class FoundPair:
-    """One figure (t_min or t_diff, ns) of a timer at a flush in two evaluations, None where one has none.
+    """A figure (t_min or t_diff, ns) of a timer at a flush in two evaluations, None where an evaluation has none.
 
     `differs`: the ranges of their repetitions are apart, and by more than a tenth.
     """
@@ -235,7 +236,7 @@ class ClockComparison(Result):
     exit_code = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The documented JSON form (docs/reference/json.md)."""
+        """Return the documented JSON form (docs/reference/json.md)."""
         value = {
             "sentence": self.sentence,
             "names": list(self.names),

@@ -53,5 +53,5 @@ class TuneCost:
     """
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         return document(self, "tune cost")

@@ -1,4 +1,4 @@
-"""What a tune study concludes: values only, with one JSON form (docs/reference/json.md).
+"""The conclusion of a tune study: values only, with one JSON form (docs/reference/json.md).
 
 `becalm.analysis.confirmation` computes them from the fresh, interleaved runs that confirm a choice,
 `becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
@@ -25,12 +25,12 @@ from becalm.nouns.tuned_arm import BASELINE
 from becalm.nouns.verdict import SCHEMA, Finding, Interval, Stopped, Throughput
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""Which quantiles of the single runs an Arm keeps for its picture."""
+"""The quantiles of the single runs that an Arm keeps for its picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One step of the search: what was tried, on how many runs, and whether it was kept.
+    """A step of the search: the settings, the number of runs, and whether they were kept.
 
     `spread` is what those runs showed: a noisy number, never the result. None for a failed trial. `ended_ns`: how long
     a run of it took until it was ended early because it was slow; None where none was.
@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One set of settings on fresh runs of one program.
+    """A set of settings on fresh runs of one program.
 
     `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
     `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
@@ -104,7 +104,7 @@ class ArmComparison:
 
 @dataclass(frozen=True, slots=True)
 class AblationEffect:
-    """One kept knob, or several as one (joined by AND), for one program: what happens without, all else as chosen.
+    """The effect of leaving out one chosen knob, or several as one (joined by AND), for one program.
 
     `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
     causes, a fraction, positive is slower. `droppable`: the data show that this program's spread without it is larger
@@ -175,7 +175,7 @@ class TuneVerdict(Result):
     metric: Metric | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md)."""
+        """Return the documented, versioned form (docs/reference/json.md)."""
         own = asdict(replace(self, fit=None))
         fit = None if self.fit is None else self.fit.to_json()
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **own, "fit": fit})
@@ -184,7 +184,7 @@ class TuneVerdict(Result):
 
 
 def settings_of(found: TuneVerdict) -> Settings:
-    """The recommended settings as a value that a host takes."""
+    """Return the recommended settings as a value that a host takes."""
     return Settings.of(found.settings)
 
 
@@ -257,7 +257,7 @@ _BASELINE_OF_SCHEMA_1 = "untouched"
 
 
 def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value with the names of today: schema 1 called the trials `course`, and the baseline `untouched`."""
+    """Return the value with the present names: schema 1 called the trials `course`, and the baseline `untouched`."""
     if value.get("schema") != 1:
         return value
     found = {_OF_SCHEMA_1.get(name, name): each for name, each in value.items()}

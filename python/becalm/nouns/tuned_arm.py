@@ -30,5 +30,5 @@ ONLY = "only "
 """Names of arms that set one chosen knob alone begin with this: what it costs in time by itself."""
 
 AND = " and "
-"""Between the names of knobs that are left out as one, because each costs a boot or one does what the other does:
-"without isolcpus and nohz_full"."""
+"""The separator of the names of knobs that are left out as one, because each costs a boot or one does what the other
+does: "without isolcpus and nohz_full"."""

@@ -23,7 +23,7 @@ from becalm.values import dataclass
 
 
 class Answer(StrEnum):
-    """What a comparison found.
+    """The answer of a comparison.
 
     HIGHER and LOWER are said of a metric, SLOWER and FASTER of wall time. NO_DIFFERENCE_DETECTED: none above a stated
     bound; UNKNOWN: too few runs to say anything.
@@ -38,7 +38,7 @@ class Answer(StrEnum):
 
 
 class Stopped(StrEnum):
-    """Why measuring ended."""
+    """The reason why measuring ended."""
 
     KNOWN = "answer known"
     PRECISION = "precision reached"
@@ -50,7 +50,7 @@ class Stopped(StrEnum):
 
 
 class Gate(StrEnum):
-    """What became of a limit: no slowdown above it, one above it, or neither of them shown."""
+    """The result of a limit: no slowdown above it, one above it, or neither of them shown."""
 
     WITHIN = "within"
     ABOVE = "above"
@@ -63,7 +63,7 @@ UNDECIDED_CODE = 5
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One program against the reference.
+    """The comparison of one program with the reference.
 
     `estimate`, `low`, `high`: relative difference of wall time, or of `metric`, as fractions; the interval holds at
     every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
@@ -90,7 +90,7 @@ class Difference:
 
     @property
     def harm(self) -> tuple[float, float, float]:
-        """How much worse than the reference it is, a fraction with its interval: its slowdown, where it is time."""
+        """The slowdown, or how much worse a metric is than the reference's, a fraction with its interval."""
         ends = self.estimate, self.low, self.high
         return ends if self.better is Better.LOWER else (-ends[0], -ends[2], -ends[1])
 
@@ -115,7 +115,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about the data that a person should know: a drift, two modes, an outlier, left-over processes.
+    """A fact about the data that a person should know: a drift, two modes, an outlier, left-over processes.
 
     A kind and its numbers; `becalm.wording.findings` has the table of kinds, and makes the sentence of them.
     """
@@ -126,7 +126,7 @@ class Finding:
     program: str = ""
 
     def kept(self) -> dict[str, Any]:
-        """What it is stored as: the sentence is made anew (`becalm.wording.findings.reworded`)."""
+        """Return the stored form: the sentence is made again (`becalm.wording.findings.reworded`)."""
         return {"kind": self.kind, "numbers": dict(self.numbers), "program": self.program}
 
 
@@ -149,7 +149,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """How much of `what` a program gets done in a second, by its mean time."""
+    """The amount of `what` that a program does in a second, by its mean time."""
 
     what: str
     per_second: Interval
@@ -157,8 +157,8 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One program by itself. Times in ns; `cv` is the coefficient of variation as a fraction. Those of wall times are
-    None where these are not known: another tool has timed iterations, and there are metrics.
+    """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Those of wall times
+    are None where these are not known: another tool has timed iterations, and there are metrics.
 
     `metrics`: of its runs, of which the first is compared; `throughput`: what it gets done, where known. `memory`:
     what it had resident over the time of one run, (ns since its start, bytes), where that was measured.
@@ -191,7 +191,8 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One of several programs in order: the ranks that it may have, from 1 on, and rounds that it was measured in."""
+    """The rank of one of several programs: the ranks that it may have, from 1 on, and the rounds that it was measured
+    in."""
 
     name: str
     best: int
@@ -215,14 +216,14 @@ class Ranking:
 
     @property
     def fastest(self) -> tuple[str, ...]:
-        """Those that may be the fastest."""
+        """The programs that may be the fastest."""
         return tuple(each.name for each in self.places if each.best == 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """When, where and what was measured. `when_ns`: Unix time of the start, None where it is not known; `commands`:
-    what was run, in the order of the programs. Texts are empty where nothing is known."""
+    """The circumstances of a measurement. `when_ns`: Unix time of the start, None where it is not known; `commands`: in
+    the order of the programs. Texts are empty where nothing is known."""
 
     when_ns: int | None
     machine: str
@@ -233,7 +234,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Result):
-    """What one study concludes.
+    """The conclusion of one study.
 
     `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
     imported runs took. `gate`: what became of the limit `fail_above`,
@@ -272,7 +273,7 @@ class Verdict(Result):
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
         value.update(asdict(self))
         value["passed"] = self.passed
@@ -282,7 +283,7 @@ class Verdict(Result):
 
 
 def gate_code(gate: Gate | None, undecided: str) -> int:
-    """The exit code of a limit."""
+    """Return the exit code for a gate; `undecided`: "pass" or "fail"."""
     if gate is Gate.UNDECIDED and undecided == "fail":
         return UNDECIDED_CODE
     return 1 if gate is Gate.ABOVE else 0
@@ -361,7 +362,8 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
 
 
 def _stored_gate(value: Mapping[str, Any]) -> Gate | None:
-    """Of a stored verdict; those of an older becalm say no more than whether a slowdown above the limit was shown."""
+    """Return the gate of a stored verdict; that of an older becalm only has whether a slowdown above the limit was
+    shown."""
     if "gate" in value:
         return None if value["gate"] is None else Gate(value["gate"])
     limit = value["fail_above"]

@@ -20,7 +20,7 @@ from becalm.values import dataclass
 
 
 class Output(StrEnum):
-    """What becomes of a workload's standard output."""
+    """The destination of a workload's standard output."""
 
     DISCARD = "discard"
     INHERIT = "inherit"
@@ -28,7 +28,7 @@ class Output(StrEnum):
 
 
 AGENT = "/proc/self/exe"
-"""What the agent starts is started from its own process, so this is the agent itself on any machine."""
+"""The agent's own program on any machine: what it starts is started from its own process."""
 
 MOST_COPIES = 4096
 
@@ -42,7 +42,7 @@ def _environment(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """How a text becomes a program with its arguments."""
+    """The way a text becomes a program with its arguments."""
 
     shell: bool = option(False, "Have /bin/sh run the commands.", bool)
     shell_program: str | None = option(
@@ -59,7 +59,7 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is run.
+    """A program to run.
 
     `argv` is never given to a shell; `Workload.of` splits a command line as a shell would. `timeout_ns` in
     nanoseconds; `expect` lists the exit codes that count as success, None for any. So many `copies` are started at once
@@ -153,7 +153,7 @@ class Workload:
         return cls(**{"argv": argv, "name": command if isinstance(command, str) else shlex.join(argv), **fields})
 
     def to_json(self) -> dict[str, Json]:
-        """The full description, for the store; `from_json` reads it back."""
+        """Return the full description, for the store; `from_json` reads it."""
         return {
             **({"kernel": self.kernel, "iterations": self.iterations} if self.kernel else {}),
             "argv": [wire(a) for a in self.argv],
@@ -167,7 +167,7 @@ class Workload:
         }
 
     def to_wire(self) -> dict[str, Json]:
-        """What the agent needs to know (docs/reference/protocol.md)."""
+        """Return the members that the agent needs (docs/reference/protocol.md)."""
         near = [each.to_wire(self.beside_cpus) for each in self.beside]
         beside = {"beside": near} if near else {}
         if self.kernel:
@@ -192,7 +192,7 @@ class Workload:
         }
 
     def measuring(self, response: Response, work: Work | None = None) -> Workload:
-        """The same with what is measured of it and what it gets done, where that was asked for."""
+        """Return the workload with the response and work that were asked for, else its own."""
         done = self.tasks if work is None else work.tasks or self.tasks
         return replace(self, metrics=response.metrics or self.metrics, tasks=done)
 
@@ -237,11 +237,11 @@ class Neighbour:
     cpus: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """For the store; `from_json` reads it back."""
+        """Return the form for the store; `from_json` reads it."""
         return {"workload": self.workload.to_json(), **({"cpus": self.cpus} if self.cpus else {})}
 
     def to_wire(self, otherwise: str | None) -> dict[str, Json]:
-        """What the agent needs to know; `otherwise`: its CPUs where it has none of its own."""
+        """Return the members that the agent needs; `otherwise`: the CPUs where it has none of its own."""
         cpus = self.cpus or otherwise
         return {"workload": self.workload.to_wire(), **({"cpus": cpus} if cpus else {})}
 
@@ -255,11 +255,11 @@ takes(CommandLine, Workload)(Workload.of.__func__)  # type: ignore[attr-defined]
 
 
 SHELL = ("/bin/sh",)
-"""What runs commands that are for a shell."""
+"""The shell that runs commands by default."""
 
 
 def shell_of(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The shell that was asked for, by keyword, with its arguments; empty for none. Raises UsageError."""
+    """Return the shell of keyword arguments, with its arguments; empty for none. Raises UsageError."""
     program = given.get("shell_program")
     if program is None:
         return SHELL if given.get("shell") else ()
@@ -311,11 +311,11 @@ _SHELL = re.compile(
     r"""\\. | '[^']*' | (?P<double>"(?:\\.|[^"\\])*") | (?P<sign>\|\|?|>>?|<<?|;|&&|\*|\$(?=[A-Za-z_{(0-9?#@!$*]))""",
     re.VERBOSE | re.DOTALL,
 )
-"""What a shell would do something with, outside of quotes; within double quotes only a $ counts."""
+"""The signs that a shell would act on outside of quotes; within double quotes only a $ counts."""
 
 
 def for_a_shell(command: str) -> str | None:
-    """The first sign of a command line that only a shell understands: a pipe, a redirection, a pattern, a variable."""
+    """Return the first sign of a command line that needs a shell: a pipe, a redirection, a pattern, a variable."""
     for found in _SHELL.finditer(command):
         if found["sign"]:
             return found["sign"]
@@ -347,7 +347,7 @@ class ProgramKeywords(TypedDict, total=False):
 
 
 def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a Workload for what was given by keyword; None stands for the default, but of `expect` for any code.
+    """Return the fields of a Workload for keyword arguments; None stands for the default, but of `expect` for any code.
 
     Raises UsageError.
     """
@@ -365,7 +365,7 @@ def program_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _neighbours(given: Any, fields: Mapping[str, Any], shell: Sequence[str]) -> tuple[Neighbour, ...]:
-    """One command or several, as neighbours with the directory and the environment of the program. UsageError."""
+    """Return one command or several as neighbours with the program's directory and environment. Raises UsageError."""
     around = {key: fields[key] for key in ("directory", "environment") if key in fields}
     found = []
     for each in (given,) if isinstance(given, (str, Workload, Neighbour)) else given:

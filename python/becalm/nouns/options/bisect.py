@@ -11,7 +11,7 @@ from becalm.units import duration_ns, fraction
 
 
 def error(given: float | str) -> float:
-    """A probability of error, above 0 and at most a half. Raises UsageError."""
+    """Return a probability of error, above 0 and at most a half. Raises UsageError."""
     found = fraction(given)
     if not 0 < found <= 0.5:
         raise UsageError(f"--error must lie above 0 and be at most 50%, not {given}.")
@@ -20,7 +20,7 @@ def error(given: float | str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectOptions:
-    """How a bisection is made."""
+    """The options of a bisection."""
 
     error: float = option(
         "5%", "Probability of naming the wrong commit.", float | str, unit="fraction", metavar="SHARE", parse=error

@@ -12,7 +12,7 @@ from becalm.units import fraction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions(Sittings):
-    """How a change is checked."""
+    """The options of checking a change."""
 
     old_build: str | None = option(
         None, "What {build} in the commands stands for before the change: a directory.", str | None, metavar="DIR"

@@ -10,7 +10,8 @@ from becalm.nouns.options.measuring import budget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoRunOptions(StudyOptions):
-    """How programs are measured alone and beside each other; stops at whatever comes first. `budget_ns` None: no limit.
+    """The options of measuring programs alone and next to each other. Stops at the first limit; `budget_ns` None: no
+    limit.
 
     `names`: of the programs, in their order. `chips`: CPUs that share the last cache, each a list, core by core;
     `threads`: of a core. `cpu`: where the timed program runs, `beside_cpus`: where its neighbours do, `sibling`: where

@@ -49,7 +49,7 @@ class Sittings(StudyOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareStoredOptions(Sittings):
-    """How runs of two times are compared."""
+    """The options of comparing stored runs of two times."""
 
     store: str | None = option(
         None, "Where runs are kept.", str | None, metavar="FILE|URL", shown="BECALM_STORE, else your own"

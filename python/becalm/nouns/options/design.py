@@ -24,7 +24,7 @@ def _alpha(given: float | str) -> float | str:
 
 
 def _centre(given: int | str) -> tuple[int, int | None]:
-    """ "4", or "2,4": those of the cube's blocks and that of the axial points."""
+    """Return the numbers in "4", or "2,4": centre points of the cube's blocks, and of the axial points."""
     first, comma, second = str(given).partition(",")
     try:
         found = int(first), int(second) if comma else None
@@ -55,7 +55,7 @@ def _goals(given: Mapping[str, str]) -> dict[str, Goal]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignOptions:
-    """What a design is like, besides its kind and factors. `centre`: of the cube's blocks, and of the axial block."""
+    """The options of a design, besides its kind and factors. `centre`: of the cube's blocks, and of the axial block."""
 
     alpha: float | str = option(
         "rotatable",
@@ -128,7 +128,7 @@ class DesignOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
-    """How a filled design is fitted. `transform` None: the response as it is; a number: the power, 0 the logarithm."""
+    """The options of a fit. `transform` None: the response as it is; a number: the power, 0 the logarithm."""
 
     model: str | None = option(
         None,
@@ -180,7 +180,8 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmDesignOptions:
-    """Which searches a swarm's parameters are found by: on `models` of so many factors, with noise from run to run."""
+    """The searches by which a swarm's parameters are found: on `models` of `dimensions` factors, with noise between
+    runs."""
 
     models: tuple[str, ...] = option(
         (),

@@ -26,7 +26,7 @@ def _kinds(given: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadExperimentOptions(StudyOptions):
-    """How many loads of which kinds. `design` is drawn from them: runs of round r had the levels of its step r."""
+    """The amounts and kinds of loads. `design` is drawn from them: runs of round r had the levels of its step r."""
 
     steps: int = option(USUAL, f"Loads of the plan, {FEWEST} to {MOST}, unloaded ones included.", int, metavar="N")
     loads: tuple[str, ...] | None = option(

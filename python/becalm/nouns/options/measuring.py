@@ -14,7 +14,7 @@ from becalm.values import dataclass
 
 
 def share(given: float | str) -> float:
-    """A confidence, between 0.5 and 1. Raises UsageError."""
+    """Return a confidence, between 0.5 and 1. Raises UsageError."""
     found = fraction(given, below=math.inf)
     if not 0.5 <= found < 1:
         raise UsageError(f"--confidence must lie between 0.5 and 1, for example 95%, not {given}.")
@@ -22,7 +22,7 @@ def share(given: float | str) -> float:
 
 
 def budget(default: str) -> Any:
-    """The field `budget_ns` of a study that takes so long when nothing else is said."""
+    """Return the field `budget_ns` of a study, with the budget that it has by default."""
     return option(
         default,
         "Time budget: 30s, 2min, none.",
@@ -35,12 +35,12 @@ def budget(default: str) -> Any:
 
 
 def confidence(help: str = "Confidence of all intervals together.") -> Any:
-    """The field `confidence`."""
+    """Return the field `confidence`."""
     return option("95%", help, float | str, unit="fraction", metavar="SHARE", parse=share)
 
 
 def limit() -> Any:
-    """The field `fail_above`."""
+    """Return the field `fail_above`."""
     return option(
         None,
         "Largest slowdown to accept, 2%; beyond it the exit code is 1, within it 0, undecided 5.",
@@ -52,7 +52,7 @@ def limit() -> Any:
 
 
 def accepted() -> Any:
-    """The field `undecided`."""
+    """Return the field `undecided`."""
     return option(
         "fail",
         "What --fail-above makes of a slowdown that is neither shown nor ruled out.",
@@ -63,7 +63,7 @@ def accepted() -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(StudyOptions):
-    """How one program is measured. Stops at whatever comes first; `budget_ns` None: no limit in time."""
+    """The options of measuring one program. Stops at the first limit; `budget_ns` None: no limit in time."""
 
     budget_ns: int | None = budget("10s")
     precision: float | None = option(
@@ -94,14 +94,14 @@ class RunOptions(StudyOptions):
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """As of every kind; a number of rounds alone means no limit in time."""
+        """Return the value for keyword arguments; `runs` without `budget` means no limit in time. Raises UsageError."""
         if given.get("budget") is None and given.get("runs") is not None:
             given = {**given, "budget": "none"}
         return super(RunOptions, cls).of(given)  # noqa: UP008 - a class with slots is made anew, and super() knows the old
 
     @property
     def goal(self) -> StoppingRule:
-        """When enough has been measured."""
+        """The rule by which enough has been measured."""
         return StoppingRule(self.budget_ns, self.runs, self.precision, self.warmup)
 
 
@@ -137,7 +137,7 @@ class CompareOptions(RunOptions):
 
 @dataclass(frozen=True, slots=True)
 class ComparedPrograms:
-    """What the programs of a comparison are called, and of which variants they are made."""
+    """The names of the programs of a comparison, and the variants of which they are made."""
 
     names: tuple[str, ...] = option(
         (),

@@ -22,7 +22,7 @@ def words(given: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions(StudyOptions):
-    """One sitting of benchmarks at one commit.
+    """A sitting of benchmarks at one commit.
 
     `ordinal`: commits that lead to this one, itself included, None where that is not known; `commit_ns`: its date, ns
     since 1970. `machine`: what counts as the same machine, empty for what the host says. `changed`: the working tree
@@ -48,7 +48,7 @@ class RecordOptions(StudyOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SittingOptions:
-    """Where in the history of which project a sitting belongs."""
+    """The place of a session in the history of a project."""
 
     commit: str | None = option(None, "The commit that is measured.", str | None, metavar="REV", shown="HEAD")
     branch: str | None = option(None, "Its branch.", str | None, metavar="NAME", shown="git's")

@@ -11,7 +11,7 @@ TUNINGS = ("base", "peak")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteOptions(StudyOptions):
-    """How a suite is rated.
+    """The options of rating a suite.
 
     `copies` None: no rates. `suite`, `tunings`, `programs`, `references_ns`: of the file, as far as it was measured;
     `references`: of programs whose metric is measured, in its unit.
@@ -35,7 +35,7 @@ class SuiteOptions(StudyOptions):
 
 @dataclass(frozen=True, slots=True)
 class SuiteParts:
-    """What of a suite is measured."""
+    """The parts of a suite that are measured."""
 
     tuning: str | None = option(None, "Only one of them.", str | None, choices=TUNINGS, shown="both that the file has")
     rates: bool = option(

@@ -16,7 +16,7 @@ KERNELS = {
     "add": Workload(kernel="add", iterations=24_000_000, name="additions"),
     "read": Workload(kernel="read", iterations=1, name="memory reads"),
 }
-"""Built into the agent; one more is one row. The same iterations everywhere: 7 ms at 3.4 GHz, and 64 MiB."""
+"""The built-in pieces of work; one more is one row. The same iterations everywhere: 7 ms at 3.4 GHz, and 64 MiB."""
 
 LEAST_LOOPS, LEAST_RUNS = 5, 2
 
@@ -36,7 +36,7 @@ def _rate(given: float | str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyOptions(StudyOptions):
-    """How machines are surveyed: `loops` times `runs_of_loop` runs in a row of each piece of work."""
+    """The options of a survey: `loops` times `runs_of_loop` runs in a row of each piece of work."""
 
     loops: int = option(10, "Number of passes over the work.", int, metavar="N", least=LEAST_LOOPS)
     runs_of_loop: int = option(
@@ -67,5 +67,5 @@ class SurveyOptions(StudyOptions):
 
     @classmethod
     def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Rows of the first becalm have no kernels: their workloads tell."""
+        """Return a row of the first becalm, whose workloads name the kernels, in the present form."""
         return {"kernels": [], **value}

@@ -22,21 +22,21 @@ from becalm.nouns.workload import Workload
 from becalm.units import fraction
 
 LEAST_RUNS = 60
-"""Of the search when no budget is given: with fewer it would only guess, however long a run takes."""
+"""The smallest number of runs of a search without a budget: with fewer it would only guess, whatever a run takes."""
 
 CONFIRM_RUNS = 5
 """Runs in a row of a loop of the confirmation, at least."""
 
 LOOP_NS = 1_000_000_000
-"""What a loop's runs in a row take, at least, where a spread is made small: what disturbs a machine comes and goes
-within about a second, and a loop that is shorter mostly lies within it or beside it."""
+"""The least time of a loop's runs in a row, ns, where a spread is minimised: disturbances come and go within about a
+second, and a shorter loop mostly lies within one or outside of it."""
 
 
 MOST_IN_A_ROW = 100
 """Runs of a loop, at most, of programs that are so short."""
 
 DESIGNS = ("sequential", "composite")
-"""Of --method surface, the usual one first. Studies of becalm 0.1 have the second one."""
+"""The designs of --method surface, the usual one first. Studies of becalm 0.1 have the second one."""
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 METRIC = "metric"
-"""What `minimize` is for the mean of what programs print; kept as `time` beside `metric`."""
+"""The value of `minimize` for the mean of what programs print; stored as `time` with a `metric`."""
 
 SEARCHING = (
     "method",
@@ -67,7 +67,7 @@ CHOOSING = ("only", "without", "preserve_multicore", "factors")
 
 
 def refuse_unused(given: Mapping[str, object]) -> None:
-    """Raises UsageError for an option that would change nothing beside another one."""
+    """Raise UsageError for an option that has no effect together with another one."""
     meant = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
     if "tried" in meant and (unused := [name for name in (*SEARCHING, *CHOOSING) if name in meant]):
         raise UsageError(
@@ -107,16 +107,16 @@ def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
 
 
 def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Workload]) -> None:
-    """Raises UsageError where what a program prints is to be made small, and it is not said what that is."""
+    """Raise UsageError where the mean of a metric is to be minimised and no metric is named."""
     if given.get("minimize") == METRIC and (lacking := [each.name for each in programs if not each.metrics]):
         of = "" if len(lacking) == len(programs) else f" of {lacking[0]}"
         raise UsageError(f"--minimize metric needs the metric{of}: --metric SPEC, for example {EXAMPLE}.")
 
 
 def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Sequence[Workload]) -> TuneOptions:
-    """With the metric that the programs' source says they print, where one is to be made small and none was named.
+    """Return the options with the metric that the programs' source names, where one is minimised and none was named.
 
-    Raises UsageError where programs print none, or not the same first.
+    Raises UsageError where programs print none, or their first metrics differ.
     """
     refuse_without_metric(given, programs)
     if given.get("minimize") != METRIC or options.metric is not None:
@@ -131,13 +131,13 @@ def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Seq
 
 
 def flag(name: str) -> str:
-    """An option as people type it."""
+    """Return an option as people type it."""
     return options(TuneOptions)[name].flag
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a host allows, found out before the study began, so that resuming it finds the same.
+    """The settings that a host allows, found out before the study began, so that resuming it finds the same.
 
     `tried`: settings to try instead of searching, by name. `partial`: profiles to compare with, and what of them this
     host lacks. `boot_ns`: how long a boot takes, 0 where that is no time or not known. `lost`: settings of the boot
@@ -155,7 +155,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions(StudyOptions):
-    """How a search is made and confirmed; None: what the method is meant to be used with.
+    """The options of a search and its confirmation; None: as the method is meant to be used.
 
     A trial is `loops` times `runs` runs after `warmups` loops. `least_runs`: of the search, however small the budget.
     `user`, `dangerous`, `allow_reboot`: what the person consented to, for going on with the study. `heeded`: whether
@@ -318,19 +318,21 @@ class TuneOptions(StudyOptions):
     loop_ns: int = LOOP_NS
 
     def in_a_row(self, fewest: int, run_ns: float) -> int:
-        """Runs in a row of a loop that lasts `loop_ns`, of runs of this length; `fewest` where those take longer."""
+        """Return the runs in a row of a loop of `loop_ns`, for runs of `run_ns`; `fewest` where those take longer."""
         return max(fewest, min(MOST_IN_A_ROW, math.ceil(self.loop_ns / max(1.0, run_ns))))
 
     def confirming(self, run_ns: float) -> int:
-        """Runs in a row of a loop of the confirmation, of runs of this length. A mean is told by how loops differ, so
-        that theirs need not last."""
+        """Return the runs in a row of a loop of the confirmation, for runs of `run_ns`.
+
+        The precision of a mean depends on the variance between loops, so that its loops may be short."""
         if self.confirm_runs is not None:
             return self.confirm_runs
         return CONFIRM_RUNS if self.minimize == "time" else self.in_a_row(CONFIRM_RUNS, run_ns)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """As of every kind; without a budget the search has a least number of runs."""
+        """Return the value for keyword arguments; without a budget the search has a least number of runs. Raises
+        UsageError."""
         first = Response.of(given).metrics[:1]
         # The mean of what is measured is made small; that is the metric where there is one.
         goal = {**given, "minimize": "time"} if given.get("minimize") == METRIC else given
@@ -339,10 +341,10 @@ class TuneOptions(StudyOptions):
 
     @classmethod
     def older(cls, value: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Rows of the first becalm had what was asked in `search`, what came of it in `rule`, and the rest beside.
+        """Return a row of an older becalm in the present form.
 
-        A race of then did not go by loops, runs and warm-ups; it goes on with its own. A surface had
-        a composite design.
+        The first becalm had the options in `search` and the result in `rule`. Its race did not go by loops, runs and
+        warm-ups and goes on with its own; its surface had a composite design.
         """
         if "loop_ns" not in value:
             return cls.older({**value, "loop_ns": 0})

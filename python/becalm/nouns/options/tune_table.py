@@ -15,7 +15,7 @@ def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneTableOptions(StudyOptions):
-    """How a table of configurations, units and values is read."""
+    """The options of reading a table of configurations, units and values."""
 
     units: tuple[str, ...] = option(
         (),

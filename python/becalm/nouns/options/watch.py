@@ -17,7 +17,7 @@ class WatchOptions(StudyOptions):
 
 @dataclass(frozen=True, slots=True)
 class WatchReference:
-    """How long the program takes on an idle machine."""
+    """The time that the program takes on an idle machine."""
 
     reference: str | float | None = option(
         None,
