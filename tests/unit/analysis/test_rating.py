@@ -139,7 +139,9 @@ def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
     about = SuiteOptions(suite="s", tunings=("base",), copies=None, programs=("a", "b"), references_ns=(10 * S, 10 * S))
     empty = Run._make([None] * len(COLUMNS))
     rows = [
-        empty._replace(seq=seq, workload=seq % 2, round=seq // 2, wall_ns=2 * S, user_ns=S, system_ns=0, outcome="ok")
+        empty._replace(
+            seq=seq, workload=seq % 2, round=seq // 2, wall_ns=2 * S, user_ns=3 * S // 4, system_ns=S // 4, outcome="ok"
+        )
         for seq in range(6)
     ]
     quiet = Load(0, 0, 0, 2 * S, cpus=2, busy_ns=S, steal_ns=0, swap_out_bytes=0)

@@ -6,9 +6,14 @@ from tests.unit.analysis.region_cases import LIMIT, kinds, lengths, normal, piec
 from tests.unit.nouns import region_files as made
 
 from becalm.analysis.region_lengths import gather
-from becalm.analysis.region_variation import report
+from becalm.analysis.region_variation import report, trimmed
 from becalm.nouns.region_codec import RECORD, Damage
 from becalm.nouns.regions import TimerLimit
+
+
+def test_a_typical_length_leaves_out_the_longest_twentieth():
+    assert trimmed(np.arange(100.0)[::-1]) == np.arange(95.0).mean()
+    assert trimmed(np.array([1.0, 1000.0])) == 500.5
 
 
 def test_variation_is_named_above_the_timer_s_limit_alone():

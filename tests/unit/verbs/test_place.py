@@ -49,6 +49,18 @@ def test_one_cache_is_shared_in_rounds(given):
     assert "18 % more time than in rounds that chance fills" in wording.sentence(longer)
 
 
+def test_pairs_that_were_not_measured_could_change_the_advice(given):
+    """Of four programs that cost each other a tenth or a half, the best pair was not measured and is avoided."""
+    costs = np.full((4, 4), 0.5)
+    costs[0, 1] = costs[1, 0] = costs[2, 3] = costs[3, 2] = 0.1
+    found = given(costs, np.ones(4), chips=ONE, left_out=[("t0", "t1")])
+    assert found.unmeasured == (("t0", "t1"),)
+    assert found.resting_on == ()
+    # t0 and t1 alone take 1 s each; if they cost each other nothing, 1 s together. t2 and t3 take 1 / 0.9 s.
+    assert found.cost == pytest.approx(2 + 1 / 0.9, rel=0.05)
+    assert found.could_change == pytest.approx(1, rel=0.05)
+
+
 def test_where_there_is_one_way_to_share_nothing_is_said_of_noise(given):
     found = given(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
     assert found.sentence == (

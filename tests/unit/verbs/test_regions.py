@@ -312,6 +312,9 @@ def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
     assert parse.slowest[0] == pytest.approx(1_170, rel=0.01)
     assert parse.balance == pytest.approx(1_170 / 1_020, rel=0.01)
     assert other.balance == pytest.approx(1.0, rel=0.01)
+    assert parse.share + other.share == pytest.approx(1.0)
+    # All have equally many regions of both names.
+    assert parse.share / other.share == pytest.approx(1_020 / other.median_ns, rel=0.01)
     assert "in a.3.regions, 1.2 times the median of 4 files" in found.sentence
     done = cli("show", *ranks)
     assert done.exit_code == 0, done.output
