@@ -3,8 +3,8 @@
 Three sessions of one benchmark have two degrees of freedom, and say next to nothing of a tail. A suite of 88 has 176:
 each variance is moderated by those of the others (`becalm.stats.moderation`), and each session is predicted from the
 others of its side. By how much these predictions miss, in their own standard errors, follows Student's t whose degrees
-of freedom and scale are fitted: that is how heavy the tails are, whether from sessions that stray, from variances that
-the moderation misjudges, or from code that changed meanwhile.
+of freedom and scale are fitted, with a prior on how many are usual. That is how heavy the tails are, whether from
+sessions that stray, from variances that the moderation misjudges, or from code that changed meanwhile.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from becalm.stats.arrays import Floats, median_of
 from becalm.stats.moderation import PEERS, Prior, moderate, prior_of
 from becalm.values import dataclass
 
-LEAST = 50.0
-"""Degrees of freedom of all benchmarks together below which tails are not learned: with 24, fitted tails that are too
-light made 10 % of comparisons claim something in place of 5 %; with 40 to 80, 4 to 9 %."""
+LEAST = 16.0
+"""Degrees of freedom of all benchmarks together below which tails are not learned: eight benchmarks with three sessions
+and one. With so many some claim is made in 1 to 9 % of simulated comparisons at 5 %, as with Student's t of each."""
 
 FREEDOM = np.array([1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 30.0, 100.0])
 """Degrees of freedom that are tried; the likelihood hardly tells more of them apart."""
+
+USUAL, LOOSE = 4.0, 0.35
+"""Degrees of freedom of usual sessions, and the standard deviation of their logarithm, before anything is seen.
+
+Chosen on half of CPython's benchmarks (`bench/replay.py`): so few values hardly tell 1.5 from 4, and 1.5 makes
+intervals twice as wide."""
 
 _STEPS = 60
 """Steps of the scale's iteration (Dempster, Laird & Rubin 1977), which gains a digit in three to five."""
@@ -68,8 +74,11 @@ def suite_spread(groups: Sequence[Group]) -> SuiteSpread | None:
     if len(known) < PEERS or sum(freedom for freedom, _ in known) < LEAST:
         return None
     prior = prior_of([variance for _, variance in known], [freedom for freedom, _ in known])
-    misses = [_misses(group, freedom, squares, prior) for group, freedom, squares in within if freedom and squares > 0]
-    scale, freedom = student_fit(np.concatenate(misses))
+    misses = np.concatenate(
+        [_misses(group, freedom, squares, prior) for group, freedom, squares in within if freedom and squares > 0]
+    )
+    # Distances to a mean of few are not independent: they are worth their degrees of freedom.
+    scale, freedom = student_fit(misses, sum(freedom for freedom, _ in known) / len(misses))
     return SuiteSpread(prior, scale, freedom, len(known))
 
 
@@ -95,11 +104,12 @@ def _misses(group: Group, freedom: float, squares: float, prior: Prior) -> Float
     return np.concatenate(parts)
 
 
-def student_fit(values: Floats) -> tuple[float, float]:
-    """Return scale and degrees of freedom of Student's t about zero with the largest likelihood.
+def student_fit(values: Floats, worth: float = 1.0) -> tuple[float, float]:
+    """Return scale and degrees of freedom of Student's t about zero with the largest posterior density.
 
-    The scale of each of FREEDOM by expectation and maximisation (Lange, Little & Taylor 1989, J. Am. Stat. Assoc.
-    84:881). `values`: shape (n,), not all zero.
+    `worth`: how many independent values each is worth. The prior is that of USUAL and LOOSE. The scale of each of
+    FREEDOM by expectation and maximisation (Lange, Little & Taylor 1989, J. Am. Stat. Assoc. 84:881). `values`: shape
+    (n,), not all zero.
     """
     square = (values**2)[:, None]
     start = median_of(np.abs(values)) or float(np.sqrt(square.mean()))
@@ -108,5 +118,5 @@ def student_fit(values: Floats) -> tuple[float, float]:
         scale = ((FREEDOM + 1) / (FREEDOM + square / scale) * square).mean(axis=0)
     density = gammaln((FREEDOM + 1) / 2) - gammaln(FREEDOM / 2) - np.log(np.pi * FREEDOM * scale) / 2
     likelihood = (density - (FREEDOM + 1) / 2 * np.log1p(square / (FREEDOM * scale))).sum(axis=0)
-    best = int(np.argmax(likelihood))
+    best = int(np.argmax(worth * likelihood - (np.log(FREEDOM / USUAL) / LOOSE) ** 2 / 2))
     return math.sqrt(float(scale[best])), float(FREEDOM[best])

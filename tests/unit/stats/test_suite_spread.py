@@ -35,6 +35,13 @@ def test_the_fit_has_the_largest_likelihood() -> None:
     assert student.logpdf(values, 100, scale=values.std()).sum() < best
 
 
+def test_few_values_are_taken_for_usual_ones() -> None:
+    values = np.random.default_rng(3).standard_normal(9)
+    assert student_fit(values)[1] == pytest.approx(4, abs=1)
+    assert student_fit(np.tile(values, 400))[1] > 10
+    assert student_fit(np.tile(values, 400), 1 / 400)[1] == student_fit(values)[1]
+
+
 def test_few_benchmarks_and_single_sessions_tell_nothing_of_tails() -> None:
     assert suite_spread(suite(1, benchmarks=round(LEAST / 2) - 1)) is None
     assert suite_spread(suite(1, old=1)) is None
