@@ -207,8 +207,8 @@ def further(measured: Sequence[Transfer], confidence: float) -> tuple[Transfer, 
     `measured`: of one program, a row for each host. The ratio of each is Student's prediction (`random_effects`).
     """
     predicted = []
-    for column in dict.fromkeys(each.column for each in measured):
-        ratios = [each.ratio for each in measured if each.column == column]
+    for column in dict.fromkeys(transfer.column for transfer in measured):
+        ratios = [transfer.ratio for transfer in measured if transfer.column == column]
         ratios = [ratio for ratio in ratios if ratio.low > 0 and math.isfinite(ratio.high)]
         if len(ratios) >= LEAST_FURTHER:
             half = float(ndtri((1 + confidence) / 2))

@@ -145,16 +145,16 @@ def transfer(found: Transfer, confidence: float, *, timed: bool = False, metric:
     return f"On {found.row} the settings of {found.column} {said}."
 
 
-def further(found: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
-    """Settings on a host that nobody has measured, as predicted from those that were."""
+def further(prediction: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
+    """Describe what settings would do on a host that nobody has measured, as predicted from those that were."""
     level = f"{100 * confidence:g} %"
-    head = f"On a further host like these the settings of {found.column} are expected to"
+    head = f"On a further host like these the settings of {prediction.column} are expected to"
     if timed and metric is not None:
-        span = tune_time.between(tune_metric.change(found.ratio, metric))
+        span = tune_time.between(tune_metric.change(prediction.ratio, metric))
         return f"{head} change {metric.name} by {span} ({level})."
     if timed:
-        return f"{head} take {tune_time.between(tune_time.gain(found.ratio))} less time ({level})."
-    return f"{head} reduce the spread {found.ratio.low:.2g}- to {found.ratio.high:.2g}-fold ({level})."
+        return f"{head} take {tune_time.between(tune_time.gain(prediction.ratio))} less time ({level})."
+    return f"{head} reduce the spread {prediction.ratio.low:.2g}- to {prediction.ratio.high:.2g}-fold ({level})."
 
 
 def lost(hosts: Sequence[HostResult]) -> list[str]:
@@ -176,7 +176,7 @@ def several(found: MultiHostVerdict) -> str:
     tuned = [each.verdict for each in found.hosts if isinstance(each.verdict, TuneVerdict)]
     timed, metric = any(each.objective == "time" for each in tuned), next((each.metric for each in tuned), None)
     lines += [transfer(each, found.confidence, timed=timed, metric=metric) for each in found.transfer]
-    lines += [further(each, found.confidence, timed=timed, metric=metric) for each in found.further]
+    lines += [further(row, found.confidence, timed=timed, metric=metric) for row in found.further]
     if not lines:
         lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
                  for line in each.verdict.sentence.splitlines()]  # fmt: skip

@@ -48,13 +48,15 @@ def test_what_is_found_on_the_first_is_tried_on_the_others(store):
 
 def test_three_hosts_tell_what_a_further_one_may_do(store):
     hosts = ["sim:laptop-a", "sim:laptop-a:7", "sim:laptop-a:8"]
-    found = tune(["spin 1s"], hosts=hosts, tried=("llvm-tips",), **{**QUICK, "most_runs": None})
-    (further,) = found.further
-    ratios = [each.ratio.value for each in found.transfer]
+    verdict = tune(["spin 1s"], hosts=hosts, tried=("llvm-tips",), **{**QUICK, "most_runs": None})
+    (further,) = verdict.further
+    ratios = [transfer.ratio.value for transfer in verdict.transfer]
     assert further.column == "llvm-tips"
     assert further.ratio.low < min(ratios) < max(ratios) < further.ratio.high
-    assert "On a further host like these the settings of llvm-tips are expected to reduce the spread" in found.sentence
-    assert found.to_json()["further"][0]["column"] == "llvm-tips"
+    assert (
+        "On a further host like these the settings of llvm-tips are expected to reduce the spread" in verdict.sentence
+    )
+    assert verdict.to_json()["further"][0]["column"] == "llvm-tips"
 
 
 def test_profiles_are_tried_on_all(store):
