@@ -31,10 +31,10 @@ def words(text: str) -> frozenset[str]:
 RELATIVE = words("Of What Whatever Who Whoever Whom Whose So That Those Which As How")
 """The first words that make a docstring depend on the line next to it."""
 VERBS = words(
-    """Abort Accept Accumulate Add Adjust Advance Allocate Allow Analyse Answer Append Apply Approximate Arrange Ask
+    """Abort Accept Accumulate Add Adjust Advance Allocate Allow Analyse Answer Append Apply Approximate Arm Arrange Ask
     Assemble Assert Assign Attach Average Balance Begin Bin Bind Boot Bound Bring Build Cache Calculate Call
     Cancel Centre Chain Change Check Choose Classify Clear Close Code Collect Combine Commit Compare
-    Compile Complete Compose Compute Conduct Configure Connect Construct Continue Convert Copy Count Cover Create
+    Compile Complete Compose Compute Conduct Configure Confirm Connect Construct Continue Convert Copy Count Cover Create
     Credit Cut Decide Declare Decode Define Delay Delete Derive Describe Detach Detail Detect Determine Discard
     Display Distribute Disturb Divide Do Download Draft Drain Draw Drop Emit Empty Enable Encode End Enter Escape
     Estimate Evaluate Evict Exchange Execute Exit Expand Explain Export Express Extend Extract Feed Fetch Fill

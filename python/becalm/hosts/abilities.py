@@ -1,4 +1,4 @@
-"""What a host can do, as data: each ability is there, or is not for a reason and perhaps with a way out.
+"""The abilities of a host, as data: each is there, or is not for a reason and perhaps with a way out.
 
 They are part of a host's facts beside those of its machine, in the same form. Verbs ask here and nowhere else.
 """
@@ -14,13 +14,13 @@ from becalm.values import dataclass
 
 
 class Ability(StrEnum):
-    """What a host may be able to do. `what` and `matters` say it to the person."""
+    """An ability that a host may have. `what` and `matters` describe it to the person."""
 
     what: str
     matters: str
 
     def __new__(cls, value: str, what: str, matters: str) -> Ability:
-        """A member, with what it is called and what it is good for."""
+        """Return a member with its name and its purpose."""
         made = str.__new__(cls, value)
         made._value_, made.what, made.matters = value, what, matters
         return made
@@ -54,7 +54,7 @@ class Can:
 
     @property
     def sentence(self) -> str:
-        """Why not, for the person."""
+        """The reason why not, for the person."""
         rest = f" {self.way_out[0].upper()}{self.way_out[1:]}." if self.way_out else ""
         return f"{self.reason[:1].upper()}{self.reason[1:]}.{rest}"
 
@@ -66,7 +66,7 @@ Abilities = Mapping[Ability, Can]
 
 
 def with_abilities(facts: dict[str, Any], abilities: Abilities) -> dict[str, Any]:
-    """Facts in which these abilities stand, instead of what they may have said of them before."""
+    """Return facts with these abilities in place of those that they had."""
     own = [
         {
             "name": str(each),
@@ -83,11 +83,11 @@ def with_abilities(facts: dict[str, Any], abilities: Abilities) -> dict[str, Any
 
 
 def refused(host: str, abilities: Abilities, ability: Ability) -> UsageError:
-    """The error that a host cannot do something, with its reason."""
+    """Return the error for a host that lacks an ability, with its reason."""
     return UsageError(f"Not available on {host}: {ability.what}. {abilities[ability].sentence}")
 
 
 def need(host: str, abilities: Abilities, ability: Ability) -> None:
-    """Raises UsageError when a host cannot do something."""
+    """Raise UsageError when a host lacks an ability."""
     if not abilities[ability]:
         raise refused(host, abilities, ability)

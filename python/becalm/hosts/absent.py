@@ -1,4 +1,4 @@
-"""What a host without a machine cannot do, once for all of that kind (`null`, `sim`): it says why not."""
+"""The refusals of hosts without a machine (`null`, `sim`), once for all of that kind."""
 
 from __future__ import annotations
 
@@ -31,74 +31,74 @@ class NoMachine:
         self.boot_ns: int | None = None
 
     def abilities(self) -> Abilities:
-        """Nothing of a machine's."""
+        """Return the abilities, none of which needs a machine."""
         return self._abilities
 
     def _refuse(self, ability: Ability) -> NoReturn:
         raise refused(self.name, self.abilities(), ability)
 
     def user(self) -> str:
-        """Nobody."""
+        """Return the empty string, as no user runs programs here."""
         return ""
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """Refused."""
+        """Refuse to plan."""
         self._refuse(Ability.HOLD)
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
-        """Refused."""
+        """Refuse to hold settings."""
         self._refuse(Ability.HOLD)
 
     def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """Refused."""
+        """Refuse to keep settings."""
         self._refuse(Ability.KEEP)
 
     def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
-        """Refused."""
+        """Refuse to restore."""
         self._refuse(Ability.KEEP)
 
     def status(self) -> Status:
-        """Refused."""
+        """Refuse to report a status."""
         self._refuse(Ability.KEEP)
 
     def read(self, *, consumers: int = 0) -> Reading:
-        """Refused."""
+        """Refuse to read load."""
         self._refuse(Ability.READ_LOAD)
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """Refused."""
+        """Refuse to follow a process."""
         self._refuse(Ability.FOLLOW)
 
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
-        """Refused."""
+        """Refuse to record."""
         self._refuse(Ability.FOLLOW)
 
     def reboot(self, parameters: Parameters) -> None:
-        """Refused."""
+        """Refuse to restart."""
         self._refuse(Ability.REBOOT)
 
     def boot_entry(self) -> BootEntryHost:
-        """Refused."""
+        """Refuse to offer a boot entry."""
         self._refuse(Ability.BOOT_ENTRY)
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
-        """Refused."""
+        """Refuse to make load."""
         self._refuse(Ability.LOADED)
 
     def settle(self) -> None:
-        """Nothing of a machine was changed."""
+        """Do nothing, as no settings were changed."""
 
     def stop(self) -> None:
-        """Blocks take no real time here."""
+        """Do nothing, as blocks take no real time here."""
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing, as there is nothing to end."""
 
 
 def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
-    """Raises UsageError for a built-in kernel, on a host that has no caches for it to press on."""
+    """Raise UsageError for a built-in kernel on a host without caches."""
     for each in workloads:
         if each.argv[:2] == (AGENT, "kernel"):
             raise UsageError(
@@ -108,7 +108,7 @@ def refuse_kernels(host: str, workloads: Iterable[Workload]) -> None:
 
 
 def refuse_metrics(host: str, workloads: Iterable[Workload]) -> None:
-    """Raises UsageError for a program that is to print something, or has neighbours, on a host that runs none."""
+    """Raise UsageError for a program with a metric or neighbours, on a host that runs no programs."""
     for each in workloads:
         if each.beside:
             raise UsageError(

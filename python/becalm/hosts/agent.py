@@ -53,7 +53,7 @@ ERRORS: dict[str, type[BecalmError]] = {
 
 
 def agent_path() -> str:
-    """The agent's executable inside the installed package. Raises MachineError when it is not there."""
+    """Return the agent's executable inside the installed package. Raises MachineError when it is not there."""
     path = str(Path(__file__).parents[1] / "becalm-agent")
     if not os.access(path, os.X_OK):
         raise MachineError(
@@ -75,15 +75,15 @@ EMULATED = Can(
     "a virtual machine that is started with KVM runs on the processor itself",
 )
 EMULATOR = "QEMU (software emulation)"
-"""What the facts call a hypervisor whose signature is that of QEMU's emulation (CPUID leaf 0x40000000, TCGTCGTCGTCG);
-with KVM it is another one. Other kinds of processors have no such signature: there nothing is known."""
+"""The hypervisor in the facts that has the signature of QEMU's emulation (CPUID leaf 0x40000000, TCGTCGTCGTCG); with
+KVM it is another one. Other kinds of processors have no such signature, so that nothing is known there."""
 
 ABLE = {
     **dict.fromkeys(Ability, YES),
     Ability.REBOOT: AT_BOOT,
     Ability.RECONNECT: NO_WAY_BACK,
 }
-"""What any machine can do that has an agent with the right to."""
+"""The abilities of any machine whose agent has the necessary rights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Surroundings:
 
     @classmethod
     def here(cls) -> Surroundings:
-        """Those of this process."""
+        """Return the surroundings of this process."""
         try:
             directory = os.getcwd()
         except FileNotFoundError:
@@ -127,7 +127,7 @@ class AgentHost:
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self.answered = True
-        """Everything that it was asked, to the end: whoever asked has all runs."""
+        """Whether all requests were answered to the end, so that no runs are missing."""
         self._warned: set[str] = set()
         self._say = access.say
         try:
@@ -166,12 +166,12 @@ class AgentHost:
         self.close()
 
     def abilities(self) -> Abilities:
-        """What an agent can do; of an emulated processor this is known when facts were asked for."""
+        """Return the abilities of an agent; whether its processor is emulated is known once facts were requested."""
         return self._abilities
 
     @understood
     def facts(self) -> dict[str, Any]:
-        """What the machine is and allows."""
+        """Return the properties of the machine and what it allows."""
         if self._facts is None:
             found = self._ask({"do": "facts"})["facts"]
             if found.get("virtualisation", {}).get("hypervisor") == EMULATOR:
@@ -180,13 +180,13 @@ class AgentHost:
         return self._facts
 
     def user(self) -> str:
-        """As whom programs run."""
+        """Return the user that programs run as."""
         user = self.greeting["user"]
         return user.get("name") or f"user {user.get('uid', 'unknown')}"
 
     @understood
     def knobs(self) -> list[Knob]:
-        """The catalogue with what each knob is on this machine now."""
+        """Return the catalogue with the state of each knob on this machine now."""
         return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
 
     @understood
@@ -209,11 +209,11 @@ class AgentHost:
 
     @understood
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """What settings would write."""
+        """Return the changes that settings would make."""
         return Planned.from_json(self._about(settings, "plan", dangerous))
 
     def _warn(self, answer: dict[str, Any]) -> None:
-        """Say what settings do for good while they are not on yet, each sentence once."""
+        """Report, each sentence once, what settings change permanently, before they are applied."""
         for sentence in answer.get("lasting", ()):
             if sentence not in self._warned:
                 self._warned.add(sentence)
@@ -253,14 +253,14 @@ class AgentHost:
 
     @understood
     def status(self) -> Status:
-        """Who has set what, and when."""
+        """Return the settings that are applied, by whom and when."""
         from becalm.nouns.settings_change import Status
 
         return Status.from_json(self._ask({"do": "status"}))
 
     @understood
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
+        """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
         effects: list[Mapping[str, Any]] = self._about(settings, "effects", dangerous)["effects"]
         return effects
 
@@ -280,7 +280,7 @@ class AgentHost:
 
     @understood
     def healthy(self) -> Mapping[str, Any]:
-        """On the new boot: stop the fall-back. `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
+        """Stop the fall-back on the new boot and return `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
         return self._ask({"do": "healthy"})
 
     @understood
@@ -289,20 +289,20 @@ class AgentHost:
         return _reset(self._ask({"do": "unboot"}))
 
     def reboot(self, parameters: Parameters) -> None:
-        """An agent alone starts no machine: it would end with it."""
+        """Refuse to restart: an agent by itself would end with its machine."""
         need(self.name, self.abilities(), Ability.REBOOT)
 
     def start(self, parameters: Parameters) -> None:
-        """An agent alone would end with its machine and not meet it again."""
+        """Refuse to start: an agent by itself would end with its machine and not reconnect."""
         self.reboot(parameters)
 
     @understood
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
-        """On the new boot: have every start be this one, until `restore`; `entry`, `parameters`, `files`."""
+        """Keep the new boot for every start until `restore`; return `entry`, `parameters`, `files`."""
         return self._ask({"do": "keep_boot", "parameters": list(parameters)})
 
     def boot_entry(self) -> BootEntryHost:
-        """The agent itself."""
+        """Return the agent itself."""
         need(self.name, self.abilities(), Ability.BOOT_ENTRY)
         return self
 
@@ -351,12 +351,12 @@ class AgentHost:
 
     @understood
     def read(self, *, consumers: int = 0) -> Reading:
-        """What the machine did since the reading before (docs/reference/protocol.md, `read`)."""
+        """Return what the machine did since the previous reading (docs/reference/protocol.md, `read`)."""
         return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
     @understood
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """The events `followed` of a running process, each with what the machine did, until it ends; `stop` ends it."""
+        """Yield the events `followed` of a process, each with the machine's reading, until it ends or `stop`."""
         about = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
         for event in self._events({"do": "follow", **about}):
             if event["event"] == "followed":
@@ -366,7 +366,7 @@ class AgentHost:
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
-        """Who runs when, with two counters per CPU, until a process ends; `stop` ends it."""
+        """Yield which task runs when, with two counters per CPU, until a process ends or `stop`."""
         about: dict[str, Any] = {"do": "record", "recording": recording.to_json()}
         about |= {"pid": pid, "started": started}
         for event in self._events(about):
@@ -375,7 +375,7 @@ class AgentHost:
 
     @understood
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Cost of an empty program, bare and measured, in ns."""
+        """Return the times of an empty program, bare and measured, ns."""
         answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)
         return answer["bare_ns"], answer["own_ns"]
 
@@ -395,7 +395,7 @@ class AgentHost:
         self._link.close()
 
     def rows(self, rows: Iterable[list[Any]]) -> list[Run]:
-        """Runs of the agent's rows."""
+        """Return the runs of the agent's rows."""
         if self._order is None:
             return [Run.of(row) for row in rows]
         return [Run.of([row[index] for index in self._order]) for row in rows]

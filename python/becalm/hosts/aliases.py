@@ -54,12 +54,12 @@ def add(name: str, url: str, config: str | None = None) -> Known:
 
 
 def names() -> list[str]:
-    """All names, sorted."""
+    """Return all names, sorted."""
     return sorted(path.stem for path in _path("x").parent.glob("*.toml") if NAME.fullmatch(path.stem))
 
 
 def find(name: str) -> Known:
-    """The machine of a name. Raises UsageError when there is none or its file is malformed."""
+    """Return the machine of a name. Raises UsageError when there is none or its file is malformed."""
     path = _path(name)
     if not NAME.fullmatch(name) or not path.is_file():
         have = names()

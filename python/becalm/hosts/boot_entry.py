@@ -15,7 +15,7 @@ class BootEntryHost(Protocol):
     """A machine whose next start, or every start, can be one with other kernel parameters."""
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
+        """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
         ...
 
     def boot(self, parameters: tuple[str, ...], *, dangerous: bool = False) -> Mapping[str, Any]:
@@ -26,13 +26,13 @@ class BootEntryHost(Protocol):
         ...
 
     def start(self, parameters: tuple[str, ...]) -> None:
-        """The same, and start the machine again now, and meet it. Raises UsageError, BootError, MachineError."""
+        """Arm the entry, restart the machine now, and reconnect. Raises UsageError, BootError, MachineError."""
         ...
 
     def healthy(self) -> Mapping[str, Any]:
-        """On the new boot: it was reached, and need not restart by itself. `ours`, `sentence`, `remarks`."""
+        """Confirm the new boot, so that the machine stays on it; return `ours`, `sentence`, `remarks`."""
         ...
 
     def keep_boot(self, parameters: tuple[str, ...]) -> Mapping[str, Any]:
-        """On the new boot: have every start be this one. Raises RefusedError when it has not exactly these words."""
+        """Keep the new boot for every start. Raises RefusedError when it has not exactly these words."""
         ...

@@ -1,4 +1,4 @@
-"""What a host tells while it measures: one value an event, in the order in which things happen.
+"""The events of a host while it measures: one value an event, in the order in which things happen.
 
 `Host.measure` yields them. Runs come in batches as they end; what a program wrote comes before its run, what else the
 machine did after the runs it belongs to, and last of all what the block showed of its settings.
@@ -27,7 +27,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """What is kept of what the run `seq` wrote: the end of its standard error, and its standard output."""
+    """The stored output of the run `seq`: the end of its standard error, and its standard output."""
 
     seq: int
     stderr: str
@@ -36,7 +36,7 @@ class RunText:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a program has written that is for the person (`Output.INHERIT`); `stream`: "stdout" or "stderr"."""
+    """The output of a program for the person (`Output.INHERIT`); `stream`: "stdout" or "stderr"."""
 
     stream: str
     text: str
@@ -44,7 +44,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What else the machine did, of runs that were told before: in totals, and over time where that was asked for."""
+    """The other load of the machine during earlier runs: in totals, and over time where that was asked for."""
 
     loads: Sequence[Load] = ()
     series: Sequence[Series] = ()
@@ -52,7 +52,7 @@ class Loads:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What steps showed of their settings: sentences on what was put on, and places that somebody else changed.
+    """The observations about the settings of steps: remarks on applying them, and places that others changed.
 
     `switching_ns`: time spent putting settings on and off, ns. `unknown`: why columns of the loads (`becalm.load`), or
     parts of what could be known, were unknown, by name. `clamped`: places that the kernel gave another value than was
@@ -70,13 +70,13 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class LoadMade:
-    """What the load really did that was made beside a block (`Block.beside`)."""
+    """The load that was really made next to a block (`Block.beside`)."""
 
     made: Made
 
 
 class OfRecording:
-    """What is told of a recording that was asked for (`becalm.hosts.recorded` has which)."""
+    """An event of a recording (`becalm.hosts.recorded` lists them)."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ Event = Runs | RunText | Written | Loads | Noticed | LoadMade | OfRecording
 
 
 def runs_of(events: Iterable[Event]) -> Iterator[Run]:
-    """The runs among some events."""
+    """Yield the runs among some events."""
     for event in events:
         if isinstance(event, Runs):
             yield from event.rows

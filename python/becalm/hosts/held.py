@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What settings would write. `lasting`: what would not be as before when they are taken off again, in sentences."""
+    """The changes that settings would make. `lasting`: changes that restoring does not undo, in sentences."""
 
     changes: tuple[Change, ...] = ()
     lasting: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Planned:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         return cls(_changes(found), tuple(found.get("lasting", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class PutOn:
-    """What putting settings on has written, sentences on it, and how long it took, ns."""
+    """The changes that applying settings made, remarks on them, and the time that it took, ns."""
 
     changes: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class PutOn:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> PutOn:
-        """As the agent says it."""
+        """Return the value for the agent's form."""
         return cls(_changes(found), tuple(found["remarks"]), found["took_ns"])
 
 

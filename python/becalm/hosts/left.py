@@ -1,4 +1,4 @@
-"""What a host says in becalm's own spool about that of its agent: for whoever comes after a becalm that was killed."""
+"""The entry in becalm's own spool about its agent's, for the becalm that runs after one that was killed."""
 
 from __future__ import annotations
 

@@ -16,11 +16,12 @@ from becalm.hosts.protocol import Host, MeasureRequest
 from becalm.hosts.wrapper import Wrapper
 
 SETTLE_S = 0.3
-"""Between the beginning of a load and that of a run: queues fill, the scheduler moves tasks."""
+"""The time between the beginning of a load and that of a run, s: queues fill, the scheduler moves tasks."""
 
 
 class LoadedHost(Wrapper[Host]):
-    """Makes the load that blocks ask for (`Block.beside`). Raises UsageError for a host that can make none."""
+    """A host that makes the load that blocks ask for (`Block.beside`). Raises UsageError for a host that cannot make
+    load."""
 
     def __init__(self, inner: Host, settle_s: float = SETTLE_S) -> None:
         need(inner.name, inner.abilities(), Ability.LOADED)
@@ -29,7 +30,8 @@ class LoadedHost(Wrapper[Host]):
         self._stopped = threading.Event()
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """As on every host; what the load really did is told last. Raises MachineError when it did not last."""
+        """Measure as on every host; the last event is the load that was really made. Raises MachineError if it ended
+        early."""
         self._stopped.clear()
         demand = request.block.beside
         with contextlib.ExitStack() as stack:

@@ -79,7 +79,7 @@ def _seconds(text: str) -> str:
 
 
 def _known(user: str) -> None:
-    """Raises UsageError for a user that this machine does not have: before an agent is started that would end."""
+    """Raise UsageError for a user that this machine does not have, before an agent is started that would end."""
     try:
         pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)
     except (KeyError, OverflowError):

@@ -20,7 +20,7 @@ BATCH = 500
 
 
 def open_null(rest: str, access: Access) -> NullHost:
-    """The host "null"."""
+    """Return the host "null"."""
     return NullHost()
 
 
@@ -39,24 +39,24 @@ class NullHost(NoMachine):
         self.close()
 
     def facts(self) -> dict[str, Any]:
-        """Nothing to know."""
+        """Return the facts, which are only the name and the abilities."""
         return with_abilities({"host": {"hostname": "null"}}, self.abilities())
 
     def knobs(self) -> list[Knob]:
-        """Nothing to set."""
+        """Return the empty list, as there are no settings."""
         return []
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """Every program exists here, and no setting."""
+        """Define the programs, all of which exist here; settings are refused."""
         for name, _ in (pair for each in settings if each is not None for pair in each.values):
             raise UsageError(f"The host null has no settings, so {name!r} cannot be set.")
         refuse_metrics("The host null", workloads)
         return [each.argv[0] if each.argv else "" for each in workloads]
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Rows as the agent would send them; nothing is observed."""
+        """Yield rows as the agent would send them; no load is observed."""
         self._stopped = False
         steps = request.block.steps
         for start in range(0, len(steps), BATCH):
@@ -75,7 +75,7 @@ class NullHost(NoMachine):
         )  # fmt: skip
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Nothing costs nothing."""
+        """Return times of 0."""
         return [0] * runs, [0] * runs
 
     def stop(self) -> None:

@@ -34,7 +34,7 @@ def open(host: str | Host = "local", access: Access | None = None) -> Host:
 
 
 def which_machine(name: str) -> str | None:
-    """Which machine a name leads to, as far as the name tells; None for this one. Raises UsageError."""
+    """Return the machine that a name leads to, as far as the name tells; None for this one. Raises UsageError."""
     kind, _, rest = name.partition(":")
     for row in TABLE:
         if row.kind == kind:
@@ -46,7 +46,8 @@ def which_machine(name: str) -> str | None:
 
 
 def is_local(name: str) -> bool:
-    """Whether the processes of a host are this machine's; those of a virtual one are not. Raises UsageError."""
+    """Return whether the processes of a host are this machine's, which those of a virtual one are not. Raises
+    UsageError."""
     if name in aliases.names():
         return is_local(aliases.find(name).url)
     which_machine(name)
@@ -54,7 +55,7 @@ def is_local(name: str) -> bool:
 
 
 def unknown(name: str) -> UsageError:
-    """What to say of a name that no host has."""
+    """Return the error for a name that no host has."""
     kind = name.partition(":")[0]
     near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *aliases.names()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -65,10 +66,10 @@ def unknown(name: str) -> UsageError:
 
 
 def emulated(host: Host) -> str:
-    """Why a host's times are not those of a real processor, where a person may not know all of it.
+    """Return the reason why a host's times are not those of a real processor, where that may be unexpected.
 
-    Its facts tell, whatever it is called: a guest boots for that. Of hosts without a machine, or a model of its
-    scheduler, nobody would think otherwise.
+    The facts tell, whatever the host is called: a guest boots for that. Nobody expects real times of hosts without a
+    machine, or of a model of its scheduler.
     """
     found = host.facts()
     real = host.abilities()[Ability.REAL_TIME]

@@ -1,4 +1,4 @@
-"""What a host is: one interface that all kinds answer alike, and how one is asked.
+"""The interface of hosts, which all kinds implement alike, and the request to measure.
 
 What a host cannot do is data in its `facts()`, with the reason and a way out.
 """
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def _nobody(sentence: str) -> None:
-    """Where nobody listens."""
+    """Ignore a sentence, where there is no listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Where the agent of a becalm that was killed may still have finished runs.
+    """The place where the agent of a killed becalm may still have finished runs.
 
     `place`: as its host has left it in becalm's spool (`becalm.hosts.left`). `take`: takes the lines that are found.
     """
@@ -78,7 +78,7 @@ Parameters = tuple[str, ...]
 
 
 class LoadDetail(StrEnum):
-    """How closely it is observed what else the machine does: not at all, around each run, or also over time."""
+    """The detail in which other load of the machine is observed: not at all, around each run, or also over time."""
 
     NONE = "none"
     TOTALS = "totals"
@@ -100,17 +100,17 @@ class MeasureRequest:
     recording: Recording | None = None
 
     def after(self, done: int, end: int | None = None) -> MeasureRequest:
-        """What is left of it when so many steps are done; up to the step `end`, if one is given."""
+        """Return the rest of the request after `done` steps; up to the step `end`, if one is given."""
         return replace(self, first=self.first + done, block=replace(self.block, steps=self.block.steps[done:end]))
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """What a host has beside the rest that a study left off in the middle must find again: time that is the host's own,
-    or what is known of settings that its machine has started with."""
+    """The part of a host that a resumed study needs: time that is the host's own, or the settings that its machine is
+    known to start with."""
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Be as after these runs of the study, the first ones of it, whose settings are these by position."""
+        """Take the state after these runs, the first ones of the study, whose settings are these by position."""
         ...
 
 
@@ -127,27 +127,27 @@ class Host(AbstractContextManager["Host"], Protocol):
 
     @property
     def boot_ns(self) -> int | None:
-        """How long the last boot took, ns; None before the first one that was asked for, 0 where it takes no time."""
+        """The time of the last boot, ns; None before the first requested one, 0 where a boot takes no time."""
         ...
 
     def abilities(self) -> Abilities:
-        """What it can do, and why not what it cannot. Asks nobody: known since it was opened."""
+        """Return the abilities, with the reason for each that is missing. Asks nothing of the machine."""
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What its machine is and allows, read once, and its abilities; everything missing has a reason."""
+        """Return the properties of the machine, read once, and its abilities; everything missing has a reason."""
         ...
 
     def user(self) -> str:
-        """As whom programs run there; empty where nobody does."""
+        """Return the user that programs run as there; empty where there is none."""
         ...
 
     def knobs(self) -> list[Knob]:
-        """The settings there are, each with its present value or the reason why it is not supported."""
+        """Return the settings, each with its present value or the reason why it is not supported."""
         ...
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """What settings would write. Nothing is written. Raises UsageError, RefusedError."""
+        """Return the changes that settings would make, without writing. Raises UsageError, RefusedError."""
         ...
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
@@ -170,7 +170,7 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def status(self) -> Status:
-        """Who has set what, and when."""
+        """Return the settings that are applied, by whom and when."""
         ...
 
     def define(
@@ -197,17 +197,18 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def read(self, *, consumers: int = 0) -> Reading:
-        """What the machine did since the reading before; `consumers`: so many processes are named."""
+        """Return what the machine did since the previous reading; `consumers`: the number of processes to name."""
         ...
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """What a running process does, reading by reading, and what the machine did meanwhile, until `stop`."""
+        """Yield the readings of a running process, each with what the machine did meanwhile, until `stop`."""
         ...
 
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
-        """Who runs when, with two counters per CPU, until the process `pid` ends or `stop` (`becalm.hosts.recorded`).
+        """Yield which task runs when, with two counters per CPU, until the process `pid` ends or `stop`
+        (`becalm.hosts.recorded`).
 
         `started`: when it began, ticks since boot, so that another one with its number is not taken for it. Raises
         RefusedError where nothing can be recorded, with what can be; WorkloadError when there is no such process.
@@ -223,7 +224,7 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def boot_entry(self) -> BootEntryHost:
-        """The machine's boot loader, for settings that stay. From now on the machine is left on its boot."""
+        """Return the machine's boot loader, for settings that stay. From now on the machine is left on its boot."""
         ...
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
@@ -234,7 +235,7 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Cost in ns of starting and waiting for an empty program: bare, and with all that becalm adds."""
+        """Return the times of starting and waiting for an empty program, ns: bare, and with all that becalm adds."""
         ...
 
     def stop(self) -> None:

@@ -36,19 +36,19 @@ class Restartable(Host, Protocol):
 
     @property
     def parameters(self) -> Parameters | None:
-        """With which words the machine runs now; none as it starts by itself; None when that is not known."""
+        """The words that the machine runs with now; none as it starts by itself; None when that is not known."""
         ...
 
     def conversation(self) -> int:
-        """The number of the conversation with the agent, begun if there is none: a new one knows nothing yet."""
+        """Return the number of the conversation with the agent, begun if there is none: a new one knows nothing yet."""
         ...
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here, and whether this boot has them (`effects` in the protocol)."""
+        """Return the effects of settings of the boot, and whether this boot has them (`effects` in the protocol)."""
         ...
 
     def started_before(self, parameters: Parameters) -> None:
-        """Know that the machine has started with these words already: one failed start is no proof against them."""
+        """Record that the machine has started with these words: one failed start is no proof against them."""
         ...
 
 
@@ -79,13 +79,13 @@ class RebootingHost(Wrapper[Restartable]):
 
     @property
     def boot_ns(self) -> int | None:
-        """How long the last boot took, ns."""
+        """The time of the last boot, ns."""
         return self._boot_ns
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """As on every host. What the agent thinks of settings that need another boot is known when that is made."""
+        """Define as on every host. The agent checks settings that need another boot when that is made."""
         parts = [None if each is None else self._part(each, dangerous) for each in settings]
         self._defined, self._told = (list(workloads), parts, dangerous), set()
         for each in parts:
@@ -95,7 +95,7 @@ class RebootingHost(Wrapper[Restartable]):
         return self._tell({index for index, each in enumerate(parts) if each and each.parameters == now})
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """As on every host; the machine is started again before a step that needs other kernel parameters.
+        """Measure as on every host; the machine is started again before a step that needs other kernel parameters.
 
         Raises BootError, after the rows of the steps before, when it does not come up with them or does not take them.
         """
@@ -128,17 +128,17 @@ class RebootingHost(Wrapper[Restartable]):
             request = request.after(done)
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Know what the machine has started with: each of a study's runs was made on a boot with its settings."""
+        """Record what the machine has started with: each of a study's runs was made on a boot with its settings."""
         self._started |= {at_boot(settings[position]) for position in {run.settings for run in runs}}
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
-        """As on every host, after a boot with the parameters that the settings need."""
+        """Hold as on every host, after a boot with the parameters that the settings need."""
         part = self._part(settings, dangerous)
         self._have(part)
         return self.inner.hold(part.live, dangerous=dangerous)
 
     def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """As on every host. What needs a boot cannot stay."""
+        """Keep as on every host. Raises UsageError for settings that need a boot."""
         part = self._part(settings, dangerous)
         if part.boot.values:
             names = ", ".join(name for name, _ in part.boot.values)
@@ -146,7 +146,7 @@ class RebootingHost(Wrapper[Restartable]):
         return self.inner.keep(part.live, dangerous=dangerous)
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """As on every host; for settings of the boot what would be on the kernel's command line."""
+        """Return the plan as on every host; for settings of the boot the changes to the kernel's command line."""
         part = self._part(settings, dangerous)
         words = {each["knob"]: each for each in self._effects(part.boot, dangerous)}
         planned = self.inner.plan(part.live, dangerous=dangerous)
@@ -168,7 +168,7 @@ class RebootingHost(Wrapper[Restartable]):
         self.inner.stop()
 
     def _first(self, steps: Sequence[Step]) -> tuple[Part, int]:
-        """What the first steps need that need the same boot, and how many they are."""
+        """Return the needs of the first steps, which need the same boot, and the number of these steps."""
         part, size = self._needed(steps[0]), 1
         while size < len(steps) and self._needed(steps[size]) == part:
             size += 1
@@ -183,7 +183,7 @@ class RebootingHost(Wrapper[Restartable]):
         return Part(part.parameters, part.boot, Settings())
 
     def _have(self, part: Part) -> None:
-        """Be on a boot with these parameters that has taken them."""
+        """Boot with these parameters, unless the present boot has taken them."""
         if part.parameters in self._bad:
             raise self._bad[part.parameters]
         if self._stale or part.parameters != self.inner.parameters:
@@ -221,7 +221,7 @@ class RebootingHost(Wrapper[Restartable]):
         return programs
 
     def _check(self, part: Part) -> None:
-        """Whether the kernel has taken what it was given. Raises BootError with what it shows instead."""
+        """Check that the kernel has taken its parameters. Raises BootError with what it shows instead."""
         ignored = [each for each in self._effects(part.boot, consent=True) if each["taken"] is False]
         if not ignored:
             return
@@ -231,7 +231,8 @@ class RebootingHost(Wrapper[Restartable]):
         raise error
 
     def _part(self, settings: Settings, dangerous: bool) -> Part:
-        """Settings split into what needs a boot and what the agent sets. Raises UsageError as the agent does."""
+        """Return settings divided into those of the boot and those that the agent sets. Raises UsageError as the agent
+        does."""
         if (settings, dangerous) not in self._parts:
             self._parts[settings, dangerous] = self._split(settings, dangerous)
         return self._parts[settings, dangerous]

@@ -17,16 +17,16 @@ from becalm.errors import UsageError
 from becalm.hosts.events import OfRecording
 
 SETS = ("llc", "faults", "ws_turnover")
-"""What can be counted: the last-level cache; page faults; pages that one process newly references. Only the first is a
-miss ratio."""
+"""The quantities that can be counted: misses of the last-level cache; page faults; pages that one process newly
+references. Only the first gives a miss ratio."""
 
 
 MEANS = ("perf", "bpf")
-"""What tells of switches: groups of counters of the kernel's, or programs in the kernel where the agent has them."""
+"""The sources of switches: groups of counters of the kernel, or programs in the kernel where the agent has them."""
 
 
 def known_means(by: str) -> str:
-    """One of MEANS. Raises UsageError for another word."""
+    """Return a word of MEANS. Raises UsageError for another word."""
     if by not in MEANS:
         raise UsageError(f"Nothing is recorded by {by!r}, but by: {', '.join(MEANS)}.")
     return by
@@ -34,7 +34,7 @@ def known_means(by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What is recorded.
+    """The options of a recording.
 
     `window_ns`: T, so often long runners are read; `batch_ns`: so often records are sent, None: every two windows,
     within 10 to 100 ms; `cpus`: a list such as "0,2-3", None: all; `by`: one of MEANS.
@@ -47,7 +47,7 @@ class Recording:
     by: str = "perf"
 
     def to_json(self) -> dict[str, Any]:
-        """As the agent takes it (docs/reference/protocol.md)."""
+        """Return the form that the agent takes (docs/reference/protocol.md)."""
         return {
             "events": self.events, "by": self.by, "window_ns": self.window_ns, "batch_ns": self.batch_ns,
             "cpus": self.cpus,
@@ -56,7 +56,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Counting(OfRecording):
-    """What is counted.
+    """The counters of a recording.
 
     `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: that are
     recorded, a list as text; `absent`: why others are not; `llc`: the CPUs of each last-level cache. `miss_ratio`:
@@ -111,7 +111,7 @@ RecordEvent = Counting | Started | Records | Recorded
 
 
 def record_event(event: Mapping[str, Any]) -> RecordEvent | None:
-    """An event of the agent's; None for one that is not of a recording."""
+    """Return an event of the agent's; None for one that is not of a recording."""
     match event["event"]:
         case "recording":
             return Counting(

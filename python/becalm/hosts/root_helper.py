@@ -13,13 +13,13 @@ from pathlib import Path
 from becalm.errors import MachineError
 
 INSTALLED = Path("/usr/local/lib/becalm/becalm-helper")
-"""Where `becalm install-sudoers` puts it: a directory in which only root may write."""
+"""The place where `becalm install-sudoers` puts it: in a directory in which only root may write."""
 
 PROMPT = "Password of %u, to change settings of this machine: "
 
 
 def packaged() -> Path:
-    """The helper inside the installed package. Raises MachineError when it is not there."""
+    """Return the helper inside the installed package. Raises MachineError when it is not there."""
     path = Path(__file__).parents[1] / "becalm-helper"
     if not os.access(path, os.X_OK):
         raise MachineError(
@@ -30,7 +30,7 @@ def packaged() -> Path:
 
 
 def helper_path() -> str:
-    """The helper that sudo is asked for. Raises MachineError when there is none."""
+    """Return the path of the helper that sudo is asked for. Raises MachineError when there is none."""
     return str(INSTALLED if os.access(INSTALLED, os.X_OK) else packaged())
 
 

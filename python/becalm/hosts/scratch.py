@@ -40,7 +40,7 @@ class Scratch(tempfile.TemporaryDirectory[str]):
 
 
 def abandoned(prefix: str, place: Path) -> Iterator[Path]:
-    """Our own directories whose becalm has gone."""
+    """Yield our own directories whose becalm has gone."""
     for path in place.glob(f"{prefix}*"):
         with suppress(OSError):
             about = path.lstat()

@@ -10,7 +10,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of host: what its names look like, what it is for, and where its file has what.
+    """A kind of host: what its names look like, what it is for, and where its file has what.
 
     `opener`: the function that opens it, of `module`. `machine`: the function there that says which machine a name is
     on, by what follows "kind:"; without one it runs here.
@@ -31,7 +31,7 @@ class Row:
     runs: str = "machine"
 
     def function(self, name: str) -> Any:
-        """A function of its file, which is imported now."""
+        """Return a function of its module, which is imported now."""
         return getattr(importlib.import_module(self.module), name)
 
 
@@ -86,5 +86,5 @@ TABLE = (
 
 
 def forms() -> str:
-    """What names look like, for help."""
+    """Return the forms of hosts' names, for help."""
     return ", ".join(row.form for row in TABLE)

@@ -24,12 +24,12 @@ Event = dict[str, Any]
 
 
 def timers_path() -> str:
-    """The executable inside the installed package."""
+    """Return the executable inside the installed package."""
     return str(importlib.resources.files("becalm") / "becalm-timers")
 
 
 def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
-    """Events of this machine's evaluation, as they come; ends the process when it is closed.
+    """Yield the events of this machine's evaluation, as they come; closing it ends the process.
 
     Raises UsageError for a name that is none, MachineError where nothing can be measured.
     """
@@ -44,7 +44,7 @@ def evaluate(request: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def evaluate_on(host: Host, request: Mapping[str, Any]) -> Iterator[Event]:
-    """The same of the machine of a host. Raises what `evaluate` does, and UsageError for a host that is no machine."""
+    """Yield the events of another host's evaluation. Raises as `evaluate`, and UsageError without a machine."""
     if not host.facts().get("cpu"):
         raise UsageError(
             f"{host.name} has no processor whose timers could be evaluated. Name a machine: --host ssh://…"
@@ -59,7 +59,7 @@ class _NotStarted(Exception):
 
 
 def _told(line: list[str]) -> Iterator[Event]:
-    """What a program tells. Raises _NotStarted, and what `evaluate` does."""
+    """Yield the events of a program. Raises _NotStarted, and what `evaluate` does."""
     try:
         process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
@@ -80,11 +80,11 @@ def _told(line: list[str]) -> Iterator[Event]:
 
 
 CANNOT_LOAD = 127
-"""What the dynamic linker ends a program with whose libraries are missing or too old (ld.so)."""
+"""The exit code of the dynamic linker for missing or too old libraries (ld.so)."""
 
 
 def _lines(events: Iterable[Any]) -> Iterator[bytes]:
-    """Whole lines of what a program has written on standard output, as they come; what it said last in an error."""
+    """Yield the whole lines of a program's standard output, as they come; an error has its last words."""
     begun, said = "", ""
     for event in events:
         match event:

@@ -14,11 +14,11 @@ from becalm.errors import MachineError
 
 
 class Patience(Enum):
-    """How long the answer to a request may take."""
+    """The time that the answer to a request may take."""
 
     SOON = "soon"
     PROGRAMS = "programs"
-    """As long as programs do, whom nobody may hurry; the agent answers questions meanwhile."""
+    """The patience for programs, which is without limit; the agent answers requests meanwhile."""
     LONG = "long"
 
 
@@ -44,7 +44,7 @@ class Link(Protocol):
         ...
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """The next line with its end; without its end, or nothing, when the other side has gone.
+        """Return the next line with its end; without its end, or nothing, when the other side has gone.
 
         Raises TooMuchError for more than `most` bytes without an end, TimeoutError after `limit_s`.
         """
@@ -55,7 +55,7 @@ class Link(Protocol):
         ...
 
     def lost(self, host: str) -> MachineError:
-        """What became of the other side, when a line could not be sent, or `read` came back with less than one."""
+        """Return the error for the other side, when a line could not be sent, or `read` returned less than one."""
         ...
 
 
@@ -122,7 +122,7 @@ class ProcessLink:
         self.send(line)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """The next line."""
+        """Return the next line."""
         until = None if limit_s is None else system_clock.monotonic() + limit_s
         while (line := self._arrived.line(most)) is None:
             if until is not None:
@@ -162,17 +162,17 @@ class ProcessLink:
         self.process.wait(timeout=patience_s)
 
     def lost(self, host: str) -> MachineError:
-        """How the child ended."""
+        """Return the error for a child that ended."""
         return ended(host, self.died())
 
     def died(self) -> str:
-        """How the child ended: "ended with exit code 3"."""
+        """Return how the child ended: "ended with exit code 3"."""
         code = self.process.wait()
         return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def ended(host: str, how: str) -> MachineError:
-    """The error that the agent of a host has ended."""
+    """Return the error for an agent that has ended."""
     return MachineError(
         f"The agent on {host} {how} in the middle of its work. The workload it ran was ended with it. All runs "
         "finished before are kept."

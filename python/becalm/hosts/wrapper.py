@@ -57,27 +57,27 @@ class Wrapper(Generic[Inner]):
 
     @property
     def boot_ns(self) -> int | None:
-        """How long the last boot took, ns."""
+        """The time of the last boot, ns."""
         return self.inner.boot_ns
 
     def abilities(self) -> Abilities:
-        """What it can do."""
+        """Return the abilities."""
         return self.inner.abilities()
 
     def facts(self) -> dict[str, Any]:
-        """What the machine is and allows, with the abilities of this host instead of those inside."""
+        """Return the facts of the machine, with the abilities of this host instead of those inside."""
         return with_abilities(self.inner.facts(), self.abilities())
 
     def user(self) -> str:
-        """As whom programs run."""
+        """Return the user that programs run as."""
         return self.inner.user()
 
     def knobs(self) -> list[Knob]:
-        """The settings there are."""
+        """Return the settings."""
         return self.inner.knobs()
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """What settings would write."""
+        """Return the changes that settings would make."""
         return self.inner.plan(settings, dangerous=dangerous)
 
     def hold(self, settings: Settings, *, dangerous: bool = False) -> AbstractContextManager[PutOn]:
@@ -93,7 +93,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.restore(force=force, mine=mine)
 
     def status(self) -> Status:
-        """Who has set what, and when."""
+        """Return the settings that are applied, by whom and when."""
         return self.inner.status()
 
     def define(
@@ -111,17 +111,17 @@ class Wrapper(Generic[Inner]):
         self.inner.settle()
 
     def read(self, *, consumers: int = 0) -> Reading:
-        """What the machine did since the reading before."""
+        """Return what the machine did since the previous reading."""
         return self.inner.read(consumers=consumers)
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
-        """What a running process does."""
+        """Yield the readings of a running process."""
         return self.inner.follow(pid, period_ns, consumers=consumers)
 
     def record(
         self, recording: Recording, pid: int | None = None, *, started: int | None = None
     ) -> Iterator[RecordEvent]:
-        """Who runs when, with two counters per CPU."""
+        """Yield which task runs when, with two counters per CPU."""
         return self.inner.record(recording, pid, started=started)
 
     def reboot(self, parameters: Parameters) -> None:
@@ -129,7 +129,7 @@ class Wrapper(Generic[Inner]):
         self.inner.reboot(parameters)
 
     def boot_entry(self) -> BootEntryHost:
-        """The machine's boot loader, for settings that stay."""
+        """Return the machine's boot loader, for settings that stay."""
         return self.inner.boot_entry()
 
     def loading(self, demand: Demand) -> AbstractContextManager[LoadBeside]:
@@ -137,7 +137,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.loading(demand)
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """Cost of an empty program."""
+        """Return the times of an empty program, ns."""
         return self.inner.overhead(runs)
 
     def stop(self) -> None:

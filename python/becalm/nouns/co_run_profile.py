@@ -217,7 +217,7 @@ class CoRunProfile(Result):
         return self._degradations.get((program, tuple(sorted(beside)), False))
 
     def on_one_core(self, program: str, beside: str) -> Degradation | None:
-        """Return the loss of a program next to another on the other thread of its core; None where it was not measured."""
+        """Return the loss of a program next to another on the same core; None where it was not measured."""
         return self._degradations.get((program, (beside,), True))
 
     @cached_property
@@ -268,7 +268,7 @@ class CoRunProfile(Result):
         return tuple(made)
 
     def other_machine(self, machine: Mapping[str, str]) -> tuple[str, ...]:
-        """Return those of `hostname` and `cpu` in which this profile is of another machine; a missing one is ignored."""
+        """Return which of `hostname` and `cpu` differ from this machine's; a missing one is ignored."""
         return tuple(key for key, value in self.machine.items() if key in machine and machine[key] != value)
 
     def to_json(self) -> Json:

@@ -79,7 +79,7 @@ class Design(Result):
 
 
 def text(design: Design, *, raw: bool = False) -> str:
-    """Return the design as CSV with empty cells for the responses; `raw`: do not quote levels that look like formulas."""
+    """Return the design as CSV with empty cells for the responses; `raw`: quote no levels that look like formulas."""
     rows: list[list[Cell]] = [[*PLACES, *(each.spelled for each in design.factors), *design.responses]]
     for run in design.runs:
         levels = [each if isinstance(each, str) else f"{each:.{DIGITS}g}" for each in run.levels]

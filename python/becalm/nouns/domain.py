@@ -226,7 +226,7 @@ def _is_cpu_list(spelled: str) -> bool:
 
 
 def _is_processes(spelled: str) -> bool:
-    """Return whether a text is like 1234:0-1;1240@5678:2, each process once (crates/becalm-core/src/knob/threads.rs)."""
+    """Return whether a text is like 1234:0-1;1240@5678:2, each process once (becalm-core/src/knob/threads.rs)."""
     found = [re.fullmatch(r"([0-9]+)(?:@([0-9]+))?:([0-9,-]+)", part, re.ASCII) for part in spelled.split(";")]
     pids = [int(each[1]) for each in found if each is not None]
     return (

@@ -299,7 +299,7 @@ def unfairness(values: Sequence[float]) -> float | None:
 
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """Return each task as often as it has processes: the items to place. Raises UsageError for two tasks of one name."""
+    """Return each task as often as it has processes. Raises UsageError for two tasks of one name."""
     twice = [name for name, count in Counter(each.name for each in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"Two tasks are called {twice[0]}. Give them different names, or one of them `processes`.")

@@ -34,7 +34,7 @@ class SwarmParameters:
 
     @classmethod
     def parse(cls, given: SwarmParameters | str | Mapping[str, float]) -> SwarmParameters:
-        """Return the parameters that a text stands for: omega=0.4,phi=3 (phi is both), particles=10. Raises UsageError."""
+        """Return the parameters of a text: omega=0.4,phi=3 (phi is both), particles=10. Raises UsageError."""
         if isinstance(given, SwarmParameters):
             return given
         pairs = dict(given) if isinstance(given, Mapping) else _pairs(given)

@@ -24,7 +24,7 @@ from becalm.hosts.agent import agent_path
 from becalm.hosts.root_helper import helper_path
 
 SILENCE_S = 60.0
-"""As over ssh: a front that has gone without a word is believed to be away after that."""
+"""The silence after which a front is believed to be gone, s, as over ssh."""
 
 _lock = threading.Lock()
 _sessions: dict[str, Session] = {}
@@ -42,7 +42,7 @@ class Session:
         self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def put(self, line: bytes) -> None:
-        """A line from the agent."""
+        """Add a line from the agent."""
         self._lines.append(line)
         self.wake()
 
@@ -54,14 +54,14 @@ class Session:
                 loop.call_soon_threadsafe(event.set)
 
     def drained(self) -> list[bytes]:
-        """What has come from the agent since."""
+        """Return the lines from the agent since the last call."""
         found = []
         while self._lines:
             found.append(self._lines.popleft())
         return found
 
     async def wait(self, most_s: float) -> None:
-        """Until there is something to take, or `most_s` have passed."""
+        """Wait until there is something to take, or `most_s` have passed."""
         event = asyncio.Event()
         self._waiting = asyncio.get_running_loop(), event
         if not self._lines and not self.ended:
@@ -71,13 +71,13 @@ class Session:
 
 
 def _session(key: str) -> Session:
-    """The session of that key; whoever comes first, the task or the front, makes it."""
+    """Return the session of a key; the first caller, task or front, makes it."""
     with _lock:
         return _sessions.setdefault(key, Session())
 
 
 def serve(key: str, options: list[str], sudo: bool = False) -> str:
-    """The task: run `becalm-agent serve` with these options until its input is closed. Returns how it ended."""
+    """Run `becalm-agent serve` with these options until its input is closed; return how it ended. This is the task."""
     session = _session(key)
     command = [agent_path(), "serve", *options]
     if sudo and os.geteuid() != 0:
@@ -123,7 +123,7 @@ def _read(process: subprocess.Popen[bytes], session: Session) -> None:
 
 
 def send(key: str, line: bytes | None) -> bool:
-    """A line for the agent; None: close its input. False when it has ended."""
+    """Send a line to the agent; None closes its input. Return False when it has ended."""
     session = _session(key)
     session.heard = system_clock.monotonic()
     session.outward.put(line)
@@ -131,9 +131,9 @@ def send(key: str, line: bytes | None) -> bool:
 
 
 async def take(key: str, most_s: float) -> tuple[list[bytes], bool, str]:
-    """What the agent has said since, whether it was started, and how it ended (empty: it has not).
+    """Return the agent's lines since the last call, whether it was started, and how it ended (empty: it has not).
 
-    Waits for that up to `most_s` seconds. What is lost on its way to a front that has gone is lost with it.
+    Waits for that up to `most_s` seconds. Lines that are lost on their way to a front that has gone stay lost.
     """
     session = _session(key)
     session.heard = system_clock.monotonic()
@@ -147,7 +147,7 @@ async def take(key: str, most_s: float) -> tuple[list[bytes], bool, str]:
 
 
 def boot_id() -> str:
-    """Which boot of which machine this is (random(4)); empty where that is not told."""
+    """Return the id of this boot of this machine (random(4)); empty where it cannot be read."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -155,7 +155,7 @@ def boot_id() -> str:
 
 
 def describe() -> dict[str, Any]:
-    """What the front wants to know of a worker before it uses it."""
+    """Return the facts about a worker that the front needs before it uses it."""
     import dask
 
     return {

@@ -1,4 +1,4 @@
-"""What --cluster takes: `local:2`, `ssh:FILE`, `slurm:nodes=4,partition=batch`, `tcp://HOST:PORT`.
+"""The values of --cluster: `local:2`, `ssh:FILE`, `slurm:nodes=4,partition=batch`, `tcp://HOST:PORT`.
 
 Values of Slurm's options end up in a script that a shell reads, so they are words of a few harmless characters.
 """
@@ -16,7 +16,7 @@ from becalm.units import duration_ns
 FORMS = "local:N, ssh:FILE, slurm[:nodes=N,partition=…], tcp://HOST:PORT or tls://HOST:PORT"
 
 RESOURCE = "machine"
-"""What a worker has one of, and a measurement holds: one worker a machine, one measurement a worker."""
+"""The resource of which each worker has one and each measurement takes one: one measurement a worker."""
 
 SLURM = {
     "nodes": "how many nodes; 1 when not given",
@@ -81,7 +81,7 @@ def _count(what: str, text: str) -> int:
 
 
 def hosts_of(path: str) -> list[str]:
-    """The machines that a file names, one a line; empty lines and what follows # do not count. Raises UsageError."""
+    """Return the machines in a file, one a line; empty lines and text after # are ignored. Raises UsageError."""
     text = read_text(path, f"The file of hosts {path}")
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     found = [line for line in lines if line]

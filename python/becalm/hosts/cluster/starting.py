@@ -45,17 +45,17 @@ QUIET = {
 
 
 CONNECT_S = 10
-"""How long a scheduler may take to answer."""
+"""The time that a scheduler may take to answer, s."""
 
 
 def environment() -> dict[str, str]:
-    """QUIET as environment variables, for workers in processes of their own."""
+    """Return QUIET as environment variables, for workers in processes of their own."""
     return {"DASK_" + name.upper().replace(".", "__").replace("-", "_"): str(value) for name, value in QUIET.items()}
 
 
 @contextmanager
 def started(spec: Spec) -> Iterator[Any]:
-    """A client of the cluster; what was started ends with it. Raises MachineError, UsageError."""
+    """Yield a client of the cluster; what was started ends with it. Raises MachineError, UsageError."""
     make = {"local": _local, "ssh": _ssh, "slurm": _slurm, "address": _joined}[spec.kind]
     # Workers that are lost are said in our words; Dask's log would say it a dozen times.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -73,7 +73,7 @@ def _joined(spec: Spec, stack: contextlib.ExitStack) -> str:
 
 
 def _local(spec: Spec, stack: contextlib.ExitStack) -> Any:
-    """Processes of this machine, for trying things out: they take turns."""
+    """Return a cluster of processes of this machine, for trying things out: they take turns."""
     # Nannies start processes with this environment.
     with dask.config.set({"distributed.nanny.pre-spawn-environ": environment()}):
         return stack.enter_context(
@@ -92,16 +92,16 @@ def _local(spec: Spec, stack: contextlib.ExitStack) -> Any:
 
 
 def _private() -> dict[str, Any]:
-    """Certificates made for this cluster alone: whoever reaches a Dask worker makes it run what they like."""
+    """Return certificates for this cluster only: a Dask worker runs the code of any client that reaches it."""
     return {"protocol": "tls://", "security": distributed.Security.temporary()}
 
 
 PARTS = ("ca_file", *(f"{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")))
-"""What Dask's TLS takes, as files that nodes can read."""
+"""The parts of Dask's TLS, as files that nodes can read."""
 
 
 def _certificates(directory: str) -> dict[str, Any]:
-    """`_private`, with the certificates in files that only their owner may read."""
+    """Return `_private` with the certificates in files that only their owner may read."""
     security = _private()["security"]
     files = {}
     for name in (f"tls_{part}" for part in PARTS):
@@ -115,7 +115,7 @@ _PLACE = re.compile(r"(?:(?P<user>[A-Za-z0-9_][\w.+-]*)@)?(?P<name>[A-Za-z0-9_][
 
 
 def _ssh(spec: Spec, stack: contextlib.ExitStack) -> Any:
-    """Workers started by Dask through asyncssh, which reads ~/.ssh; the scheduler is here. See `through_ssh`."""
+    """Return a cluster of workers that Dask starts through asyncssh, which reads ~/.ssh; the scheduler is here."""
     try:
         from distributed.deploy.ssh import Worker
     except ImportError:
@@ -149,7 +149,7 @@ def _seated(seat: through_ssh.Seat) -> dict[str, Any]:
 
 @contextmanager
 def _shared() -> Iterator[str]:
-    """A private directory that all nodes see, for certificates and logs; kept when something goes wrong."""
+    """Yield a private directory that all nodes see, for certificates and logs; it is kept after an error."""
     directory = tempfile.mkdtemp(prefix="cluster-", dir=made(cache_dir()))
     try:
         yield directory
@@ -159,7 +159,7 @@ def _shared() -> Iterator[str]:
 
 
 def _slurm(spec: Spec, stack: contextlib.ExitStack) -> Any:
-    """One job a node, each with the whole node to itself."""
+    """Return a cluster of one job a node, each with the whole node to itself."""
     try:
         from dask_jobqueue import SLURMCluster
     except ImportError:

@@ -23,7 +23,7 @@ import distributed
 from becalm.errors import MachineError
 
 CONNECT_S = 30
-"""How long a machine may take to let us in."""
+"""The time that a login to a machine may take, s."""
 
 # Constant scripts: nothing of a hosts file or of a remote machine becomes part of them. A login shell may greet first.
 _CARRY = (
@@ -52,7 +52,7 @@ class Seat:
 
 class _WithoutHttp:
     def start_http_server(self, *arguments: Any, **options: Any) -> None:
-        """None: it would tell anybody what runs."""
+        """Do nothing, as an HTTP server would show everybody what runs."""
 
 
 class Scheduler(_WithoutHttp, distributed.Scheduler):  # type: ignore[misc]
@@ -64,7 +64,7 @@ class Worker(_WithoutHttp, distributed.Worker):  # type: ignore[misc]
 
 
 def carried(machines: Sequence[tuple[str, Mapping[str, Any], str]], pem: str) -> list[Seat]:
-    """Log in to each machine (host, what asyncssh takes, Python there) and leave the certificate there.
+    """Connect to each machine (host, options of asyncssh, Python there) and leave the certificate there.
 
     Raises MachineError, having removed what was left so far, when one cannot be reached or the addresses do not fit.
     """
@@ -96,7 +96,7 @@ def removed(seats: Sequence[Seat]) -> None:
 
 
 def worker(seat: Seat, environment: Mapping[str, str]) -> dict[str, Any]:
-    """How Dask is told to start the worker there: options of `distributed.deploy.ssh.Worker`."""
+    """Return the options of `distributed.deploy.ssh.Worker` with which Dask starts the worker there."""
     tls = dict.fromkeys(("CA_FILE", "WORKER__CERT", "WORKER__KEY"), f"{seat.directory}/cluster.pem")
     given = {
         **environment,
@@ -144,7 +144,7 @@ async def _carry(host: str, connect: Mapping[str, Any], python: str, pem: str) -
 
 
 def _checked(seats: Sequence[Seat]) -> None:
-    """Whether each side can be bound to the address that the other one uses. Raises MachineError."""
+    """Check that each side can be bound to the address that the other one uses. Raises MachineError."""
     for seat in seats:
         if not (seat.here and seat.there):
             raise MachineError(

@@ -22,17 +22,17 @@ from becalm.hosts.protocol import Access
 from becalm.hosts.transport import LONGEST_LINE, Patience, TooMuchError
 
 ASK_S = 10.0
-"""How long one question waits at the worker: a sixth of the silence after which it gives the front up."""
+"""The time that one request waits at the worker, s: a sixth of the silence after which it gives the front up."""
 
 HELD_S = 60.0
 """A worker that another becalm holds is waited for so long."""
 
 END_S = 30.0
-"""How long the agent may take to put everything back at the end."""
+"""The time that the agent may take to restore everything at the end, s."""
 
 
 def open_worker(rest: str, access: Access) -> AgentHost:
-    """The host `cluster:NAME`, while its cluster is open: a machine through the agent that its worker starts.
+    """Return the host `cluster:NAME` of an open cluster: a machine through the agent that its worker starts.
 
     Programs run as the worker's user, with its environment, and begin in its directory. Raises UsageError and
     MachineError.
@@ -88,7 +88,7 @@ class WorkerLink:
         self._arrived.put(b"")
 
     def wait(self) -> None:
-        """Until the agent was started there. Raises MachineError when somebody else holds the machine."""
+        """Wait until the agent was started there. Raises MachineError when another client holds the machine."""
         if not self._started.wait(HELD_S):
             self.close()
             raise MachineError(
@@ -106,7 +106,7 @@ class WorkerLink:
             raise BrokenPipeError(self._over)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """The next line; nothing when the other side has gone."""
+        """Return the next line; nothing when the other side has gone."""
         try:
             line = self._arrived.get(timeout=limit_s)
         except queue.Empty:
@@ -125,7 +125,7 @@ class WorkerLink:
         threading.Thread(target=send, name="becalm-stop", daemon=True).start()
 
     def lost(self, host: str) -> MachineError:
-        """What became of the agent."""
+        """Return the error for an agent that has ended."""
         return MachineError(
             f"The agent on {host} {self._over or 'was closed'}. The program it ran was ended with it, and the agent "
             "there puts every setting back. All runs that had arrived are kept."

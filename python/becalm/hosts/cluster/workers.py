@@ -27,16 +27,17 @@ class Worker:
     client: Any
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a function on that worker, outside of its tasks. Raises what it or Dask raises."""
+        """Return the result of a function on that worker, outside of its tasks. Raises what the function or Dask
+        raises."""
         return self.client.run(function, *arguments, workers=[self.address])[self.address]
 
 
 _workers: dict[str, Worker] = {}
-"""Those of the open cluster, by the name of their host without "cluster:"."""
+"""The workers of the open cluster, by the name of their host without "cluster:"."""
 
 
 def find(name: str) -> Worker:
-    """A worker of the open cluster. Raises UsageError."""
+    """Return a worker of the open cluster. Raises UsageError."""
     if name not in _workers:
         raise UsageError(
             f"No cluster with a machine {name!r} is open. Such names are given by --cluster, for the time of a command."
@@ -45,7 +46,7 @@ def find(name: str) -> Worker:
 
 
 def machine_of(name: str) -> str | None:
-    """Which machine a worker is on: the boot where it is known; None for this machine."""
+    """Return the machine of a worker: the boot where it is known; None for this machine."""
     worker = find(name)
     return None if worker.boot_id and worker.boot_id == session.boot_id() else worker.boot_id or worker.hostname
 
@@ -78,7 +79,7 @@ def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
 
 
 def _found(client: Any, spec: Spec, warned: Callable[[str], None]) -> dict[str, Worker]:
-    """The workers that came in time, each with a name. Raises MachineError when there is none to be used."""
+    """Return the workers that came in time, by name. Raises MachineError when none is usable."""
     wanted = max(1, spec.workers)
     with contextlib.suppress(TimeoutError):
         client.wait_for_workers(wanted, timeout=spec.wait_s)
@@ -128,7 +129,7 @@ def _why(error: object) -> str:
 
 
 def _named(client: Any, said: Mapping[str, Mapping[str, Any]]) -> dict[str, Worker]:
-    """Names: the machine's, with a number where it has several workers."""
+    """Return the workers by name: the machine's, with a number where it has several workers."""
     hostnames = [each["hostname"] for each in said.values()]
     count: dict[str, int] = {}
     found = {}

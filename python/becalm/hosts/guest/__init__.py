@@ -43,7 +43,7 @@ SKELETON = ("/proc", "/sys", "/dev", "/root", "/var/lib", "/etc/becalm", "/tmp",
 OWN_FILES = ("/etc/passwd", "/etc/group")
 """Files that every guest has of its own, whatever this machine has there."""
 RESERVE_MIB = 96
-"""What a distribution's kernel takes for itself."""
+"""The memory that a distribution's kernel takes for itself, MiB."""
 ENDS = Can(
     False,
     "a guest ends with becalm",
@@ -98,21 +98,21 @@ class GuestMachine(Wrapper[AgentHost]):
 
     @property
     def name(self) -> str:
-        """What it was opened by."""
+        """The name that it was opened by."""
         return self._name
 
     @property
     def parameters(self) -> Parameters:
-        """With which words it runs, or will, beside those in the host's name."""
+        """The words that it runs with, or will, besides those in the host's name."""
         return self._parameters
 
     def conversation(self) -> int:
-        """The number of the conversation with the agent, which is begun if there is none."""
+        """Return the number of the conversation with the agent, which is begun if there is none."""
         _ = self.inner
         return self._conversations
 
     def abilities(self) -> Abilities:
-        """The agent in a guest is always root; of this machine it reaches what becalm's user does, with net=user.
+        """Return the abilities: the agent in a guest is always root, and reaches what becalm's user does with net=user.
 
         Whether its processor is emulated is known when it has booted: /dev/kvm may be there in vain.
         """
@@ -130,7 +130,7 @@ class GuestMachine(Wrapper[AgentHost]):
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """As on every host; a guest that has not the programs is booted again with them."""
+        """Define the programs as on every host; a guest that lacks files of the programs is booted again with them."""
         wanted = needs.of_workloads([each for each in workloads if each.beside or not each.kernel]) - self._own
         if not wanted <= self._needs:
             self._off()
@@ -138,22 +138,22 @@ class GuestMachine(Wrapper[AgentHost]):
         return super().define(workloads, settings, dangerous=dangerous)
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here."""
+        """Return the effects of settings of the boot here."""
         return self.inner.effects(settings, dangerous=dangerous)
 
     def keep(self, settings: Settings, *, dangerous: bool = False) -> PutOn:
-        """Nothing can stay on: a guest ends with becalm."""
+        """Refuse to keep settings, as a guest ends with becalm."""
         raise refused(self.name, self.abilities(), Ability.KEEP)
 
     def boot_entry(self) -> BootEntryHost:
-        """A guest has no boot loader."""
+        """Refuse: a guest has no boot loader."""
         raise refused(self.name, self.abilities(), Ability.BOOT_ENTRY)
 
     def started_before(self, parameters: Parameters) -> None:
-        """Each start of a guest is tried twice, whatever is known of it."""
+        """Ignore that the guest has started with these words: each start is tried twice anyway."""
 
     def settle(self) -> None:
-        """As on every host; what is off has nothing set."""
+        """Settle as on every host; a guest that is off has nothing set."""
         if self._agent is not None:
             self._agent.settle()
 
@@ -179,7 +179,7 @@ class GuestMachine(Wrapper[AgentHost]):
             raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """As on every host; a run that the guest's kernel killed for want of memory is an error that says so.
+        """Measure as on every host; raise an error for a run that the guest's kernel killed for lack of memory.
 
         A guest that ends or hangs on a boot with parameters for settings does not take these: BootError.
         """
@@ -204,7 +204,7 @@ class GuestMachine(Wrapper[AgentHost]):
 
     @contextmanager
     def loading(self, demand: Demand) -> Iterator[LoadBeside]:
-        """As on every host; where it cannot be made, what this guest would need for it is said, too."""
+        """Make load as on every host; the error where it cannot be made names what this guest would need for it."""
         over = (demand.memory_bytes or 0) > (demand.limit_bytes or 0)
         said = storage.lacking(self.name, self._wanted, disk=demand.disk_directory is not None, swap=over)
         with ExitStack() as stack:
@@ -260,7 +260,7 @@ class GuestMachine(Wrapper[AgentHost]):
             raise
 
     def _write(self, file: BinaryIO) -> int:
-        """The initramfs; gives the bytes that it will take in memory."""
+        """Write the initramfs; return the bytes that it will take in memory."""
         cpio = Cpio(file)
         directories = [*SKELETON, self._account.pw_dir, *self._needs.directories]
         fill(cpio, self._needs.files, self._needs.trees, directories)
@@ -288,7 +288,7 @@ class GuestMachine(Wrapper[AgentHost]):
 
 
 def _account(name: str | None) -> pwd.struct_passwd:
-    """Whose account workloads run under: asked for, or who called becalm (through sudo, too)."""
+    """Return the account that workloads run under: the named one, or that of becalm's caller (through sudo, too)."""
     try:
         if name is None:
             return pwd.getpwuid(int(os.environ.get("SUDO_UID", "")) if _is_sudo() else os.getuid())

@@ -1,4 +1,4 @@
-"""What an ELF file says it needs: interpreter, shared libraries, where to look for them; a kernel module's notes.
+"""The needs that an ELF file states: interpreter, shared libraries, search paths; a kernel module's notes.
 
 After elf(5) and the System V gABI, chapters 4 and 5. Only what is asked for is read, of 64-bit little-endian files.
 """
@@ -31,7 +31,7 @@ class Elf:
 
 
 def read(data: bytes) -> Elf:
-    """What a program or library needs. Raises NotSuitable."""
+    """Return the needs of a program or library. Raises NotSuitable."""
     try:
         return _read(data)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -63,7 +63,7 @@ def _read(data: bytes) -> Elf:
 
 
 def notes(data: bytes) -> dict[str, str]:
-    """The section `.modinfo` of a kernel module: `depends`, `name`, `vermagic`, …. Raises NotSuitable."""
+    """Return the section `.modinfo` of a kernel module: `depends`, `name`, `vermagic`, …. Raises NotSuitable."""
     _check(data)
     try:
         (start,) = struct.unpack_from("<Q", data, 40)
@@ -87,7 +87,7 @@ def _check(data: bytes) -> None:
 
 
 def _offset(segments: list[tuple[int, ...]], address: int) -> int:
-    """Where in the file an address of memory is."""
+    """Return the offset in the file of an address of memory."""
     for kind, _flags, offset, vaddr, _paddr, length in segments:
         if kind == PT_LOAD and vaddr <= address < vaddr + length:
             return offset + address - vaddr

@@ -28,26 +28,26 @@ class Cpio:
         self.size = 0
 
     def directory(self, name: str, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
-        """A directory; its parents must have been written before."""
+        """Write a directory; its parents must have been written before."""
         self._header(name, stat.S_IFDIR | mode, uid, gid)
 
     def link(self, name: str, target: str) -> None:
-        """A symbolic link."""
+        """Write a symbolic link."""
         data = os.fsencode(target)
         self._header(name, stat.S_IFLNK | 0o777, size=len(data))
         self._padded(data)
 
     def device(self, name: str, mode: int, major: int, minor: int) -> None:
-        """A character device."""
+        """Write a character device."""
         self._header(name, stat.S_IFCHR | mode, device=(major, minor))
 
     def data(self, name: str, data: bytes, mode: int = 0o644, uid: int = 0, gid: int = 0) -> None:
-        """A file with these bytes."""
+        """Write a file with these bytes."""
         self._header(name, stat.S_IFREG | mode, uid, gid, size=len(data))
         self._padded(data)
 
     def file(self, name: str, path: str) -> None:
-        """A copy of a file, with its mode, owner and time. Raises OSError."""
+        """Write a copy of a file, with its mode, owner and time. Raises OSError."""
         with open(path, "rb") as source:
             about = os.fstat(source.fileno())
             size = about.st_size
@@ -63,7 +63,7 @@ class Cpio:
             self._file.write(bytes(left + -size % 4))
 
     def end(self) -> None:
-        """The last entry, after which nothing may come."""
+        """Write the last entry, after which none may follow."""
         self._inode = 0
         self._header("TRAILER!!!", 0)
 
@@ -99,11 +99,11 @@ class Copier:
         self._done: set[str] = {"/"}
 
     def made(self, path: str) -> None:
-        """A directory as it is here, without what is in it; one that is not here is made for everybody to read."""
+        """Write a directory as it is here, without its entries; one that is not here is readable by everybody."""
         self._parents(PurePosixPath(path) / "x")
 
     def copy(self, path: str) -> None:
-        """A file; what it links to comes along. Raises WorkloadError when it cannot be read."""
+        """Copy a file with the targets of its links. Raises WorkloadError when it cannot be read."""
         real = self._parents(PurePosixPath(path))
         if real in self._done:
             return
@@ -117,7 +117,7 @@ class Copier:
             raise WorkloadError(f"{path} cannot be copied into the guest: {error.strerror}.") from error
 
     def tree(self, path: str) -> None:
-        """A directory with all that is in it; sockets, pipes and devices are left out. Raises WorkloadError."""
+        """Copy a directory with its contents; sockets, pipes and devices are left out. Raises WorkloadError."""
 
         def failed(error: OSError) -> None:
             raise WorkloadError(f"{error.filename} cannot be copied into the guest: {error.strerror}.") from error
@@ -141,7 +141,7 @@ class Copier:
                     self._link(each)
 
     def _link(self, path: str) -> None:
-        """A link alone: its target lies elsewhere or does not exist."""
+        """Copy only a link: its target lies elsewhere or does not exist."""
         if os.path.islink(path) and path not in self._done:
             self._done.add(path)
             self._cpio.link(path, os.readlink(path))

@@ -26,7 +26,7 @@ DEEPEST = 100
 ATTEMPTS = 3
 """Packages that the index still names may be gone from the archive: so many, newest first, are asked for."""
 RELEASE = re.compile(r"[0-9]+\.[0-9][0-9A-Za-z.+~_-]*")
-"""What a kernel may be kept by: the version, then letters that are part of no path (Makefile, KERNELRELEASE)."""
+"""The pattern of a kernel's release: the version, then letters that are part of no path (Makefile, KERNELRELEASE)."""
 
 MOST_OF_MODULE = 256 << 20
 """Bytes of a module, unpacked."""
@@ -44,18 +44,18 @@ class Kernel:
 
 
 def shelf() -> Path:
-    """Where prepared kernels are kept, a directory each, named by release."""
+    """Return the directory of prepared kernels, which has a directory for each, named by release."""
     return paths.made(paths.cache_dir() / "kernels", "XDG_CACHE_HOME")
 
 
 def prepared() -> list[Kernel]:
-    """The kernels that are kept, newest first."""
+    """Return the prepared kernels, newest first."""
     found = [_at(place) for place in shelf().iterdir() if (place / "vmlinuz").is_file()]
     return sorted(found, key=lambda kernel: _age(kernel.release), reverse=True)
 
 
 def find(name: str) -> Kernel:
-    """A kernel by version ("6.1": the newest that is kept) or by the path of its vmlinuz.
+    """Return a kernel by version ("6.1": the newest prepared one) or by the path of its vmlinuz.
 
     Raises UsageError when it is not kept, MachineError when the file is no x86-64 kernel.
     """
@@ -100,7 +100,7 @@ def prepare(name: str, say: Say = lambda _: None) -> Kernel:
 
 
 def _place(package: Path, release: str) -> Path:
-    """Where a kernel is kept: a directory of the shelf, by its release, which is whatever the image says of itself.
+    """Return the directory of a kernel below the shelf, by its release, which is whatever the image states.
 
     Raises UsageError when that is not a name, or names something else there.
     """
@@ -114,7 +114,7 @@ def _place(package: Path, release: str) -> Path:
 
 
 def release_of(image: Path) -> str:
-    """The release that a vmlinuz names in its header (Documentation/arch/x86/boot.rst, kernel_version).
+    """Return the release that a vmlinuz names in its header (Documentation/arch/x86/boot.rst, kernel_version).
 
     Raises MachineError when it is no kernel for x86-64.
     """
@@ -138,7 +138,7 @@ def release_of(image: Path) -> str:
 
 
 def modules(kernel: Kernel, names: Sequence[str]) -> list[tuple[str, bytes]]:
-    """Modules with all that they depend on, in the order of loading: name and contents, unpacked.
+    """Return modules with all that they depend on, in the order of loading: name and contents, unpacked.
 
     Debian's packages have no modules.dep, so each module is asked (`depends` in its .modinfo). What is built into the
     kernel is left out. Raises MachineError when there is no such module.
@@ -198,7 +198,8 @@ def _too_large(path: Path) -> MachineError:
 
 
 def _unzstd(path: Path) -> bytes:
-    """What zstd has packed. Python has no zstd before 3.14, so the program does it. Raises MachineError."""
+    """Return the contents of a file that zstd packed, by the program, as Python has no zstd before 3.14. Raises
+    MachineError."""
     try:
         done = captured(["zstd", "-dcq", "--", str(path)], b"", MOST_OF_MODULE, env=os.environ)
     except TooMuchError:
@@ -228,7 +229,7 @@ def _at(place: Path) -> Kernel:
 
 
 def _is(release: str, name: str) -> bool:
-    """Whether a release is of a version: 6.1.0-50-cloud-amd64 is 6.1, 6.12.9 is not."""
+    """Return whether a release is of a version: 6.1.0-50-cloud-amd64 is of 6.1, 6.12.9 is not."""
     return release == name or (release.startswith(name) and not release[len(name)].isalnum())
 
 

@@ -64,7 +64,7 @@ class _Entry(tarfile.TarInfo):
 
 
 def _member(file: BinaryIO) -> BinaryIO:
-    """An ar archive (ar(5)) at the beginning of its member data.tar; tar itself finds its end."""
+    """Move an ar archive (ar(5)) to the beginning of its member data.tar and return it; tar finds the member's end."""
     if file.read(8) != b"!<arch>\n":
         raise ValueError("it is no Debian package")
     while len(header := file.read(60)) == 60:

@@ -27,7 +27,7 @@ TOKEN = re.compile(r"\$(?:\{(ORIGIN|LIB|PLATFORM)\}|(ORIGIN|LIB|PLATFORM))")
 
 
 def cached(data: bytes) -> dict[str, list[str]]:
-    """Library name to paths, all variants, of an /etc/ld.so.cache for x86-64 (glibc, struct cache_file_new)."""
+    """Return library name to paths, all variants, of an /etc/ld.so.cache for x86-64 (glibc, struct cache_file_new)."""
     start = data.find(CACHE_MAGIC)
     found: dict[str, list[str]] = {}
     if start < 0:
@@ -49,14 +49,14 @@ def _string(data: bytes, at: int) -> str:
 
 @dataclass
 class Loader:
-    """Finds libraries below `root` ("/"; a test has a directory of its own), reading each file once."""
+    """A finder of libraries below `root` ("/"; a test has a directory of its own), which reads each file once."""
 
     root: Path = Path("/")
     _seen: dict[str, elf.Elf | None] = field(default_factory=dict)
     _cache: dict[str, list[str]] | None = None
 
     def libraries(self, program: str, environment_path: str = "") -> set[str]:
-        """Interpreter and all libraries of an ELF program, by absolute path; none for a static one.
+        """Return the interpreter and all libraries of an ELF program, by absolute path; none for a static one.
 
         `environment_path`: LD_LIBRARY_PATH of the workload. Raises WorkloadError when a library is missing or the
         program is for another processor.
@@ -135,7 +135,7 @@ class Loader:
 
 
 def _places(listed: Iterable[str], path: str) -> list[str]:
-    """Directories of DT_RPATH or DT_RUNPATH, with the tokens of ld.so(8) replaced."""
+    """Return the directories of DT_RPATH or DT_RUNPATH, with the tokens of ld.so(8) replaced."""
     origin = os.path.dirname(os.path.realpath(path))
     tokens = {"ORIGIN": origin, "LIB": "lib", "PLATFORM": "x86_64"}
     return [TOKEN.sub(lambda match: tokens[match[1] or match[2]], each) for each in listed]

@@ -1,4 +1,4 @@
-"""Which files of this machine a workload needs in a guest: its program and everything that program loads at start.
+"""The files of this machine that a workload needs in a guest: its program and everything that it loads at start.
 
 What a program opens or starts while it runs cannot be known beforehand: files and programs that are named among its
 arguments or in a shell's script come along, others are asked for with `&files=`.
@@ -21,16 +21,16 @@ from becalm.hosts.guest.libraries import CACHE, Loader
 from becalm.nouns.workload import Workload
 
 DLOPENED = ("libgcc_s.so.1",)
-"""What glibc loads only when a thread is cancelled (pthread_cancel(3)), so that no program names it."""
+"""The libraries that glibc loads only when a thread is cancelled (pthread_cancel(3)), so that no program names them."""
 KERNELS_OWN = ("/proc/", "/sys/", "/dev/")
-"""What is below these the guest's own kernel provides."""
+"""The directories that the guest's own kernel provides."""
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 LONGEST_SCRIPT = 1 << 20
 """Bytes of a script that are looked through for names of programs."""
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-"""As the agent's, where PATH is not set."""
+"""The search path where PATH is not set, as the agent's."""
 INTERPRETERS = 4
-"""How many interpreters of interpreters the kernel follows (execve(2))."""
+"""The number of interpreters of interpreters that the kernel follows (execve(2))."""
 LEFT_OUT = ("test", "tests", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo")
 """Parts of Python's library that no program needs to start; `&files=` brings them."""
 
@@ -54,7 +54,7 @@ class Needs:
 
 
 def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) -> Needs:
-    """All that these workloads need. Raises WorkloadError when a program or a library is not there."""
+    """Return everything that these workloads need. Raises WorkloadError when a program or a library is missing."""
     loader = loader or Loader()
     needs = Needs()
     near = [each.workload for workload in workloads for each in workload.beside if not each.workload.kernel]
@@ -74,7 +74,7 @@ def of_workloads(workloads: Sequence[Workload], loader: Loader | None = None) ->
 
 
 def of_files(paths: Iterable[str], loader: Loader | None = None) -> Needs:
-    """Files and directories that are asked for by name, with what programs among them need to start."""
+    """Return files and directories by name, with the needs of programs among them."""
     search = Search("/", os.environ, loader or Loader())
     needs = Needs()
     for path in paths:
@@ -99,7 +99,7 @@ class Search:
     _seen: set[str] = field(default_factory=set)
 
     def command(self, command: Sequence[str]) -> Needs:
-        """A command's program, and files and programs that its arguments name. Raises WorkloadError."""
+        """Return the needs of a command: its program, and files among its arguments. Raises WorkloadError."""
         program = self._found(command[0])
         if program is None:
             raise WorkloadError(
@@ -115,7 +115,7 @@ class Search:
         return needs
 
     def named(self, word: str, depth: int = 0) -> Needs:
-        """What a word brings that may be the name of a file, a directory or a program, or none of them."""
+        """Return the needs of a word that may be the name of a file, a directory or a program, or none of them."""
         if not word or word.startswith("-") or "\0" in word:
             return Needs()
         path = os.path.normpath(os.path.join(self.directory, word))
@@ -135,7 +135,7 @@ class Search:
             return Needs(files=frozenset([found]))
 
     def program(self, path: str, depth: int = 0) -> Needs:
-        """An executable file with its interpreters, libraries, and what it names if it is a shell's script.
+        """Return the needs of an executable file: its interpreters, libraries, and files that a shell's script names.
 
         Raises WorkloadError when something is missing without which it cannot start.
         """
@@ -177,7 +177,7 @@ class Search:
         return Needs(files=frozenset(files)) | self._language(path)
 
     def _language(self, program: str) -> Needs:
-        """The standard library of a Python or Perl interpreter, which it cannot start without."""
+        """Return the standard library that a Python or Perl interpreter needs to start."""
         real = os.path.realpath(program)
         prefix = os.path.dirname(os.path.dirname(real))
         if version := re.fullmatch(r"python(3\.\d+)", os.path.basename(real)):
@@ -200,7 +200,7 @@ class Search:
         return Needs()
 
     def _found(self, name: str) -> str | None:
-        """The absolute path of a program as the agent will look for it, with its symbolic links as they are."""
+        """Return the absolute path of a program as the agent will find it, with its symbolic links as they are."""
         if "/" in name:
             path = os.path.normpath(os.path.join(self.directory, name))
             return path if os.path.isfile(path) else None
@@ -209,7 +209,7 @@ class Search:
 
 
 def _split(text: str) -> list[str]:
-    """A shell's command line in words, as far as its quotes are balanced."""
+    """Return the words of a shell's command line, as far as its quotes are balanced."""
     splitter = shlex.shlex(text, posix=True, punctuation_chars=True)
     splitter.whitespace_split = True
     splitter.commenters = ""
@@ -220,6 +220,6 @@ def _split(text: str) -> list[str]:
 
 
 def _mentioned(text: str) -> set[str]:
-    """Whatever in a shell's script may be a name, also within quotes and substitutions; comments left out."""
+    """Return the possible names in a shell's script, also within quotes and substitutions; comments are left out."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     return {word for line in lines for word in re.findall(r"[\w./+@%:,~-]+", line)}

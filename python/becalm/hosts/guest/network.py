@@ -20,12 +20,12 @@ DEVICES = (
 INTERFACE = "eth0"
 """The kernel's own name; in a guest nobody gives it another."""
 ADDRESS, MASK, GATEWAY, NAMESERVER = "10.0.2.15", "255.255.255.0", "10.0.2.2", "10.0.2.3"
-"""Those of QEMU's user network ("Using the user mode network stack" in its manual)."""
+"""The addresses of QEMU's user network ("Using the user mode network stack" in its manual)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a guest's network takes: words for QEMU, `modules` of the kernel, files by their place."""
+    """The needs of a guest's network: words for QEMU, `modules` of the kernel, files by their place."""
 
     qemu: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -33,7 +33,8 @@ class Network:
 
 
 def of(name: str, found: kernel.Kernel) -> Network:
-    """The network "none" or "user" of a guest with this kernel. Raises MachineError when it has no driver for it."""
+    """Return the network "none" or "user" of a guest with this kernel. Raises MachineError when it has no driver for
+    it."""
     if name == "none":
         return Network()
     device, modules = _device(found)

@@ -1,4 +1,4 @@
-"""What a guest's name asks for: `guest:6.1?cpus=2&mem=1G&append=isolcpus=1&modules=loop&files=/a:/b&disk=1G`."""
+"""The options in a guest's name: `guest:6.1?cpus=2&mem=1G&append=isolcpus=1&modules=loop&files=/a:/b&disk=1G`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from becalm.units import duration_ns
 
 MEMORY = {"": 1, "M": 1, "G": 1024}
 SMALLEST_MIB = 128
-"""Below this a distribution's kernel with an initramfs does not boot."""
+"""The memory below which a distribution's kernel with an initramfs does not boot, MiB."""
 SMALLEST_SWAP_MIB, SMALLEST_DISK_MIB = 16, 128
-"""Of swap more than a load needs to swap at all, of a disk room for a load's file (64 MiB) and what ext4 keeps."""
+"""The least sizes, MiB: of swap as much as a load needs to swap at all, of a disk room for a load's file (64 MiB) and
+what ext4 keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def parse(text: str) -> Wanted:
 
 
 def parameters(text: str) -> tuple[str, ...]:
-    """Parameters of a kernel's command line: separated by spaces, or by a comma where NAME= follows.
+    """Return the parameters of a kernel's command line: separated by spaces, or by a comma where NAME= follows.
 
     "isolcpus=domain,1,nohz_full=1" is isolcpus=domain,1 and nohz_full=1.
     """
@@ -145,4 +146,4 @@ READERS = {
     "disk": _disk,
     "limit": _limit,
 }
-"""One more option is one more row."""
+"""The reader of each option; one more option is one more row."""

@@ -38,10 +38,10 @@ UNCHECKED = ("no_timer_check", "tsc=reliable")
 its check of the time stamp counter fails, and it changes to a slower clock in the middle of a study."""
 SHARED = "ivshmem-plain"
 SPOOL_BYTES = 4 << 20
-"""Of memory shared with a guest: some 20,000 runs. Pages that nobody writes take no room."""
+"""The memory shared with a guest: some 20,000 runs. Pages that are never written take no room."""
 KVM_LIMIT_S = 20.0
-"""With a processor's own virtualisation a guest speaks within 2 s; inside some virtual machines /dev/kvm opens, and
-then nothing ever runs."""
+"""The time in which a guest with a processor's own virtualisation must answer, s; usual are 2. Inside some virtual
+machines /dev/kvm opens, and then nothing ever runs."""
 
 ALIVE = b'{"id":0,"do":"alive"}\n'
 """A question of the transport's own: requests count from 1, so nobody takes the answer."""
@@ -53,11 +53,11 @@ REASONS = (
     (re.compile(r"Out of memory: Killed process \d+ \((\S+)\)"), "the guest ran out of memory, {} was killed"),
     (re.compile(r"Kernel panic - not syncing: (.+?)\s*$", re.MULTILINE), "the guest's kernel panicked: {}"),
 )
-"""What to look for on the console, the first that is there counts; and how to say it."""
+"""The patterns to search on the console, of which the first match counts, and the sentence for each."""
 
 
 def program() -> str:
-    """QEMU's executable. Raises MachineError when there is none, or this is no x86-64 machine."""
+    """Return QEMU's executable. Raises MachineError when there is none, or this is no x86-64 machine."""
     if os.uname().machine != "x86_64":
         raise MachineError(f"A guest runs becalm's agent, which here is for {os.uname().machine}; guests are x86-64.")
     found = shutil.which(PROGRAM)
@@ -70,7 +70,7 @@ def program() -> str:
 
 
 def accelerators(wanted: str) -> tuple[str, ...]:
-    """The -accel values to try in turn. Raises MachineError when kvm was asked for in vain."""
+    """Return the -accel values to try in turn. Raises MachineError when kvm was asked for in vain."""
     kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
     if wanted == "kvm" and not kvm:
         there = os.path.exists("/dev/kvm")
@@ -84,8 +84,8 @@ def accelerators(wanted: str) -> tuple[str, ...]:
 def command(
     qemu: str, wanted: Wanted, kernel: Kernel, place: Path, accel: str, devices: Sequence[str] = ()
 ) -> list[str]:
-    """QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
-    `devices`: words for what it has besides (`network`).
+    """Return QEMU's argument list. `place`: the directory with `initramfs` in it, where `console` will be written.
+    `devices`: words for its further devices (`network`).
 
     The kernel's console is the first serial port, into a file; the agent's is the second, QEMU's own input and output.
     """
@@ -104,8 +104,8 @@ def command(
 
 
 def shared_memory(spool: int | None) -> list[str]:
-    """Words for memory of the guest that is this file, into which its agent writes finished runs: they are there even
-    when QEMU is killed with becalm. Nothing but memory is written, so that no program in the guest is disturbed."""
+    """Return words for memory of the guest that is this file, into which its agent writes finished runs: they are there
+    even when QEMU is killed with becalm. Only memory is written, so that no program in the guest is disturbed."""
     if spool is None:
         return []
     file = f"memory-backend-file,id=spool,share=on,size={SPOOL_BYTES},mem-path=/proc/self/fd/{spool}"
@@ -114,12 +114,12 @@ def shared_memory(spool: int | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What the guest's kernel and QEMU have written. It outlives the machine."""
+    """The output of the guest's kernel and of QEMU. It outlives the machine."""
 
     place: Path
 
     def text(self) -> str:
-        """The last of the console."""
+        """Return the end of the console's text."""
         try:
             with (self.place / "console").open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
@@ -128,7 +128,7 @@ class Console:
             return ""
 
     def complaint(self) -> str:
-        """What QEMU itself had to say."""
+        """Return the last message of QEMU itself."""
         try:
             lines = (self.place / "qemu").read_text(errors="replace").strip().splitlines()
         except OSError:
@@ -138,7 +138,7 @@ class Console:
         return first.removeprefix(f"{PROGRAM}: ").removeprefix("error: ").rstrip(".")
 
     def reason(self) -> str:
-        """Why the machine ended, as far as it can be seen; else the last line of the console."""
+        """Return the reason why the machine ended, as far as it can be seen; else the last line of the console."""
         text = self.text()
         for pattern, said in REASONS:
             if match := pattern.search(text):
@@ -177,7 +177,7 @@ class GuestLink(ProcessLink):
         super().send(line)
 
     def read(self, most: int = LONGEST_LINE, limit_s: float | None = None) -> bytes:
-        """The next line; less when the machine has ended, or hangs: that has limits of its own."""
+        """Return the next line; less when the machine has ended, or hangs, which has limits of its own."""
         deadline = None if self._patience is Patience.LONG else system_clock.monotonic() + self.answer_s
         question = ALIVE if self._patience is Patience.PROGRAMS else None
         while (line := self._arrived.line(most)) is None:
@@ -213,12 +213,12 @@ class GuestLink(ProcessLink):
         super().close()
 
     def lost(self, host: str) -> MachineError:
-        """Why the machine ended."""
+        """Return the error for a machine that ended."""
         self.gone = True
         return super().lost(host)
 
     def died(self) -> str:
-        """Why the machine ended, or that it hangs."""
+        """Return how the machine ended, or that it hangs."""
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -297,7 +297,7 @@ def boot(
 
 
 def _failure(link: GuestLink, limit_s: float) -> MachineError:
-    """Why a machine did not boot: it has closed its output, or time is over."""
+    """Return the error for a machine that did not boot: it has closed its output, or time is over."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         link.process.wait(END_S)
     reason = link.console.reason()

@@ -21,19 +21,19 @@ from becalm.hosts.guest.options import Wanted
 DISK, SWAP = ("virtio_pci", "virtio_blk", "ext4"), ("zram",)
 """Kernel modules for each, where they are not built in."""
 CHECKSUMS = ("crc32c_generic",)
-"""What ext4 asks modprobe(8) for by itself, and a guest has none; built in where it is not there."""
+"""The modules that ext4 requests by modprobe(8), which a guest has not; built in where they are not there."""
 COMPRESSORS = ("lzo_rle", "lz4", "zstd")
 """The same of zram: whichever of them is the kernel's default (CONFIG_ZRAM_DEF_COMP)."""
 PLACE = "/var/tmp"
-"""Where the disk is mounted: for large files that need not last (hier(7)), and what `--disk` names by itself."""
+"""The mount point of the disk: for large files that need not last (hier(7)), and the default of `--disk`."""
 MAKER = "mke2fs"
 PLACES = "/usr/sbin:/sbin"
-"""Where it is on machines whose ordinary users do not have these in PATH."""
+"""The directories of mke2fs on machines whose ordinary users do not have these in PATH."""
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What a guest's disk and swap take: `modules` of the kernel, `files` by their place; the disk's size in MiB."""
+    """The needs of a guest's disk and swap: `modules` of the kernel, `files` by their place; the disk's size in MiB."""
 
     disk: int | None = None
     modules: tuple[str, ...] = ()
@@ -65,13 +65,13 @@ class Storage:
         return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
 
     def opened(self, place: Path) -> None:
-        """QEMU has the disk open: without its name it goes with QEMU, whatever becomes of becalm."""
+        """Remove the disk's name once QEMU has it open, so that it goes with QEMU whatever happens to becalm."""
         if self.disk is not None:
             (place / "disk").unlink()
 
 
 def of(wanted: Wanted, found: kernel.Kernel) -> Storage:
-    """Disk and swap of a guest with this kernel. Raises MachineError when it has no driver, or mke2fs is missing."""
+    """Return the disk and swap of a guest with this kernel. Raises MachineError without a driver or mke2fs."""
     modules: list[str] = []
     files: list[tuple[str, str]] = []
     if wanted.disk is not None:
@@ -85,7 +85,7 @@ def of(wanted: Wanted, found: kernel.Kernel) -> Storage:
 
 
 def lacking(name: str, wanted: Wanted, *, disk: bool, swap: bool) -> str:
-    """What a guest with this name does not have of these, and how it would: a sentence each."""
+    """Return which of these a guest with this name lacks, and how it would have them: a sentence each."""
     said = []
     joined = "&" if "?" in name else "?"
     if disk and wanted.disk is None:
@@ -100,7 +100,7 @@ def lacking(name: str, wanted: Wanted, *, disk: bool, swap: bool) -> str:
 def _of_kernel(
     found: kernel.Kernel, modules: tuple[str, ...], optional: tuple[str, ...], option: str, what: str
 ) -> list[str]:
-    """The modules, after those of the optional ones that are there; none of a kernel whose modules are not known."""
+    """Return the modules, after the optional ones that are there; none for a kernel whose modules are not known."""
     if found.modules is None:
         return []
     there = []

@@ -72,18 +72,18 @@ KINDS: dict[str, Callable[[np.random.Generator], Draw]] = {
     "drift": _drift,
     "bursts": _bursts,
 }
-"""One more kind is one function and one row."""
+"""The kinds of noise; one more is one function and one row."""
 
 
 class Series:
-    """One endless series of a kind."""
+    """An endless series of a kind."""
 
     def __init__(self, kind: str, rng: np.random.Generator) -> None:
         self._draw = KINDS[kind](rng)
         self._left: Floats = np.empty(0)
 
     def take(self, count: int) -> Floats:
-        """The next values; shape (count,)."""
+        """Return the next values; shape (count,)."""
         while len(self._left) < count:
             self._left = np.concatenate((self._left, self._draw()))
         taken, self._left = self._left[:count], self._left[count:]

@@ -99,7 +99,7 @@ MODELS: dict[str, Callable[[np.random.Generator], Noise]] = {
 
 
 def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
-    """The host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise.
+    """Return the host `sim:NAME`, `sim:NAME:SEED` or `sim:PATH.toml`, which may have a seed likewise.
 
     `sim:cfs` and `sim:eevdf` are schedulers, with options: `sim:cfs?cpus=4&hz=1000`.
     """
@@ -157,11 +157,11 @@ class SimHost(NoMachine):
         self.close()
 
     def facts(self) -> dict[str, Any]:
-        """What the simulated machine is."""
+        """Return the facts of the simulated machine."""
         return with_abilities({"host": {"hostname": self.name}}, self.abilities())
 
     def knobs(self) -> list[Knob]:
-        """Rows of the catalogue, in the order in which they are tried, with what this machine supports."""
+        """Return the knobs of the catalogue in the order in which they are tried, with what this machine supports."""
         return self.machine.knobs()
 
     def define(
@@ -196,9 +196,9 @@ class SimHost(NoMachine):
         )
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Rows as the agent would send them; a block ends with the first failed run where that is asked for.
+        """Yield rows as the agent would send them; a block ends with the first failed run where that is asked for.
 
-        Nothing is observed: a simulated machine does nothing else.
+        No load is observed, as a simulated machine does nothing else.
         """
         first, block = request.first, request.block.steps
         self._stale = self._stale or request.block.fresh_boot
@@ -227,8 +227,9 @@ class SimHost(NoMachine):
         yield Runs(rows)
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Be as the machine was after these runs of a study, whose settings are these. Boots that take no time and
-        change nothing cannot be seen in them, and are not counted."""
+        """Take the state after these runs of a study, whose settings are these.
+
+        Boots that take no time and change nothing cannot be seen in them, and are not counted."""
         for run in runs:
             boot = at_boot(settings[run.settings])
             self._stale = run.started_ns > self._now_ns
@@ -237,14 +238,14 @@ class SimHost(NoMachine):
         self._drawn = self._ahead(len(runs))[:, len(runs) :]
 
     def _ahead(self, count: int) -> npt.NDArray[np.float64]:
-        """Chance of so many next runs, shape (rows, count)."""
+        """Return the random values of the next `count` runs, shape (rows, count)."""
         missing = count - self._drawn.shape[1]
         if missing > 0:
             self._drawn = np.hstack([self._drawn, self._draw(missing)])
         return self._drawn[:, :count]
 
     def _draw(self, count: int) -> npt.NDArray[np.float64]:
-        """The same that was not drawn yet: noise of a kind alone, then those of the machine."""
+        """Return further random values, which were not drawn yet: first of each kind of noise, then of the machine."""
         alone = np.zeros(count) if self._noise is None else [next(self._noise) for _ in range(count)]
         return np.vstack([alone, self._running.draw(count)])
 
@@ -265,9 +266,9 @@ class SimHost(NoMachine):
         self._boot_factor = self._lucky()
 
     def _lucky(self) -> float:
-        """What a boot does to the time of all its runs, a factor."""
+        """Return the factor of a boot on the time of all its runs."""
         return math.exp(self.machine.boot_spread * float(self._luck.standard_normal()))
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """The virtual gap between runs."""
+        """Return the virtual gap between runs."""
         return [0] * runs, [GAP_NS] * runs

@@ -33,7 +33,8 @@ ABSENT = {
     "services": "no service that rewrites settings runs here",
     "slice_ns": "its kernel is older than Linux 6.12",
 }
-"""What no simulated machine has, whatever its file says of others. What is in neither can be set and does nothing."""
+"""The knobs that no simulated machine has, whatever its file says of others. A knob in neither can be set and has no
+effect."""
 
 CORES = ("first-core", "last-core")
 
@@ -43,7 +44,7 @@ LEAST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What happens when all of `when` are set: a factor, and something added after all factors."""
+    """The effect of having all of `when` set: a factor, and something added after all factors."""
 
     when: frozenset[tuple[str, str]]
     factor: float = 1.0
@@ -63,7 +64,7 @@ class Bowl:
     costs: float
 
     def distance(self, settings: Mapping[str, Any]) -> float:
-        """How far from the best it is set."""
+        """Return the distance of the setting from the best value, in coded units."""
         numbers = known()[self.knob].domain.range
         assert numbers is not None
         return numbers.coded(int(settings.get(self.knob, self.default))) - numbers.coded(self.best)
@@ -71,7 +72,7 @@ class Bowl:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One thing that disturbs; `size` is its standard deviation on the baseline, as a fraction."""
+    """A source of noise; `size` is its standard deviation on the baseline, as a fraction."""
 
     name: str
     kind: str
@@ -116,15 +117,15 @@ class Machine:
     together: tuple[tuple[str, str, float], ...] = ()
 
     def surface(self, settings: Settings) -> float:
-        """The factor on the mean time of settings with a range: 1 at the best values."""
+        """Return the factor of settings with a range on the mean time: 1 at the best values."""
         values = settings.to_json()
         far = {each.knob: each.distance(values) for each in self.ranges}
         squares = sum(each.costs * far[each.knob] ** 2 for each in self.ranges)
         return 1 + squares + sum(costs * far[one] * far[other] for one, other, costs in self.together)
 
     def state(self, settings: Settings) -> State:
-        """The machine under these settings. Raises UsageError for a setting it does not have, or a value out of its
-        domain."""
+        """Return the machine under these settings. Raises UsageError for a setting it does not have, or a value out of
+        its domain."""
         check(settings, dict(self.unsupported))
         chosen = frozenset((knob, _alike(knob, value)) for knob, value in _when(dict(settings.values)))
         chosen |= {_tuned(SAME[knob]) for knob, value in chosen if knob in SAME and (knob, value) == _tuned(knob)}
@@ -134,7 +135,7 @@ class Machine:
         return State(np.array(sizes), time, fails)
 
     def knobs(self) -> list[Knob]:
-        """The engine's catalogue as this machine has it: what it is set to is known of `ranges` only."""
+        """Return the engine's catalogue as this machine has it: present values are known of `ranges` only."""
         reasons = dict(self.unsupported)
         values = {each.knob: str(each.default) for each in self.ranges}
         return [
@@ -154,13 +155,14 @@ class Running:
         self._chance = np.random.default_rng(streams[0])
 
     def draw(self, count: int) -> Floats:
-        """The chance of so many runs, whatever they will be: a row for each noise, and one that says which fail."""
+        """Return the random values of `count` runs, whatever they are: a row for each noise, and one for failures."""
         return np.array([*(series.take(count) for series in self._series), self._chance.random(count)])
 
     def runs(
         self, states: Sequence[State], which: Ints, drawn: Floats | None = None
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Times as factors of the base time, and which runs fail, for runs in the states `which` (indices in order).
+        """Return times as factors of the base time, and which runs fail, for runs in the states `which` (indices in
+        order).
 
         `drawn`: their chance, by `draw`; the next there is where none is given.
         """
@@ -178,7 +180,7 @@ def _apply(value: float, effects: Sequence[Effect], chosen: frozenset[tuple[str,
 
 
 def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
-    """Raises UsageError for a setting that does not exist here, or a value out of its domain."""
+    """Raise UsageError for a setting that does not exist here, or a value out of its domain."""
     for name, value in settings.values:
         row = find(catalogue(), name)
         if name in unsupported:
@@ -188,12 +190,12 @@ def check(settings: Settings, unsupported: Mapping[str, str]) -> None:
 
 
 def names() -> list[str]:
-    """The machines that come with becalm."""
+    """Return the names of the machines that come with becalm."""
     return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
 def read(path: Path) -> Machine:
-    """A machine from its file. Raises UsageError that names the file and what is wrong in it."""
+    """Return the machine of a file. Raises UsageError that names the file and the error in it."""
     value = read_toml(path, f"The simulated machine {str(path)!r}")
     try:
         return _machine(path.stem, value)
@@ -268,13 +270,13 @@ def _when(values: Mapping[str, str | int | bool]) -> frozenset[tuple[str, str]]:
 
 
 def _alike(knob: str, value: str) -> str:
-    """A value, or the tuned one where the two are cores: on a simulated machine one core is like the other."""
+    """Return a value, or the tuned one where both are cores: on a simulated machine all cores are alike."""
     tuned = known()[knob].tuned_value
     return tuned if tuned in CORES and value in CORES else value
 
 
 def _tuned(knob: str) -> tuple[str, str]:
-    """A knob with the value that a search tries."""
+    """Return a knob with the value that a search tries."""
     value = known()[knob].tuned_value if knob in known() else None
     if value is None:
         raise ValueError(f"{knob} is nothing that a search tries")

@@ -1,4 +1,4 @@
-"""How long a run takes as a function of factors: models whose best place is known, to try methods of search on.
+"""The time of a run as a function of factors: models whose best place is known, to try methods of search on.
 
 Ranges are coded from -1 to 1. The default takes 1 s, the best place 1 - GAIN. The first factor matters most and each
 further one less, as effects usually are (Box & Meyer 1986, Technometrics 28:11).
@@ -20,10 +20,10 @@ from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
 
 GAIN = 0.3
-"""What the best place saves of the default's time."""
+"""The share of the default's time that the best place saves."""
 
 LESS = 0.7
-"""How much of the factor before it each factor matters."""
+"""The importance of a factor relative to the one before it."""
 
 MOST = 1.5
 """No place takes longer than this."""
@@ -36,7 +36,7 @@ Function = Callable[[Floats], float]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One model: its name, what it is, and how it is drawn for a number of factors, as a function that is 0 at best."""
+    """A model: its name, a description, and the function that draws it for a number of factors, 0 at best."""
 
     name: str
     what: str
@@ -54,7 +54,7 @@ class TimeModel:
     most: float = GAIN
 
     def seconds(self, settings: Settings) -> float:
-        """Mean time of a run; what is not set is as by default."""
+        """Return the mean time of a run, s; factors that are not set have their default."""
         values = dict(settings.values)
         at = [
             each.coded(values[each.name]) if each.name in values else float(place)
@@ -63,12 +63,12 @@ class TimeModel:
         return self.at(np.array(at))
 
     def at(self, place: Floats) -> float:
-        """Mean time at a place in coded units."""
+        """Return the mean time at a place in coded units, s."""
         usual = self.function(self.default)
         return min(MOST, 1 - self.most * (usual - self.function(place)) / usual)
 
     def gain(self, settings: Settings) -> float:
-        """The share of the default's time that settings save."""
+        """Return the share of the default's time that settings save."""
         return 1 - self.seconds(settings)
 
 
@@ -78,7 +78,7 @@ def _bowl(count: int, rng: np.random.Generator) -> Function:
 
 
 def _quadratic(count: int, rng: np.random.Generator) -> tuple[Function, Floats]:
-    """A quadratic with interactions, and where it is lowest."""
+    """Return a quadratic with interactions, and the place of its minimum."""
     best = rng.uniform(-0.6, 0.6, count)
     weights = LESS ** np.arange(count)
     bend = np.diag(weights)
@@ -95,7 +95,7 @@ def _cliff(count: int, rng: np.random.Generator) -> Function:
 
 
 def _two(count: int, rng: np.random.Generator) -> Function:
-    """Two valleys: the wide one is three fifths as deep as the narrow one."""
+    """Return a function with two valleys: the wide one is three fifths as deep as the narrow one."""
     first = rng.uniform(-0.7, 0.7, count)
     other = -np.sign(first) * rng.uniform(0.4, 0.8, count)
     weights = LESS ** np.arange(count)
@@ -115,7 +115,7 @@ RESPONSES: tuple[Response, ...] = (
 
 
 def model(name: str, count: int, seed: int) -> TimeModel:
-    """One model, drawn by a seed; half of its factors are logarithmic. Raises UsageError where it does not exist."""
+    """Return a model, drawn by a seed; half of its factors are logarithmic. Raises UsageError for an unknown one."""
     rows = {row.name: row for row in RESPONSES}
     if name not in rows:
         raise UsageError(f"There is no model {name!r}. There are: {', '.join(rows)}.")

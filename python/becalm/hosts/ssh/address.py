@@ -32,14 +32,14 @@ class Address:
         return f"ssh://{user}{name}" + (f":{self.port}" if self.port else "")
 
     def arguments(self) -> list[str]:
-        """What makes ssh find this machine; the last ones of its options."""
+        """Return the last of ssh's options, which make it find this machine."""
         config = ["-F", self.config] if self.config else []
         port = ["-p", str(self.port)] if self.port else []
         user = ["-l", self.user] if self.user else []
         return [*config, *port, *user, "--", self.name]
 
     def by_hand(self) -> str:
-        """The command that connects a person: it asks what only a person can answer."""
+        """Return the command with which a person connects, as it asks what only a person can answer."""
         return " ".join(["ssh", *(each for each in self.arguments() if each != "--")])
 
 

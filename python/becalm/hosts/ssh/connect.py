@@ -32,7 +32,7 @@ cut, and a server's own TCP keepalive (tcp_keepalive_time) waits two hours."""
 _BOOT, _SPOOL = re.compile(r"[0-9a-f-]{36}"), re.compile(re.escape(installing.SPOOL) + "[0-9a-f]{16}")
 
 ENDING_SECONDS = SILENCE_SECONDS + 30
-"""How long an agent whose connection is gone may take to end: until it notices, and to put everything back."""
+"""The time that an agent without connection may take to end, s: until it notices, and to restore everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class PreviousAgent:
     spool: str
 
     def place(self, address: Address) -> dict[str, Any]:
-        """Where it is, for whoever comes after a becalm that was killed."""
+        """Return its place, for the becalm that runs after one that was killed."""
         about = {"pid": self.pid, "boot_id": self.boot_id, "spool": self.spool}
         return {"host": str(address), "config": address.config, **about}
 
     @classmethod
     def at(cls, place: Place, address: Address) -> PreviousAgent | None:
-        """The agent that a becalm has left at this address; None when it is at another one."""
+        """Return the agent that a becalm has left at this address; None when it is at another one."""
         pid, boot_id, spool = (place.get(name) for name in ("pid", "boot_id", "spool"))
         if (place.get("host"), place.get("config")) != (str(address), address.config):
             return None
@@ -80,12 +80,12 @@ class Connected:
         _forget(self.connection, self.spool)
 
     def forget(self) -> None:
-        """What the agent before had kept is safe here."""
+        """Remove what the previous agent had kept, which is safe here."""
         if self.former is not None:
             _forget(self.connection, self.former)
 
     def rows(self) -> Iterator[list[Any]]:
-        """What was finished: the agent's rows (docs/reference/protocol.md), up to a line that was cut off."""
+        """Yield the finished runs: the agent's rows (docs/reference/protocol.md), up to a line that was cut off."""
         for line in self.kept.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 return
@@ -97,7 +97,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a machine is reached, and with which agent."""
+    """The way to a machine, and the agent for it."""
 
     address: Address
     access: Access
@@ -105,7 +105,7 @@ class Route:
 
     @classmethod
     def to(cls, rest: str, access: Access) -> Route:
-        """By what follows "ssh:" in a host's name. Raises UsageError."""
+        """Return the route to what follows "ssh:" in a host's name. Raises UsageError."""
         return cls(parse(f"ssh:{rest}", access.config), access, installing.AgentBinary.read(agent_path()))
 
     def reach(self, former: PreviousAgent | None = None, *, restarting: bool = False) -> Connected:
@@ -146,7 +146,7 @@ class Route:
             raise
 
     def _fetch(self, connection: Connection, left: Left) -> None:
-        """What an agent had finished whose becalm was killed, if that was here. Raises LostError."""
+        """Fetch what an agent had finished whose becalm was killed, if that was here. Raises LostError."""
         agent = PreviousAgent.at(left.place, self.address)
         if agent is None:
             return

@@ -25,14 +25,14 @@ ALIVE_SECONDS, ALIVE_COUNT = 5, 3
 """A connection on which nothing has come for 5 s is asked three times whether it lives, then given up."""
 
 CONNECT_SECONDS, PATIENT_SECONDS = 10, 40
-"""Until a machine must have answered and exchanged keys, s. The longer one where nobody waits at a terminal: a machine
-that has just been started is slow."""
+"""The time in which a machine must have answered and exchanged keys, s. The longer one where nobody waits at a
+terminal: a machine that has just been started is slow."""
 
 PERSIST_SECONDS = 20
-"""How long the shared connection outlives its last command when nobody closes it: becalm was killed."""
+"""The time that the shared connection outlives its last command, s, when nobody closes it: becalm was killed."""
 
 LONGEST_SOCKET = 80
-"""Of the 107 bytes that a socket's path may have (unix(7)); ssh appends 17 to it while it makes one."""
+"""The longest path of a socket, of the 107 bytes that it may have (unix(7)); ssh appends 17 while it makes one."""
 
 FAILED = 255
 """ssh's exit status when not the command there but ssh itself failed (ssh(1))."""
@@ -41,7 +41,7 @@ MOST_ANSWER = LONGEST_LINE
 """Bytes of an answer: the runs that a lost agent had finished are the longest."""
 
 MARK = b"becalm-begins-here\n"
-"""Before it may stand what the start-up files of the login shell print."""
+"""The mark after the output of the login shell's start-up files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Connection:
             raise _no_ssh(error) from error
 
     def said(self) -> str:
-        """The end of what the started script, or ssh, has written to standard error."""
+        """Return the end of what the started script, or ssh, has written to standard error."""
         if self._said is None:
             return ""
         size = self._said.seek(0, os.SEEK_END)
@@ -120,9 +120,9 @@ class Connection:
         return self._said.read().decode(errors="replace").strip()
 
     def seclude(self) -> None:
-        """No more commands: the connection ends with what was started, and nothing of it stays on the disk.
+        """Accept no more commands: the connection ends with what was started, and nothing of it stays on the disk.
 
-        So a becalm that is killed leaves neither a process nor a directory behind.
+        A becalm that is killed then leaves neither a process nor a directory behind.
         """
         self._control("stop")
 
@@ -174,7 +174,8 @@ def _private_directory() -> Scratch:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the locale, which ssh_config of Debian and others sends along: programs there keep theirs."""
+    """Return our environment without the locale, which ssh_config of Debian and others sends along: programs there keep
+    theirs."""
     return {name: value for name, value in os.environ.items() if name != "LANG" and not name.startswith("LC_")}
 
 
@@ -208,7 +209,8 @@ _SENTENCES = (
     (True, r"configuration option|Can't open user config|Bad owner or permissions|terminating, \d+ bad",
      "ssh does not accept its configuration: {last}."),
 )  # fmt: skip
-"""What ssh says, and what that means for the person; the first row that fits. ssh's messages are never translated.
+"""The sentences of ssh, and their meaning for the person; the first row that matches. ssh's messages are not
+translated.
 
 The first of each row: it stays so until a person has looked. A machine that is being started refuses logins, too."""
 
@@ -216,7 +218,7 @@ NOTHING = " Nothing was started."
 
 
 def explain(err: str, address: Address) -> tuple[str, bool]:
-    """A sentence on why ssh did not connect, of what it wrote to standard error; and whether that will stay so."""
+    """Return a sentence on why ssh did not connect, from its standard error, and whether that is permanent."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     last = lines[-1].rstrip(".").removeprefix("ssh: ") if lines else "ssh said nothing"
     words = {

@@ -29,7 +29,7 @@ FALL_BACK_SECONDS = 600
 """A machine that runs but was not reached for so long after its start restarts by itself, as before."""
 
 RESTART_SECONDS = 3 * FALL_BACK_SECONDS
-"""How long a machine is waited for: down and up (servers test their memory), the fall-back, and up again."""
+"""The time that a machine is waited for, s: down and up (servers test their memory), the fall-back, and up again."""
 
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "ip6-localhost"}
@@ -46,7 +46,7 @@ def open_ssh(rest: str, access: Access) -> RebootingHost:
 
 
 def machine_of(rest: str) -> str | None:
-    """The name of the machine that is reached; None when that is this one."""
+    """Return the name of the machine that is reached; None when that is this one."""
     name = parse(f"ssh:{rest}", None).name
     return None if name in LOOPBACK or name == socket.gethostname() else name
 
@@ -76,22 +76,22 @@ class SshMachine(Wrapper[ReconnectingHost]):
         return Can(False, f"set at boot, so {self.name} would have to be restarted: needs {' and '.join(lacking)}")
 
     def abilities(self) -> Abilities:
-        """Those of the agent there; restarting needs the person's consent and the agent's right."""
+        """Return the abilities of the agent there; restarting needs the person's consent and the agent's right."""
         return {**self.inner.abilities(), Ability.REBOOT: self._reboots}
 
     @property
     def parameters(self) -> Parameters | None:
-        """With which words the machine runs now: it may have been restarted meanwhile."""
+        """The words that the machine runs with now: it may have been restarted meanwhile."""
         if self._reboots and self.inner.boot_id != self._boot_id:
             self._look_around()
         return self._parameters
 
     def conversation(self) -> int:
-        """The number of the conversation with the agent."""
+        """Return the number of the conversation with the agent."""
         return self.inner.conversation()
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here."""
+        """Return the effects of settings of the boot here."""
         return self.inner.effects(settings, dangerous=dangerous)
 
     def settle(self) -> None:
@@ -114,7 +114,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self.inner.close()
 
     def started_before(self, parameters: Parameters) -> None:
-        """A start with these words that fails is tried once more."""
+        """Record that the machine has started with these words, so that a failing start is tried once more."""
         self._started.add(parameters)
 
     def reboot(self, parameters: Parameters) -> None:
@@ -171,7 +171,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self._parameters = parameters
 
     def boot_entry(self) -> BootEntryHost:
-        """The machine's boot loader. The boot is the person's from now on: it is not ended with this host."""
+        """Return the machine's boot loader. The boot is the person's from now on: it is not ended with this host."""
         self._stays = True
         return self
 
@@ -184,15 +184,15 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self.reboot(parameters)
 
     def healthy(self) -> Mapping[str, Any]:
-        """On the new boot: it was reached."""
+        """Confirm the new boot, which was reached."""
         return self.inner.ask(AgentHost.healthy)
 
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
-        """On the new boot: have every start be this one."""
+        """Keep the new boot for every start."""
         return self.inner.ask(lambda agent: agent.keep_boot(parameters))
 
     def _look_around(self) -> None:
-        """Whether the machine runs as it starts by itself, or by an entry of becalm's."""
+        """Look whether the machine runs as it starts by itself, or by an entry of becalm's."""
         entry = self.status().boot
         if entry is None or not entry.running or entry.kept:
             # One that is kept is how the machine starts.

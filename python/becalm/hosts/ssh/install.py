@@ -97,19 +97,20 @@ class AgentBinary:
 
     @classmethod
     def read(cls, path: str) -> AgentBinary:
-        """The agent that the package carries."""
+        """Return the agent that the package carries."""
         content = Path(path).read_bytes()
         machines = ELF_MACHINES.get(int.from_bytes(content[18:20], "little"), ()) if content[:4] == b"\x7fELF" else ()
         return cls(content, hashlib.sha256(content).hexdigest(), machines)
 
     def script(self, template: str, **more: str) -> str:
-        """A script about this agent."""
+        """Return a script filled in for this agent."""
         return template.format(name=f"agent-{VERSION}-{self.hash[:16]}", hash=self.hash, version=VERSION, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteMachine:
-    """What a machine said of itself: its system, user and directory, the environment of a command, the agent's hash."""
+    """The description that a machine gave of itself: its system, user and directory, a command's environment, the
+    agent's hash."""
 
     system: str
     machine: str
@@ -206,7 +207,7 @@ def check_sudo(
 
 
 def start_lines(access: Access) -> bytes:
-    """What the starting script reads first: a user and a directory, a line each. Raises UsageError."""
+    """Return the first input of the starting script: a user and a directory, a line each. Raises UsageError."""
     words = (access.user or "", access.root or "")
     if any(set(word) & set("\n\0") for word in words):
         raise UsageError("A user or directory with a line break in its name cannot be given to another machine.")
@@ -214,6 +215,6 @@ def start_lines(access: Access) -> bytes:
 
 
 def _said(err: str) -> str:
-    """The last line of what a command said, without the shell's name in front of it."""
+    """Return the last line of a command's messages, without the shell's name in front of it."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     return re.sub(r"^(/bin/sh|sh|bash|dash): (line )?(\d+: )?", "", lines[-1]).rstrip(".") if lines else "no reason"

@@ -50,7 +50,7 @@ class SshLink(ProcessLink):
         self._connection.close()
 
     def lost(self, host: str) -> MachineError:
-        """Whether the agent has ended, or only the connection."""
+        """Return the error that the agent has ended, or only the connection."""
         code = self.process.wait()
         if code != FAILED:
             # Not what the start-up files of the login shell say.

@@ -34,10 +34,10 @@ from becalm.nouns.settings_change import Reset, Status
 from becalm.nouns.workload import Workload
 
 RETURN_SECONDS = 300
-"""How long a lost machine is tried again: a network that is down, or a restart by somebody else."""
+"""The time in which a lost machine is tried again, s: a network that is down, or a restart by somebody else."""
 
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""Between two attempts, seconds; the last one from then on."""
+"""The pauses between attempts, s; the last one from then on."""
 
 Answer = TypeVar("Answer")
 
@@ -60,50 +60,50 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
     @property
     def boot_id(self) -> str:
-        """Of the boot that the agent of the moment was met on."""
+        """The id of the boot on which the present agent was started."""
         return str(self.inner.greeting["boot_id"])
 
     def conversation(self) -> int:
-        """The number of the conversation with the agent."""
+        """Return the number of the conversation with the agent."""
         return self._number
 
     def abilities(self) -> Abilities:
-        """Those of the agent, and that it comes back."""
+        """Return the abilities of the agent, and that it comes back."""
         return {**self.inner.abilities(), Ability.RECONNECT: YES}
 
     def facts(self) -> dict[str, Any]:
-        """As on every host."""
+        """Return the facts as on every host."""
         self.ask(AgentHost.facts)
         return super().facts()
 
     def knobs(self) -> list[Knob]:
-        """As on every host."""
+        """Return the knobs as on every host."""
         return self.ask(AgentHost.knobs)
 
     def plan(self, settings: Settings, *, dangerous: bool = False) -> Planned:
-        """As on every host."""
+        """Return the plan as on every host."""
         return self.ask(lambda agent: agent.plan(settings, dangerous=dangerous))
 
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
-        """What settings of the boot are here."""
+        """Return the effects of settings of the boot here."""
         return self.ask(lambda agent: agent.effects(settings, dangerous=dangerous))
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """As on every host."""
+        """Return the overhead as on every host."""
         return self.ask(lambda agent: agent.overhead(runs))
 
     def status(self) -> Status:
-        """As on every host."""
+        """Return the status as on every host."""
         return self.ask(AgentHost.status)
 
     def restore(self, *, force: bool = False, mine: bool = False) -> Reset:
-        """As on every host."""
+        """Restore as on every host."""
         return self.ask(lambda agent: agent.restore(force=force, mine=mine))
 
     def define(
         self, workloads: Sequence[Workload], settings: Sequence[Settings | None], *, dangerous: bool = False
     ) -> list[str]:
-        """As on every host; another agent is told again."""
+        """Define as on every host; a new agent gets the same definitions."""
         self._defined = ((), (), False)
         programs = self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
         self._defined = (workloads, settings, dangerous)
@@ -111,7 +111,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
     @contextmanager
     def hold(self, settings: Settings, *, dangerous: bool = False) -> Iterator[PutOn]:
-        """As on every host. What is held goes with the connection, which is not made again meanwhile."""
+        """Hold as on every host. The hold ends with the connection, which is not made again meanwhile."""
         with self.inner.hold(settings, dangerous=dangerous) as found:
             self._holds = True
             try:
@@ -121,7 +121,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
     @contextmanager
     def loading(self, demand: Demand) -> Iterator[LoadBeside]:
-        """As on every host. The load ends with the connection, which is not made again meanwhile."""
+        """Make load as on every host. The load ends with the connection, which is not made again meanwhile."""
         with self.inner.loading(demand) as load:
             self._holds = True
             try:
@@ -130,7 +130,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
                 self._holds = False
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """As on every host. When the connection is lost it is made again, and what had not arrived is run again.
+        """Measure as on every host. A lost connection is made again, and runs that had not arrived are repeated.
 
         Raises RestartedError when that leads to another boot of the machine.
         """
@@ -161,7 +161,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
             self._tell()
 
     def settle(self) -> None:
-        """As on every host."""
+        """Settle as on every host."""
         self.ask(AgentHost.settle)
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
         self.inner.stop()
 
     def part(self) -> None:
-        """From now on a lost connection is not made again."""
+        """Stop making lost connections again."""
         self.parted = True
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
             self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
 
     def _take(self, reached: Connected) -> list[Run]:
-        """Talk to this agent from now on; gives the runs that the one before had finished."""
+        """Take this agent from now on; return the runs that the previous one had finished."""
         self._spool = reached.spool
         link = SshLink(reached.process, reached.connection, SILENCE_SECONDS)
         try:
@@ -218,14 +218,15 @@ class ReconnectingHost(Wrapper[AgentHost]):
         return self.inner.rows(reached.rows())
 
     def previous(self) -> PreviousAgent:
-        """The agent of the moment, for when it is lost."""
+        """Return the present agent, for when it is lost."""
         return PreviousAgent(int(self.inner.greeting["pid"]), self.boot_id, self._spool)
 
     def _return(self, error: LostError) -> list[Run]:
-        """Come back after a lost connection, to a machine that has been put back.
+        """Connect again to a machine that has been restored; return the runs that were finished
+        there.
 
-        Gives runs that were finished there. Raises LostError when that fails, or must not be tried: the settings of
-        `hold` are off. Raises UnsettledError when something could not be put back.
+        Raises LostError when that fails, or must not be tried: the settings of `hold` are off. Raises UnsettledError
+        when something could not be restored.
         """
         if self._holds or self._stopped or self.parted:
             raise error
@@ -280,7 +281,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
             system_clock.sleep(min(left, 0.2))
 
     def _await_others(self) -> None:
-        """Until the agent of the lost connection, or its guard, has put everything back; else do that ourselves."""
+        """Wait until the agent of the lost connection, or its guard, has restored everything; else do so."""
         if not self.abilities()[Ability.MACHINE_SETTINGS]:
             return
         end = system_clock.monotonic() + ENDING_SECONDS
@@ -292,7 +293,7 @@ class ReconnectingHost(Wrapper[AgentHost]):
 
 
 def _following(rows: list[Run], seq: int) -> list[Run]:
-    """Good runs from this number on, without a gap; of others what they wrote would be missing."""
+    """Return the good runs from this number on, without a gap; of others the output would be missing."""
     kept: list[Run] = []
     for run in rows:
         if run.seq == seq + len(kept):
@@ -303,7 +304,7 @@ def _following(rows: list[Run], seq: int) -> list[Run]:
 
 
 def settled(done: Reset) -> None:
-    """Raises UnsettledError when something could not be put back."""
+    """Raise UnsettledError when something could not be restored."""
     if done.unsettled:
         lines = "\n".join(f"  {sentence}" for sentence in done.unsettled)
         raise UnsettledError(f"Not everything of the machine could be put back:\n{lines}\nTry again: becalm reset")

@@ -14,11 +14,11 @@ from typing import Any
 from becalm.errors import MachineError, UsageError
 
 Progress = Callable[[int, float], None]
-"""Takes the simulated time, ns, and the share of the tasks that have ended."""
+"""A callback for the simulated time, ns, and the share of the tasks that have ended."""
 
 
 def simulator_path() -> str:
-    """The executable inside the installed package. Raises MachineError when it is not there."""
+    """Return the executable inside the installed package. Raises MachineError when it is not there."""
     path = str(importlib.resources.files("becalm") / "becalm-sim")
     if not os.access(path, os.X_OK):
         raise MachineError(
@@ -29,10 +29,10 @@ def simulator_path() -> str:
 
 
 def ask(family: str, request: Mapping[str, Any], engine: str, less: str) -> dict[str, Any]:
-    """The one answer of `becalm-sim FAMILY` to one request. `engine`: who that is in a sentence; `less`: what to do
+    """Return the one answer of `becalm-sim FAMILY` to one request. `engine`: its name in a sentence; `less`: what to do
     where there was too little memory.
 
-    Raises UsageError for what cannot be answered, MachineError when the program is missing or was ended.
+    Raises UsageError for a request that cannot be answered, MachineError when the program is missing or was ended.
     """
     line = json.dumps(request) + "\n"
     done = subprocess.run([simulator_path(), family], input=line, capture_output=True, text=True, check=False)
@@ -64,7 +64,7 @@ class Engine:
         self._busy = threading.Event()
 
     def simulate(self, request: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-        """The summary of a simulation, of what there was of it when it is stopped (crates/becalm-sim/src/summary.rs).
+        """Return the summary of a simulation, as far as it went when it is stopped (crates/becalm-sim/src/summary.rs).
 
         Raises UsageError for what cannot be simulated, MachineError when the simulator has ended.
         """

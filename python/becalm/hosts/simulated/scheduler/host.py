@@ -28,8 +28,8 @@ from becalm.nouns.simulation import NOT_MODELLED
 from becalm.nouns.workload import Workload
 
 COUNTS = ("cpus", "llc_cpus", "hz", "write_ns", "read_ns", "wakeup_ns", "switch_ns", "migration_ns")
-"""What may stand after the question mark, as whole numbers; `jitter` is a share (crates/becalm-sim/src/machine.rs),
-and `kernel` is one of `versions.TABLE`."""
+"""The whole numbers that may follow the question mark; `jitter` is a share (crates/becalm-sim/src/machine.rs), and
+`kernel` is one of `versions.TABLE`."""
 
 MOST = 10**12
 """The largest of them that can mean something: a cost of a quarter of an hour."""
@@ -39,7 +39,7 @@ GAP_NS = 300_000
 
 
 def machine_of(name: str, query: str) -> dict[str, Any]:
-    """The machine of a host's name. Raises UsageError for an option that there is not."""
+    """Return the machine of a host's name. Raises UsageError for an unknown option."""
     found: dict[str, Any] = {"cpus": 2, "hz": 250}
     for key, value in parse_qsl(query, keep_blank_values=True):
         try:
@@ -62,7 +62,7 @@ def machine_of(name: str, query: str) -> dict[str, Any]:
 
 
 def open_scheduler(name: str, query: str, seed: int) -> SchedulerHost:
-    """The host of a policy, `cfs` or `eevdf`."""
+    """Return the host of a policy, `cfs` or `eevdf`."""
     return SchedulerHost(name, machine_of(name, query), seed, f"sim:{name}{'?' + query if query else ''}")
 
 
@@ -98,12 +98,12 @@ class SchedulerHost(NoMachine):
         self.engine.close()
 
     def facts(self) -> dict[str, Any]:
-        """What is simulated, and what is not."""
+        """Return what is simulated, and what is not."""
         model = {"policy": self.policy, "kernel": self.kernel, **self.machine}
         return with_abilities({"host": {"hostname": self.name}, "model": model}, self.abilities())
 
     def knobs(self) -> list[Knob]:
-        """The catalogue with what this model has of it."""
+        """Return the catalogue with the knobs of this model."""
         return list(self._knobs)
 
     def define(
@@ -131,12 +131,12 @@ class SchedulerHost(NoMachine):
         return [workload.argv[0] for workload in workloads]
 
     def model(self) -> dict[str, Any]:
-        """The policy and the machine of a request: a fresh copy."""
+        """Return the policy and the machine of a request: a fresh copy."""
         first = model_knobs.usual(self.policy, self.machine["cpus"], self.kernel)
         return {"policy": {self.policy: first}, "machine": dict(self.machine)}
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
-        """Rows as the agent would send them; what is stopped in its middle is aborted."""
+        """Yield rows as the agent would send them; a run that is stopped in its middle is aborted."""
         self._stopped = False
         if self._unmodelled:
             yield Noticed(remarks=self._unmodelled)
@@ -154,12 +154,12 @@ class SchedulerHost(NoMachine):
                 return
 
     def go_on(self, runs: Sequence[Run], settings: Sequence[Settings]) -> None:
-        """Be where these runs of a study ended."""
+        """Take the state in which these runs of a study ended."""
         if runs:
             self._now_ns = runs[-1].started_ns + runs[-1].took_ns + GAP_NS
 
     def _run(self, which: tuple[int, int], number: int) -> tuple[int, str]:
-        """A program under some settings, by their numbers: wall time, ns, and outcome."""
+        """Run a program under some settings, by their numbers; return its wall time, ns, and outcome."""
         if which in self._known:
             return self._known[which], str(Outcome.OK)
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
@@ -176,7 +176,7 @@ class SchedulerHost(NoMachine):
         return wall_ns, str(Outcome.OK)
 
     def simulated(self, seed: int, more: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-        """The whole summary of the only program that is defined (crates/becalm-sim/src/summary.rs)."""
+        """Return the whole summary of the only defined program (crates/becalm-sim/src/summary.rs)."""
         return self.engine.simulate({**self._requests[0][0], "seed": self.seed + seed, **more}, progress)
 
     def stop(self) -> None:
@@ -185,12 +185,12 @@ class SchedulerHost(NoMachine):
         self.engine.stop()
 
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
-        """The virtual gap between runs."""
+        """Return the virtual gap between runs."""
         return [0] * runs, [GAP_NS] * runs
 
 
 def request_of(made: dict[str, Any]) -> dict[str, Any]:
-    """The engine's form of a request: settings of all tasks go into the tasks."""
+    """Return the engine's form of a request: settings of all tasks go into the tasks."""
     work, tasks = dict(made["work"]), made.get("tasks", {})
     if "tasks" in work and tasks:
         work["tasks"] = {**work["tasks"], "tasks": [{**each, **tasks} for each in work["tasks"]["tasks"]]}

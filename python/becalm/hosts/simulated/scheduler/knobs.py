@@ -90,12 +90,12 @@ CLASSES = ("other", "batch", "idle")
 
 
 def scaling(cpus: int) -> int:
-    """By how much the kernel multiplies its times."""
+    """Return the factor by which the kernel multiplies its times."""
     return min(cpus, FACTOR_CPUS).bit_length()
 
 
 def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
-    """The catalogue as this model has it, with what Linux `kernel` has at first. Raises UsageError."""
+    """Return the catalogue as this model has it, with the defaults of Linux `kernel`. Raises UsageError."""
     version = versions.of(policy, kernel)
     rows = {row.name: row for row in TABLE}
     found = []
@@ -110,7 +110,7 @@ def of_model(policy: str, cpus: int, kernel: str | None = None) -> list[Knob]:
 
 
 def _at_first(row: Row, version: versions.Version, cpus: int) -> str | None:
-    """A row's value on a kernel; None where it has none."""
+    """Return the default of a row on a kernel; None where it has none."""
     if row.name.startswith(PREFIX):
         return version.state(row.name.removeprefix(PREFIX))
     if version.policy not in row.policies:
@@ -133,7 +133,7 @@ def _why(row: Row | None, version: versions.Version) -> str:
 
 
 def usual(policy: str, cpus: int, kernel: str | None = None) -> Request:
-    """What a kernel's policy is at first, as the engine takes it: its slice, and all features, on or off."""
+    """Return the defaults of a kernel's policy in the engine's form: its slice, and all features, on or off."""
     version = versions.of(policy, kernel)
     states = {each.upper(): version.state(each) == "on" for each in FEATURES if _has(policy, each)}
     slices = {"base_slice_ns": version.base_slice_ns * scaling(cpus)} if policy == "eevdf" else {}
@@ -145,7 +145,7 @@ def _has(policy: str, feature: str) -> bool:
 
 
 def put(request: Mapping[str, Any], settings: Settings, knobs: Sequence[Knob]) -> Request:
-    """A request with settings on. Raises UsageError for a knob that there is not, and for a value that is none."""
+    """Return a request with settings applied. Raises UsageError for an unknown knob, and for an invalid value."""
     made: Request = {**request, "policy": {name: copy.deepcopy(each) for name, each in request["policy"].items()}}
     made["machine"] = dict(request["machine"])
     rows = {row.name: row for row in TABLE}

@@ -32,7 +32,7 @@ from becalm.nouns.measured_programs import threads_for
 KEYS = ("name", "solo", "busy", "threads", "count", "burst", "beside")
 BURST = "1ms"
 LEAST_BURST_NS, MOST_BURST_NS = 1_000, 10_000_000_000
-"""As crates/becalm-sim/src/workload/measured.rs takes them."""
+"""The bounds of a burst, ns, as in crates/becalm-sim/src/workload/measured.rs."""
 
 FASTEST = 100.0
 """More than so many times as fast beside another as alone is a slip of the pen."""

@@ -90,7 +90,7 @@ TABLE = (
 
 
 def document_of(word: str) -> Document | None:
-    """The file that a word like `pipeline:stages=8` stands for; None of another word. Raises UsageError."""
+    """Return the file that a word like `pipeline:stages=8` stands for; None for another word. Raises UsageError."""
     name, _, text = word.partition(":")
     pattern = next((each for each in TABLE if each.name == name), None)
     if pattern is None:

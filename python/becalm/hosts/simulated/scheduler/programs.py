@@ -1,4 +1,4 @@
-"""What a simulated scheduler can run: hackbench, `spin 20ms`, patterns, and files of state machines."""
+"""The programs of a simulated scheduler: hackbench, `spin 20ms`, patterns, and files of state machines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIZES = ("-s", "--datasize")
 
 
 def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]:
-    """What the engine runs for a command line (`Work` in crates/becalm-sim/src/request.rs). Raises UsageError."""
+    """Return the engine's work for a command line (`Work` in crates/becalm-sim/src/request.rs). Raises UsageError."""
     if not argv:
         raise UsageError("There is no program to simulate.")
     name = Path(argv[0]).name
@@ -53,7 +53,7 @@ def work_of(argv: Sequence[str], directory: str | None = None) -> dict[str, Any]
 
 
 def endless(work: Mapping[str, Any]) -> str | None:
-    """The name of a task that never ends by itself, of what `work_of` made."""
+    """Return the name of a task in the work of `work_of` that never ends by itself; None where all end."""
     tasks = work.get("tasks")
     if tasks is None:
         return None

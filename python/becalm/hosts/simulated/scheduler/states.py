@@ -34,12 +34,12 @@ ROOM = 16
 """Messages that a channel holds when nothing is said."""
 
 BY_THE_MESSAGE = 2**32 - 1
-"""What the engine is told of a channel that lets one go on with each message that is read."""
+"""The engine's value for a channel that lets one task go on with each message that is read."""
 
 MOST_ROOM = 2**31
 
 FOREVER = 2**62
-"""How often `repeat forever` does."""
+"""The number of repetitions of `repeat forever`."""
 
 KEYS = ("name", "count", "steps", "nice", "policy", "slice", "start")
 PARTS = ("task", "channel", "length", "measured", "cpus")
@@ -58,7 +58,8 @@ class Names:
     quantiles: list[list[int]] = field(default_factory=list)
 
     def channel(self, name: str, room: int = ROOM, drained: int | None = None) -> int:
-        """The number of a channel; a new one has so much room, and wakes who waits for it when so much is left."""
+        """Return the number of a channel; a new one has this `room`, and wakes tasks that wait for room when `drained`
+        is left."""
         if name not in self.channels:
             self.channels[name] = len(self.room)
             self.room.append(room)
@@ -66,7 +67,7 @@ class Names:
         return self.channels[name]
 
     def length(self, values: Sequence[int], name: str | None = None) -> int:
-        """The number of a distribution."""
+        """Return the number of a distribution."""
         self.quantiles.append(list(values))
         if name is not None:
             self.lengths[name] = len(self.quantiles) - 1
@@ -74,12 +75,12 @@ class Names:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A file, as the engine takes it. Raises UsageError for what is none, with the place."""
+    """Return a file in the engine's form. Raises UsageError for an invalid file, with the place."""
     return of_document(read_toml(path), str(path))
 
 
 def of_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What such a file says, as the engine takes it (`Workload` in crates/becalm-sim/src/workload.rs)."""
+    """Return the contents of a file in the engine's form (`Workload` in crates/becalm-sim/src/workload.rs)."""
     check_keys(document, PARTS, where)
     rows, measured = document.get("task", []), document.get("measured", [])
     if not isinstance(rows, list) or not isinstance(measured, list) or not (rows or measured):
@@ -122,7 +123,7 @@ def _table(document: Mapping[str, Any], part: str, where: str) -> Mapping[str, A
 
 
 def _size(given: object, where: str) -> tuple[int, int | None]:
-    """Room of a channel, and how much is left in it when all who wait for room are woken."""
+    """Return the room of a channel, and how much is left in it when all who wait for room are woken."""
     table = given if isinstance(given, dict) else {"room": given}
     check_keys(table, ("room", "drained"), where)
     room, drained = table.get("room", ROOM), table.get("drained")
@@ -134,7 +135,7 @@ def _size(given: object, where: str) -> tuple[int, int | None]:
 
 
 def _quantiles(values: object, where: str) -> list[int]:
-    """Times from the smallest to the largest, ns; one alone is always the same."""
+    """Return times from the smallest to the largest, ns; a single one is always the same."""
     given = values if isinstance(values, list) else [values]
     if not given or not all(isinstance(each, str) for each in given):
         raise UsageError(f'{where} is a time or a list of quantiles: ["40us", "50us", "90us"], not {values!r}.')
@@ -145,7 +146,7 @@ def _quantiles(values: object, where: str) -> list[int]:
 
 
 def time_of(text: object, where: str) -> int:
-    """A time of a workload, ns. Raises UsageError for what is none, with the place."""
+    """Return a time of a workload, ns. Raises UsageError for an invalid one, with the place."""
     try:
         return duration_ns(str(text))
     except UsageError as error:
@@ -153,7 +154,7 @@ def time_of(text: object, where: str) -> int:
 
 
 def _tasks(row: object, programs: list[list[Any]], names: Names) -> list[dict[str, Any]]:
-    """The tasks of a [[task]]; their steps become one more program."""
+    """Return the tasks of a [[task]] and add their steps as one more program."""
     if not isinstance(row, dict):
         raise UsageError(f"{names.where} has no [[task]] but {row!r}.")
     where = f"{names.where}, task {row.get('name', len(programs) + 1)}"

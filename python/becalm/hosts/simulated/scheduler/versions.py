@@ -34,7 +34,7 @@ class Version:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def state(self, feature: str) -> str | None:
-        """`on` or `off`; None of a feature that this kernel does not have."""
+        """Return `on` or `off`; None for a feature that this kernel does not have."""
         if feature in self.on:
             return "on"
         return "off" if feature in OFF else None
@@ -52,7 +52,7 @@ USUAL = {"cfs": "6.1", "eevdf": "6.12"}
 
 
 def of(policy: str, name: str | None) -> Version:
-    """The kernel of a name under a policy. Raises UsageError."""
+    """Return the kernel of a name under a policy. Raises UsageError."""
     wanted = name or USUAL[policy]
     found = next((each for each in TABLE if each.name == wanted), None)
     if found is None:
