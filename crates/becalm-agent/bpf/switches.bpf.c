@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// Who runs when on each CPU, with two counters: what the detector of sweet spots reads, said by the kernel itself.
+// Context switches on each CPU with two counters, recorded in the kernel for the detector of sweet spots.
 //
 // `make bpf` compiles it into the agent, which loads nothing else (crates/becalm-agent/src/bpf.rs). On each switch of
 // tasks, and where one task goes on for a window on each tick of a clock, a record with both counts of this CPU is put
@@ -11,21 +11,21 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-// As many as the kernel may have; the agent asks for the CPUs that are there.
+// The kernel's largest number of CPUs; the agent loads the program with the number of existing ones.
 #define MOST_CPUS 8192
 
 enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4, EXIT = 5 };
 enum { PREEMPTED = 1, UNCOUNTED = 4 };
 
-// One record: crates/becalm-core/src/source/switches/bpf.rs reads it.
+// A record, which crates/becalm-core/src/source/switches/bpf.rs reads.
 struct said {
 	__u64 time_ns; // CLOCK_MONOTONIC
 	__u32 cpu;
 	__u16 kind;
 	__u16 flags;
-	__s32 process; // who leaves, is read, forks, executes or exits
+	__s32 process; // the task that leaves, is read, forks, executes or exits
 	__s32 task;
-	__s32 other_process; // who comes, or is new
+	__s32 other_process; // the task that comes, or is new
 	__s32 other_task;
 	__u64 enabled_ns;
 	__u64 running_ns;
@@ -44,7 +44,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
 
-// Which CPUs are recorded.
+// Whether each CPU is recorded.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MOST_CPUS);
@@ -52,7 +52,7 @@ struct {
 	__type(value, __u32);
 } recorded SEC(".maps");
 
-// Records that there was no room for.
+// The number of records dropped for lack of room.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -75,7 +75,7 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } misses SEC(".maps");
 
-// Room for a record of this CPU; none when it is not recorded, or when there is none, which is counted.
+// Reserve a record of this CPU. NULL if the CPU is not recorded, or if there is no room, which is counted.
 static __always_inline struct said *room(__u16 kind)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -99,7 +99,7 @@ static __always_inline struct said *room(__u16 kind)
 	return said;
 }
 
-// Both counts. A counter that cannot be read makes them unknown: they are never said to be zero.
+// Read both counts. A counter that cannot be read makes both unknown; they are never reported as zero.
 static __always_inline void count(struct said *said)
 {
 	struct bpf_perf_event_value first = {}, second = {};
@@ -111,7 +111,7 @@ static __always_inline void count(struct said *said)
 	}
 	said->references = first.counter;
 	said->misses = second.counter;
-	// Both are of one group, which is scheduled whole.
+	// Both belong to one group, which is scheduled as a whole.
 	said->enabled_ns = first.enabled;
 	said->running_ns = first.running;
 }
@@ -130,7 +130,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	said->other_task = next->pid;
 	if (preempt || !prev_state)
 		said->flags |= PREEMPTED;
-	// The agent looks by itself: nobody is woken for a record.
+	// The agent polls, so a record wakes nobody.
 	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -175,13 +175,13 @@ int BPF_PROG(executed, struct task_struct *task)
 		return 0;
 	said->process = task->tgid;
 	said->task = task->pid;
-	// Nothing is counted here: the name stands in the place of it.
+	// No counts are read here: the name takes their place.
 	bpf_get_current_comm(&said->enabled_ns, 16);
 	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
-// Before the parent hears of it: a recording that ends with a program has its end (kernel/exit.c, do_exit).
+// This runs before the parent is notified, so that a recording that ends with a program includes its end (kernel/exit.c, do_exit).
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {

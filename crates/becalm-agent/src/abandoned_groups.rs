@@ -1,10 +1,11 @@
-//! Control groups that killed agents left on this machine: for `status`, and removed by `restore` and the guard.
+//! Control groups that killed agents left on this machine: `status` lists them, and `restore` and the guard
+//! remove them.
 
 use becalm_core::knob::tree::Tree;
 use becalm_core::source::abandoned::{find, remove, Abandoned};
 use serde_json::{json, Value};
 
-/// What was found, and what became of it.
+/// The control groups that were removed, and those that remain.
 #[derive(Default)]
 pub struct Groups {
     gone: Vec<Abandoned>,
@@ -12,23 +13,23 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Those that are there. On a directory that looks like a machine no groups are made.
+    /// Find the groups. A directory that stands for a machine has none.
     pub fn find(tree: &Tree) -> Self {
         Self { gone: Vec::new(), there: if tree.live { find() } else { Vec::new() } }
     }
 
-    /// Remove them.
+    /// Remove the groups, and return those that were removed and those that could not be.
     pub fn remove() -> Self {
         let (gone, there) = remove();
         Self { gone, there }
     }
 
-    /// For the answer to `status`.
+    /// Return the list for the answer to `status`.
     pub fn listed(&self) -> Value {
         self.there.iter().map(|each| json!({"path": each.path, "processes": each.processes})).collect()
     }
 
-    /// A sentence on those that were removed; empty when none was.
+    /// Return a sentence about the removed groups; empty if there are none.
     pub fn removed(&self) -> String {
         match self.gone.len() {
             0 => String::new(),
@@ -40,7 +41,7 @@ impl Groups {
         }
     }
 
-    /// A sentence for each that could not be.
+    /// Return a sentence for each group that could not be removed.
     pub fn left(&self) -> impl Iterator<Item = String> + '_ {
         self.there.iter().map(|each| {
             let path = each.path.display();

@@ -1,7 +1,9 @@
-//! What the kernel tells of a program that has ended: as much as it lets this process know, and how much that is.
+//! The kernel's accounts of a program that has ended, as far as this process may read them, and which level
+//! that is.
 //!
-//! `Accounts` is told when a run begins (`begin`), goes on (`look`) and has ended but was not reaped (`ended`). From the
-//! weakest to the strongest: schedstat of the leader, taskstats of the whole process, ends of all its descendants.
+//! `Accounts` is called when a run begins (`begin`), goes on (`look`) and has ended but was not reaped
+//! (`ended`). The levels, from the weakest to the strongest, are schedstat of the leader, taskstats of the
+//! whole process, and exit records of all its descendants.
 
 use std::fs;
 
@@ -14,29 +16,29 @@ use becalm_core::source::delays::{Delays, NOT_CREDIBLE};
 use becalm_core::source::perf_events::{Counters, Counts, Pair};
 use becalm_core::source::taskstats::TaskStats;
 
-/// Why waits for devices and memory are not counted.
+/// The reason why waits for devices and memory are not counted.
 const OFF: &str = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on";
 
-/// A question that took longer than this is asked again, ns, and so many times at most: when the answer was made is known
-/// no better.
+/// The time above which a query is repeated, ns, since the moment of its answer is not known precisely.
 const QUICK_NS: i64 = 50_000;
+/// The largest number of queries.
 const QUESTIONS: usize = 4;
 
-/// Asks the kernel about programs that have ended.
+/// The kernel's interfaces for accounts of programs.
 pub struct Accounts {
     taskstats: Option<TaskStats>,
-    /// The process that starts programs, and the events that are counted of all of them.
+    /// The process that starts programs, and the events that are counted for all of them.
     counted: (i32, Pair),
     counters: Option<Counters>,
     family: Family,
     delays_counted: bool,
-    /// Why less is known than could be, in words, by what that is.
+    /// The reasons why data are missing, each with the name of what is missing.
     pub reasons: Vec<(&'static str, String)>,
 }
 
 impl Accounts {
-    /// Find out what can be asked of the kernel. Only once: what is permitted does not change. `starter`: the process
-    /// that starts programs; `pair`: what is counted of them.
+    /// Find out which interfaces this process may use, which does not change later. `starter` is the process
+    /// that starts programs, and `pair` the events counted for them.
     pub fn open(starter: i32, pair: Pair) -> Self {
         let mut reasons = Vec::new();
         let taskstats = TaskStats::open().map_err(|error| reasons.push(("taskstats", refusal(&error)))).ok();
@@ -50,7 +52,7 @@ impl Accounts {
         }
     }
 
-    /// A block begins.
+    /// Prepare for a block.
     pub fn block(&mut self) {
         self.reasons.retain(|(what, _)| !["delays", "tree", "counters"].contains(what));
         if self.counters.is_none() {
@@ -67,7 +69,8 @@ impl Accounts {
         }
     }
 
-    /// A record begins: whether delays are counted can be switched while the machine runs, also by a setting of its runs.
+    /// Prepare for a record: delay accounting may have been switched meanwhile, for example by a setting of
+    /// its runs.
     pub fn record(&mut self) {
         self.delays_counted = delays_counted();
         self.reasons.retain(|(_, why)| why != OFF);
@@ -76,7 +79,7 @@ impl Accounts {
         }
     }
 
-    /// Nothing is to be observed for a while.
+    /// Stop observing for a while.
     pub fn hush(&mut self) {
         self.counters = None;
         if let Some(taskstats) = &mut self.taskstats {
@@ -84,20 +87,20 @@ impl Accounts {
         }
     }
 
-    /// A program is about to start: what ended before is none of it.
+    /// Discard what ended before a program starts.
     pub fn begin(&mut self) {
         if let Some(taskstats) = &mut self.taskstats {
-            // What was dropped then is not missed either.
+            // Dropped records of earlier programs do not count as missing.
             taskstats.exits(drop);
         }
         self.family.begin();
-        // The last: what observing starts is none of the program's.
+        // The counters are last, so that they exclude the cost of observing.
         if let Some(counters) = &mut self.counters {
             counters.begin();
         }
     }
 
-    /// While a program runs: fetch what has ended, so that the kernel has room for more.
+    /// Fetch exit records while a program runs, so that the kernel has room for more.
     pub fn look(&mut self) {
         if let Some(taskstats) = &mut self.taskstats {
             let family = &mut self.family;
@@ -107,8 +110,9 @@ impl Accounts {
         }
     }
 
-    /// It has ended and was not reaped yet. `queue`: what its own file says, since its time began; `early`: what it had run
-    /// and waited before, which the kernel's sums have, too.
+    /// Return the accounts of a program that has ended but was not reaped, and its exit record. `queue` is
+    /// its own schedstat since its time began; `early` is what it had run and waited before, which the
+    /// kernel's sums include.
     pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> (Own, Option<Exit>) {
         let counts = self.counters.as_ref().map_or(Counts::default(), Counters::since);
         let (own, exit) = self.told(pid, queue, early);
@@ -153,7 +157,7 @@ impl Accounts {
     }
 }
 
-/// The answer of the quickest of some questions, and when it was there, ns.
+/// Return the answer of the quickest of some queries, and its time, ns.
 fn timed<T>(mut ask: impl FnMut() -> T) -> (T, i64) {
     let mut asked = || {
         let begun_ns = now_ns();
@@ -174,8 +178,9 @@ fn timed<T>(mut ask: impl FnMut() -> T) -> (T, i64) {
     (best.0, best.1)
 }
 
-/// CPU time of a tree by what its reaping gave (rusage, ns), which is whole: ends of tasks are told before the time since
-/// the last tick is counted. Descendants that nobody waited for are in the ends alone.
+/// Raise the CPU time of a tree to that of its reaping (rusage, ns), which is complete: exit records are sent
+/// before the time since the last tick is added. Descendants that nobody waited for are in the exit records
+/// only.
 pub fn with_usage(mut own: Own, cpu_ns: u64) -> Own {
     if own.scope == Scope::Tree && own.tasks > Some(1) {
         own.delays.0[0] = own.delays.0[0].map(|told| told.max(cpu_ns));
@@ -183,7 +188,8 @@ pub fn with_usage(mut own: Own, cpu_ns: u64) -> Own {
     own
 }
 
-/// Whether the kernel counts delays. Before Linux 5.14, which brought the switch, it did unless told otherwise at boot.
+/// Return whether the kernel counts delays. Before Linux 5.14, which introduced the switch, it did unless
+/// disabled at boot.
 fn delays_counted() -> bool {
     match fs::read_to_string("/proc/sys/kernel/task_delayacct") {
         Ok(text) => text.trim() == "1",

@@ -1,9 +1,9 @@
-//! What lives beside programs: the known load of the requests `load` and `unload`, and what keeps neighbours running
-//! (`neighbours`).
+//! A process next to programs: the load of the requests `load` and `unload`, or the process that keeps
+//! neighbours running (`neighbours`).
 //!
-//! It is a process forked from this one. It gives no signal at its end and is spared by `exec::tree::sweep`, so that
-//! ending what a program has left does not end it; it dies with the agent (`stress::worker`, `neighbours::keep`: and its
-//! own with it).
+//! It is forked from this process. It sends no signal at its end and is spared by `exec::tree::sweep`, so
+//! that ending what a program has left does not end it; it ends with the agent, and its own processes end
+//! with it (`stress::worker`, `neighbours::keep`).
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -21,20 +21,20 @@ use crate::load;
 use crate::protocol::Failure;
 use crate::rights::keep_for_load;
 
-/// What lives beside programs, and how it is called in sentences.
+/// A process next to programs.
 pub struct Beside {
     pid: libc::pid_t,
     report: File,
     kind: &'static Kind,
 }
 
-/// A kind of it.
+/// A kind of such a process.
 pub struct Kind {
-    /// In sentences.
+    /// The name in sentences.
     pub called: &'static str,
-    /// Of its process.
+    /// The name of the process.
     pub name: &'static CStr,
-    /// Has it left alone when what programs leave is ended.
+    /// The function that spares it when processes left by programs are ended.
     pub spare: fn(libc::pid_t),
 }
 
@@ -43,7 +43,10 @@ const LOAD: Kind = Kind { called: "The load", name: c"becalm-load", spare: tree:
 type Answer = Result<Value, Failure>;
 
 impl Beside {
-    /// Have load made, and wait until all of it is up. An error is of the load, in a sentence.
+    /// Start the load, and wait until all of it is up.
+    ///
+    /// # Errors
+    /// The inner error is a sentence about the load.
     pub fn load(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
         Self::start(&LOAD, talk, |mut report| match keep_for_load(demand) {
             Ok(()) => i32::from(load::tell(report, demand, None, None).is_err()),
@@ -55,8 +58,8 @@ impl Beside {
         })
     }
 
-    /// Fork one whose whole life is `live`, which says in lines of JSON that it is up (`started`), what it did (`done`)
-    /// or what went wrong (`error`), and gives its exit code. Waits until it is up.
+    /// Fork a process that runs `live` and exits with its result, and wait until it is up. The process
+    /// reports in lines of JSON that it is up (`started`), its results (`done`) or an error (`error`).
     pub fn start(
         kind: &'static Kind,
         talk: &mut Conversation,
@@ -69,7 +72,7 @@ impl Beside {
         let pid = checked(unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) } as i32)?;
         if pid == 0 {
             let code = alone(writing, parent, kind.name).map_or(3, live);
-            // SAFETY: without exit handlers of the process that it was forked from.
+            // SAFETY: ends the child without the exit handlers of its parent.
             unsafe { libc::_exit(code) }
         }
         drop(writing);
@@ -82,7 +85,7 @@ impl Beside {
         })
     }
 
-    /// End it; what it did.
+    /// End the process, and return its results.
     pub fn end(mut self) -> io::Result<Answer> {
         self.signal(libc::SIGTERM);
         Ok(match self.line(None)? {
@@ -92,7 +95,7 @@ impl Beside {
         })
     }
 
-    /// The next line that it says; None when it has ended, or the conversation is over.
+    /// Return the next line of its report; None if it has ended or the conversation is over.
     fn line(&mut self, mut talk: Option<&mut Conversation>) -> io::Result<Option<Value>> {
         let mut line = Vec::new();
         loop {
@@ -127,7 +130,7 @@ impl Beside {
     }
 
     fn signal(&self, number: i32) {
-        // SAFETY: our own child, not yet reaped: nobody else waits for it.
+        // SAFETY: our own child, not yet reaped by anybody.
         unsafe { libc::kill(self.pid, number) };
     }
 }
@@ -135,23 +138,22 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         self.signal(libc::SIGTERM);
-        // SAFETY: the status is not asked for.
+        // SAFETY: no pointer is passed for the status.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) };
         (self.kind.spare)(0);
     }
 }
 
-/// The error that it reported, with its kind.
+/// Return the reported error with its kind.
 fn refusal(event: &Value) -> Failure {
     let kind = if event["kind"] == "usage" { "usage" } else { "system" };
     Failure::new(kind, event["message"].as_str().unwrap_or_default())
 }
 
-/// Let go of the conversation, of the machine's lock, and of whatever else is open.
+/// Close the conversation, the machine's lock and all other descriptors except the report.
 fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> {
     const REPORT: RawFd = 3;
-    // SAFETY: plain system calls; descriptors that live in copies of values are not touched by them again, since this
-    // process ends without dropping any.
+    // SAFETY: plain system calls; this process ends without dropping the values whose descriptors are closed.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
@@ -159,13 +161,14 @@ fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> 
             libc::_exit(3);
         }
         let null = checked(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC))?;
-        // First out of the way of what is closed below.
+        // The report is moved first, out of the range that is closed below.
         let report = checked(libc::fcntl(report.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100))?;
         for fd in 0..REPORT {
             checked(libc::dup2(null, fd))?;
         }
         checked(libc::dup3(report, REPORT, libc::O_CLOEXEC))?;
-        // Linux 5.9; older ones keep copies of what the agent has open until the load ends.
+        // Without close_range (before Linux 5.9) the process keeps copies of the agent's descriptors until it
+        // ends.
         libc::syscall(libc::SYS_close_range, REPORT + 1, RawFd::MAX, 0);
         Ok(File::from_raw_fd(REPORT))
     }

@@ -1,5 +1,6 @@
-//! The requests about the machine's next boot: `boot`, `reboot`, `healthy`, `keep_boot`, `unboot`, and what `status` and `restore` say
-//! of it. `machine` has lock and rights, `becalm_core::boot` does the work.
+//! The requests about the machine's next boot: `boot`, `reboot`, `healthy`, `keep_boot` and `unboot`, and the
+//! parts of `status` and `restore` about boot entries. `machine` has the lock and the rights, and
+//! `becalm_core::boot` does the work.
 
 use std::fs;
 
@@ -13,13 +14,14 @@ use crate::machine::Machine;
 use crate::protocol::Failure;
 use crate::settings_report::restored;
 
-/// Seconds that a machine may take to come up and be asked: less is no time to start in, more helps nobody.
+/// The range of seconds in which a machine must have started and been asked: less is too short for a boot,
+/// and more does not help.
 const LIMITS_S: std::ops::RangeInclusive<u32> = 60..=3600;
 
 type Answer = Result<Value, Failure>;
 
 impl Machine {
-    /// Have the next start be one with these parameters.
+    /// Make the next boot use these parameters.
     pub fn boot(&mut self, parameters: Vec<String>, limit_s: u32, dangerous: bool) -> Answer {
         self.check_consent()?;
         self.check_root()?;
@@ -44,7 +46,7 @@ impl Machine {
         }))
     }
 
-    /// Put all settings back and have the machine restart.
+    /// Restore all settings and restart the machine.
     pub fn reboot(&mut self) -> Answer {
         self.check_consent()?;
         self.check_root()?;
@@ -60,14 +62,14 @@ impl Machine {
         Ok(json!({}))
     }
 
-    /// On the new boot: stop the fall-back.
+    /// Stop the fall-back, on the new boot.
     pub fn healthy(&mut self) -> Answer {
         self.check_root()?;
         let health = self.locked(|machine| healthy(&machine.tree).map_err(Failure::from))?;
         Ok(json!(health))
     }
 
-    /// On the new boot: have every start be that one.
+    /// Make the new boot the default, on the new boot.
     pub fn keep_boot(&mut self, parameters: &[String]) -> Answer {
         self.check_consent()?;
         self.check_root()?;
@@ -79,13 +81,13 @@ impl Machine {
         }))
     }
 
-    /// Remove all that was written for an entry. `force`: also what somebody else has changed.
+    /// Remove everything written for a boot entry. `force` includes what others have changed since.
     pub fn unboot(&mut self, force: bool) -> Answer {
         let removed = self.remove_entry(force)?;
         Ok(restored(&self.tree, &removed, &self.removed(&removed)))
     }
 
-    /// The places that were removed; none when there was no entry.
+    /// Return the places that were removed; none if there was no entry.
     pub fn remove_entry(&mut self, force: bool) -> Result<Vec<Restored>, Failure> {
         if !record::exists(&self.tree) {
             return Ok(Vec::new());
@@ -94,7 +96,7 @@ impl Machine {
         self.locked(|machine| disarm(&machine.tree, force).map_err(Failure::from))
     }
 
-    /// What removing came to, in a sentence; empty when there was nothing.
+    /// Return a sentence about the removal; empty if there was nothing to remove.
     pub fn removed(&self, places: &[Restored]) -> String {
         let open = unsettled(places).len();
         if places.is_empty() {
@@ -113,22 +115,22 @@ impl Machine {
         }
     }
 
-    /// What is there of an entry; null when nothing is.
+    /// Return the state of the boot entry; null if there is none.
     pub fn entry(&self) -> Answer {
         match status(&self.tree) {
-            // Whoever looks should see the rest all the same.
+            // A damaged record must not hide the rest of the status.
             Err(BootError::Damaged { path }) => Ok(json!({"damaged": path})),
             found => found.map(|found| json!(found)).map_err(Failure::from),
         }
     }
 
-    /// Whether there is a boot entry that somebody else wrote, or nobody knows who.
+    /// Return whether there is a boot entry of another or an unknown user.
     pub fn entry_of_others(&self) -> Result<bool, Failure> {
         let entry = self.entry()?;
         Ok(!entry.is_null() && entry["user"].as_str() != Some(&self.owner()))
     }
 
-    /// Raise a refusal unless this process is root itself: `becalm-helper` does not touch what a machine starts with.
+    /// Fail unless this process is root itself: `becalm-helper` does not change how a machine boots.
     fn check_root(&self) -> Result<(), Failure> {
         let message =
             "How the machine starts is changed by root alone. Run becalm itself as root: sudo becalm …";
@@ -146,7 +148,7 @@ impl Machine {
     }
 }
 
-/// What tells one entry from another. The kernel gives a new random number each time (random(4)).
+/// Return a random mark that identifies an entry. The kernel returns a new number for each read (random(4)).
 fn mark() -> Result<String, Failure> {
     let text = fs::read_to_string("/proc/sys/kernel/random/uuid");
     text.map(|text| text.chars().take(8).collect()).map_err(|error| BootError::from(error).into())

@@ -1,7 +1,9 @@
-//! Switches as programs in the kernel tell them (bpf(2)): one more feed of the recorder, beside groups of counters.
+//! Context switches reported by programs in the kernel (bpf(2)), as an alternative source of the recorder
+//! next to groups of counters.
 //!
-//! The programs are `bpf/switches.bpf.c`. `make bpf` compiles them and builds the agent with them inside: no file is loaded,
-//! and what is not built with them says so. crates/becalm-core/src/source/switches/bpf.rs reads what they write.
+//! The programs are in `bpf/switches.bpf.c`. `make bpf` compiles them and builds the agent with them inside:
+//! no file is loaded, and an agent built without them reports that.
+//! crates/becalm-core/src/source/switches/bpf.rs reads their records.
 
 #[cfg(feature = "bpf")]
 mod programs;
@@ -9,10 +11,13 @@ mod programs;
 use becalm_core::source::switches::feed::Feed;
 use becalm_core::source::switches::recorder::RecordError;
 
-/// What every reason ends with.
+/// The end of every reason.
 const WITHOUT: &str = "Without BPF the same is recorded: leave --by bpf out.";
 
-/// Load the programs; nothing is recorded yet. An error says why that cannot be, and what can.
+/// Load the programs, without recording yet.
+///
+/// # Errors
+/// Returns the reason if they cannot be loaded, and the alternative.
 #[cfg(feature = "bpf")]
 pub fn feed() -> Result<Box<dyn Feed>, RecordError> {
     match programs::Programs::load() {
@@ -23,7 +28,7 @@ pub fn feed() -> Result<Box<dyn Feed>, RecordError> {
     }
 }
 
-/// Load the programs, which are not there.
+/// Return the error of an agent that was built without the programs.
 #[cfg(not(feature = "bpf"))]
 pub fn feed() -> Result<Box<dyn Feed>, RecordError> {
     Err(RecordError::Unsupported(format!(
@@ -37,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_without_it_says_how_to_build_one_and_what_to_do_else() {
+    fn an_agent_built_without_bpf_reports_the_build_command_and_the_alternative() {
         let Err(RecordError::Unsupported(why)) = feed() else { panic!("there is none") };
         assert!(why.contains("make bpf") && why.contains("clang") && why.ends_with(WITHOUT), "{why}");
     }

@@ -1,7 +1,7 @@
-//! The conversation with becalm: requests and signals come in, events go out, at any moment.
+//! The conversation with becalm: requests and signals come in and events go out, at any moment.
 //!
-//! `Session` reads requests here; `measure::Runner` asks `attend` what the outside wants while a program runs. Nothing
-//! waits for the reader of the events alone: `drain` comes back, too, when somebody wants an end.
+//! `Session` reads requests here; `measure::Runner` calls `attend` while a program runs, to learn whether it
+//! must end. Nothing waits only for the reader of the events: `drain` also returns when an end is requested.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -16,7 +16,7 @@ use crate::input::Input;
 use crate::output::Output;
 use crate::protocol::{self, Action, Request};
 
-/// What has happened outside while a program ran.
+/// The request of the outside while a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
     Nothing,
@@ -26,10 +26,11 @@ pub enum Attention {
     Quit,
 }
 
-/// A longer line is neither `stop` nor `alive`, and may take long to read.
+/// The length of the longest line that is parsed while a program runs: `stop` and `alive` are shorter, and a
+/// longer line may take long to parse.
 const LONGEST_URGENT: usize = 256;
 
-/// Requests and signals in, events out.
+/// The requests and signals that come in, and the events that go out.
 pub struct Conversation {
     pub input: Input,
     pub output: Output,
@@ -39,16 +40,17 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation; `signals` is a non-blocking signalfd(2) of those that ask to end. With `silence` (seconds) it
-    /// is over when nothing has come for so long: a network that was cut closes no input.
+    /// Create a conversation; `signals` is a non-blocking signalfd(2) for those that request an end. With
+    /// `silence` (seconds) it is over when no input arrives for that long, since a cut network does not close
+    /// the input.
     pub fn new(input: Input, output: Output, signals: OwnedFd, silence: Option<u32>) -> Self {
         let conversation = Self { input, output, signals, signalled: false, silence };
         conversation.heard();
         conversation
     }
 
-    /// Something has come: count the silence from now. The alarm is the kernel's, so that nothing of ours has to run
-    /// beside a measured program.
+    /// Restart the silence timer after input. It is the kernel's alarm, so that none of our code has to run
+    /// next to a measured program.
     fn heard(&self) {
         if let Some(seconds) = self.silence {
             // SAFETY: cannot fail; SIGALRM is blocked and read from the signalfd.
@@ -56,12 +58,12 @@ impl Conversation {
         }
     }
 
-    /// What to wait for: requests, signals, and that waiting events can go out.
+    /// Return the descriptors to wait for: requests, signals, and events that can be written.
     pub fn interests(&self) -> [pollfd; 3] {
         [self.arrival(), reading(self.signals.as_raw_fd()), self.output.outlet.interest()]
     }
 
-    /// No more is read while too much waits: then only the end of the input is of interest.
+    /// Return the poll of the input. While too much waits, only the end of the input matters.
     fn arrival(&self) -> pollfd {
         if self.is_stuffed() {
             closing(libc::STDIN_FILENO)
@@ -74,13 +76,14 @@ impl Conversation {
         self.output.outlet.is_full() || self.input.is_full()
     }
 
-    /// Write what the reader takes now, and read what has arrived.
+    /// Write as many events as the reader takes, and read the input that has arrived.
     pub fn look(&mut self) -> io::Result<()> {
         self.output.outlet.write_more()?;
         let stuffed = self.is_stuffed();
         let something = ready(&[self.arrival()])?;
         while let Some(signal) = self.signal()? {
-            // What came while we were busy with something long was no silence; whoever takes no events is silent.
+            // Input that arrived during a long operation ends the silence; a reader that takes no events is
+            // silent.
             self.signalled |= signal != libc::SIGALRM || stuffed || !something;
         }
         match (something, stuffed) {
@@ -94,7 +97,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Look after signals alone: requests that came before the end of the input are still served.
+    /// Check signals only: requests that arrived before the end of the input are still served.
     pub fn look_for_signals(&mut self) -> io::Result<()> {
         if readable(self.signals.as_raw_fd())? {
             self.look()?;
@@ -102,7 +105,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// The next signal that has arrived.
+    /// Return the next signal that has arrived.
     fn signal(&self) -> io::Result<Option<i32>> {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
@@ -119,12 +122,13 @@ impl Conversation {
         }
     }
 
-    /// Whether everything is to end.
+    /// Return whether the conversation is over.
     pub fn over(&self) -> bool {
         self.signalled || self.input.closed
     }
 
-    /// What the outside wants of a running block. `stop` and `alive` are answered here, at once.
+    /// Return what the outside requests of a running block. `stop` and `alive` are answered here,
+    /// immediately.
     pub fn attend(&mut self) -> io::Result<Attention> {
         self.look()?;
         while !self.over() {
@@ -141,7 +145,7 @@ impl Conversation {
         Ok(Attention::Quit)
     }
 
-    /// Wait until the reader has taken all events, or somebody wants something else.
+    /// Wait until the reader has taken all events, or something else is requested.
     pub fn drain(&mut self) -> io::Result<Attention> {
         loop {
             let attention = self.attend()?;
@@ -153,7 +157,7 @@ impl Conversation {
     }
 }
 
-/// A descriptor for SIGTERM, SIGHUP, SIGINT and SIGALRM (long silence), which are blocked from here on.
+/// Block SIGTERM, SIGHUP, SIGINT and SIGALRM (long silence), and return a descriptor that receives them.
 pub fn signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by sigemptyset before use; the descriptor is new and ours.
     unsafe {

@@ -1,8 +1,9 @@
-//! `becalm-agent copies N PATH ARGV0 ARGUMENT …`: start a program N times at once and wait for all of them.
+//! `becalm-agent copies N PATH ARGV0 ARGUMENT …` starts a program N times at once and waits for all copies.
 //!
-//! The agent runs this in place of a workload that asks for `copies`. It counts as one program: its time is from the
-//! start of the first copy to the end of the last (and the start of this process, half a millisecond), what it used is
-//! what all copies used. Each copy knows its number, from 0, as `BECALM_COPY`, and reads the input from its beginning.
+//! The agent runs this in place of a workload that asks for `copies`. It counts as one program: its time is
+//! from the start of the first copy to the end of the last (plus the start of this process, half a
+//! millisecond), and its usage is that of all copies. Each copy has its number, from 0, in `BECALM_COPY`, and
+//! reads the input from its beginning.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -13,10 +14,10 @@ use std::ptr;
 use becalm_core::exec::account::decode;
 use becalm_core::stress::room::Room;
 
-/// So many at most: a mistyped number should not take the machine.
+/// The largest number of copies, so that a mistyped number does not exhaust the machine.
 pub const MOST: u32 = 4096;
 
-/// What is started how often.
+/// A program and its number of copies.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Copies {
     count: u32,
@@ -26,7 +27,10 @@ pub struct Copies {
 
 const USAGE: &str = "becalm-agent copies N PATH ARGV0 [ARGUMENT …]";
 
-/// Read what follows `copies`; an error is a sentence.
+/// Parse the arguments after `copies`.
+///
+/// # Errors
+/// Returns a sentence about invalid arguments.
 pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Copies, String> {
     let count = arguments.next().and_then(|word| word.to_str()?.parse().ok());
     let count = count
@@ -41,8 +45,8 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Copies, St
     Ok(Copies { count, path, argv: words })
 }
 
-/// Run all copies. Exit code: that of the first copy, in order of their numbers, that has another one than 0; 128 and
-/// the signal's number if a signal ended it.
+/// Run all copies. The exit code is that of the first copy, in order of their numbers, with one other than 0;
+/// 128 plus the signal's number if a signal ended it.
 pub fn run(copies: &Copies) -> ExitCode {
     if let Err(error) = Room::here().check_copies(copies.count) {
         eprintln!("becalm-agent: {error}");
@@ -57,9 +61,9 @@ pub fn run(copies: &Copies) -> ExitCode {
     }
 }
 
-/// Fork all copies, which wait for each other before they become the program.
+/// Fork all copies, which wait for each other before they execute the program.
 fn start(copies: &Copies) -> io::Result<Vec<libc::pid_t>> {
-    // The end of this pipe comes when the last copy, and this process, have closed their writing side.
+    // The pipe is at its end when the last copy and this process have closed their writing side.
     let (ready, waiting) = io::pipe()?;
     let mut argv: Vec<_> = copies.argv.iter().map(|word| word.as_ptr()).collect();
     argv.push(ptr::null());
@@ -91,7 +95,8 @@ fn start(copies: &Copies) -> io::Result<Vec<libc::pid_t>> {
                 let mut ready = ready;
                 let _ = io::Read::read(&mut ready, &mut [0]);
                 let error = own.err().unwrap_or_else(|| {
-                    // SAFETY: live strings, ended by null. SIGPIPE, which Rust ignores, is as any program expects it.
+                    // SAFETY: live strings, terminated by null. SIGPIPE, which Rust ignores, is set to what
+                    // programs expect.
                     unsafe {
                         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
                         libc::execv(copies.path.as_ptr(), argv.as_ptr());
@@ -108,7 +113,7 @@ fn start(copies: &Copies) -> io::Result<Vec<libc::pid_t>> {
     Ok(pids)
 }
 
-/// An input file is opened anew, since copies that share it would each read a part.
+/// Open an input file anew, since copies that share it would each read a part.
 fn own_input() -> io::Result<()> {
     // SAFETY: an all-zero stat is valid, the path is a live string, and descriptors are ours.
     unsafe {
@@ -125,7 +130,7 @@ fn own_input() -> io::Result<()> {
     Ok(())
 }
 
-/// Wait for all; the first code that is not 0.
+/// Wait for all copies, and return the first code other than 0.
 fn wait(pids: &[libc::pid_t]) -> u8 {
     let mut code = 0;
     for pid in pids {
@@ -148,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_and_what_not() {
+    fn valid_arguments_are_parsed_and_others_rejected() {
         let copies = of(&["3", "/bin/true", "true", "-x"]).unwrap();
         assert_eq!((copies.count, copies.path.as_c_str(), copies.argv.len()), (3, c"/bin/true", 2));
         for bad in [&[][..], &["0", "/x", "x"], &["5000", "/x", "x"], &["x", "/x", "x"], &["2"], &["2", "/x"]]

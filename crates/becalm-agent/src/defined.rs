@@ -1,4 +1,4 @@
-//! What the request `define` made known: the workloads and settings that steps name by their numbers.
+//! The results of the request `define`: the workloads and settings that steps refer to by number.
 
 use std::collections::HashSet;
 
@@ -13,23 +13,26 @@ use crate::neighbours;
 use crate::protocol::Failure;
 use crate::ready::Ready;
 
-/// Settings of the program itself: names and values.
+/// The names and values of settings of the program itself.
 type Own = Vec<(&'static str, String)>;
 
-/// Workloads and settings by number; None where a number of settings is not used.
+/// The workloads and settings by number; None where a number of settings is not used.
 #[derive(Default)]
 pub struct Defined {
     workloads: Vec<Ready>,
     settings: Vec<Option<Settings>>,
-    /// Settings of programs that a child could set, in this conversation.
+    /// The settings of programs that were tried successfully in this conversation.
     tried: HashSet<Own>,
-    /// Workloads that were set up in this conversation before these were made known.
+    /// The workloads that were set up in this conversation by earlier definitions.
     done: Vec<Workload>,
 }
 
 impl Defined {
-    /// Read and try them, on this machine and from these base environment. An error when one of them cannot be.
-    /// What was set up before stays so.
+    /// Read and try workloads and settings on this machine, in this base environment. Workloads that were set
+    /// up before stay so.
+    ///
+    /// # Errors
+    /// Fails if one of them cannot be used.
     pub fn read(
         before: &Self,
         workloads: Vec<Workload>,
@@ -55,7 +58,7 @@ impl Defined {
         let alone = |workload: &Workload| workload.beside.is_empty();
         let known = |each: &Settings| each.own.is_empty() || tried.contains(&each.own);
         if !workloads.iter().all(alone) || !settings.iter().flatten().all(known) {
-            // A child would try them in the group of the settings that are on.
+            // A child would otherwise try them in the group of the current settings.
             machine.rest()?;
         }
         for each in settings.iter().flatten().filter(|each| needs_rights(each)) {
@@ -96,12 +99,12 @@ impl Defined {
         Ok(Self { workloads, settings, tried, done })
     }
 
-    /// The program of each workload.
+    /// Return the program of each workload.
     pub fn programs(&self) -> Vec<String> {
         self.workloads.iter().map(Ready::path).collect()
     }
 
-    /// What will not be as before when these settings are taken off again, each sentence once.
+    /// Return what will differ from before when these settings are restored, each sentence once.
     pub fn lasting(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
         for sentence in self.settings.iter().flatten().flat_map(|each| &each.lasting) {
@@ -112,7 +115,7 @@ impl Defined {
         all
     }
 
-    /// Whether all steps can be run.
+    /// Check that all steps refer to defined workloads and settings.
     pub fn check(&self, steps: &[Step]) -> Result<(), Failure> {
         let known = |step: &Step| {
             let settings = self.settings.get(step.1 as usize);
@@ -129,7 +132,7 @@ impl Defined {
         Ok(())
     }
 
-    /// What a step runs, and under which settings; None when that was not defined.
+    /// Return the workload and the settings of a step; None if they were not defined.
     pub fn of(&mut self, step: &Step) -> Option<(&mut Ready, &mut Settings)> {
         let workload = self.workloads.get_mut(step.0 as usize)?;
         Some((workload, self.settings.get_mut(step.1 as usize)?.as_mut()?))

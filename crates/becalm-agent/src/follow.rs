@@ -1,8 +1,8 @@
-//! The request `follow`: what a running process does, again and again, until it ends or `stop` comes.
+//! The request `follow`: readings of a running process at intervals, until it ends or `stop` arrives.
 //!
-//! The process is held by its pidfd and by an open `/proc/PID`: both belong to that process alone, so a number that the
-//! kernel uses again is never taken for it. Readings come as often as was asked for, and no more than a hundredth of one
-//! CPU allows; when the reader of the events is slow, readings are left out and counted.
+//! The process is held by its pidfd and by an open `/proc/PID`. Both refer to this process only, so that a
+//! reused process id is never mistaken for it. Readings come as often as requested, as long as they take at
+//! most a hundredth of one CPU; if the reader of the events is slow, readings are skipped and counted.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,37 +23,38 @@ use crate::conversation::{Attention, Conversation};
 use crate::protocol::Failure;
 use crate::read::Reading;
 
-/// Largest share of one CPU that following may take. More than a measured run allows: somebody is looking on.
+/// The largest share of one CPU that following may take. It is larger than for a measured run, since a person
+/// is watching.
 const LARGEST_SHARE: f64 = 0.01;
 
-/// Shortest time between two readings, ns.
+/// The shortest time between two readings, ns.
 const SHORTEST_NS: i64 = 10_000_000;
 
-/// What was asked for.
+/// The parameters of the request.
 pub struct Wish {
     pub id: u64,
     pub pid: i32,
     pub started: Option<u64>,
     pub period_ns: i64,
-    /// Whether it is told what the machine did meanwhile.
+    /// Whether events include the load of the machine in the interval.
     pub load: bool,
     pub consumers: u32,
 }
 
-/// A process that is held: its number stays its own as long as this lives.
+/// A held process: its id is not reused for lookups as long as this value lives.
 pub struct Held {
     pidfd: OwnedFd,
-    /// `/proc/PID`, open.
+    /// The open directory `/proc/PID`.
     directory: File,
 }
 
 impl Held {
-    /// Its files, by a path that belongs to this process alone.
+    /// Return the path of the process's files, which refers to this process only.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.directory.as_raw_fd()).into()
     }
 
-    /// What can be read as soon as it has ended.
+    /// Return the descriptor that becomes readable when the process ends.
     pub fn fd(&self) -> RawFd {
         self.pidfd.as_raw_fd()
     }
@@ -63,7 +64,10 @@ impl Held {
     }
 }
 
-/// Follow a process; the machine's sources are below `root`. Whatever is wrong with the process is a failure.
+/// Follow a process; the machine's sources are below `root`.
+///
+/// # Errors
+/// The inner error is a problem with the process, and the outer one a broken conversation.
 pub fn follow(
     wish: &Wish,
     root: &Path,
@@ -83,14 +87,14 @@ struct Following<'a> {
     reading: &'a mut Reading,
     held: Held,
     process: Process,
-    /// Where it is permitted, the kernel's sums over the whole process.
+    /// The kernel's sums over the whole process, where they are permitted.
     sums: Option<ProcessSums>,
     delays: bool,
     last: Account,
     readings: u64,
-    /// Whether an account was sent.
+    /// Whether an account has been sent.
     told: bool,
-    /// CPU time of this thread when following began, ns.
+    /// The CPU time of this thread when following began, ns.
     begun_ns: i64,
 }
 
@@ -109,7 +113,7 @@ impl<'a> Following<'a> {
         let delays =
             fs::read_to_string("/proc/sys/kernel/task_delayacct").is_ok_and(|text| text.trim() == "1");
         let mut process = Process::new(&held.path(), delays);
-        // Where they cannot be had of this process (another namespace of numbers), sums over its threads do.
+        // Where the kernel's sums are not available (another PID namespace), sums over the threads are used.
         let mut sums = ProcessSums::new(wish.pid).ok();
         let last = read(&mut process, &mut sums, delays).map_err(|error| unreadable(wish.pid, &error))?;
         if let Some(started) = wish.started.filter(|started| *started != last.started) {
@@ -124,7 +128,7 @@ impl<'a> Following<'a> {
             return Err(Failure::new("not_found", ended_before(wish.pid)));
         }
         if wish.load {
-            // Its first interval begins now.
+            // The first interval begins now.
             reading.load(root);
         }
         Ok(Self {
@@ -150,8 +154,8 @@ impl<'a> Following<'a> {
         loop {
             let before = self.spent_ns();
             let due = pace.next(now_ns(), before - start, cost);
-            // A stop may have come in the same read as the request: polling would not see it any more. And there is no
-            // other reading before the last one has gone out.
+            // A stop may have arrived in the same read as the request, which polling would not report again.
+            // No reading is taken before the previous one has been written.
             let mut stopped = talk.drain()? != Attention::Nothing;
             loop {
                 let [input, signals, output] = talk.interests();
@@ -162,7 +166,7 @@ impl<'a> Following<'a> {
                 stopped = talk.attend()? != Attention::Nothing;
             }
             let ended = self.held.ended()?;
-            // Of a process that has ended only a zombie can be read, and its parent may have waited for it by now.
+            // Only a zombie can be read after the end, and its parent may have reaped it already.
             let whole = match read(&mut self.process, &mut self.sums, self.delays) {
                 Ok(account) => {
                     self.last = account;
@@ -187,12 +191,12 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// CPU time of this thread, ns.
+    /// Return the CPU time of this thread, ns.
     fn spent_ns(&self) -> i64 {
         self.reading.clock.cpu_ns()
     }
 
-    /// Send the last account, with what the machine did meanwhile.
+    /// Send the last account, with the load of the machine in the interval.
     fn tell(&mut self, talk: &mut Conversation, ended: bool, whole: bool, skipped: u64) -> io::Result<()> {
         let mut event = json!({
             "id": self.wish.id, "event": "followed", "at_ns": self.reading.clock.now_ns(), "process": self.last,
@@ -209,7 +213,8 @@ impl<'a> Following<'a> {
     }
 }
 
-/// Read a process. Where the kernel's own sums are to be had, they are taken always: others would go backwards.
+/// Read a process. The kernel's sums are used whenever they are available: mixing sources would make counts
+/// decrease.
 fn read(process: &mut Process, sums: &mut Option<ProcessSums>, delays: bool) -> io::Result<Account> {
     let mut account = process.read()?;
     if let Some(sums) = sums {
@@ -221,7 +226,7 @@ fn read(process: &mut Process, sums: &mut Option<ProcessSums>, delays: bool) -> 
     Ok(account)
 }
 
-/// Take hold of a process by its number.
+/// Hold a process by its id.
 pub fn hold(pid: i32) -> Result<Held, Failure> {
     if pid <= 0 {
         return Err(Failure::new("domain", format!("{pid} is not a process number. Numbers are above 0.")));
@@ -233,15 +238,15 @@ pub fn hold(pid: i32) -> Result<Held, Failure> {
     if pidfd < 0 {
         return Err(refused(pid, &path, &io::Error::last_os_error()));
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: the descriptor is new and owned by nobody else.
     let held = Held { pidfd: unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) }, directory };
-    // The open directory is of the process that had the number before pidfd_open: when it can still be read after it,
-    // that one has the pidfd too.
+    // The open directory refers to the process that had the id before pidfd_open. If it can still be read
+    // afterwards, the pidfd refers to the same process.
     fs::read(held.path().join("stat")).map_err(|error| unreadable(pid, &error))?;
     Ok(held)
 }
 
-/// pidfd_open(2) did not take the number.
+/// Return the failure of pidfd_open(2).
 fn refused(pid: i32, path: &str, error: &io::Error) -> Failure {
     let leader = fs::read_to_string(format!("{path}/status")).ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
@@ -276,7 +281,7 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
 }
 
 fn ended_before(pid: i32) -> String {
-    // The name of it is of use: a zombie tells of a parent that does not wait for its children.
+    // The name is useful: a zombie hints at a parent that does not wait for its children.
     let name = fs::read(format!("/proc/{pid}/stat"))
         .ok()
         .and_then(|text| PidStat::parse(&text))

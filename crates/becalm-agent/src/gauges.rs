@@ -1,8 +1,8 @@
-//! What is measured of a run besides its times (`becalm_core::quantity`): memory over time, counters, energy.
+//! Quantities of a run other than its times (`becalm_core::quantity`): memory over time, counters, energy.
 //!
-//! `measure` says when a run is about to start (`begin`), asks when it is to be looked at (`due_ns`, `look`) and what came
-//! of it (`end`). Without such metrics nothing of this is opened or read. `check` finds out before the first run what can
-//! be measured at all.
+//! `measure` calls `begin` before a run starts, `look` at the times of `due_ns`, `stop` at the end of the
+//! program and `end` for the results. Without such metrics nothing is opened or read. `check` finds out
+//! before the first run what can be measured.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -21,13 +21,16 @@ use serde_json::{json, Map, Value};
 
 use crate::protocol::Failure;
 
-/// What a machine is measured by: its root, for files that tell of it.
+/// The root of the machine's files.
 const ROOT: &str = "/";
 
-/// A course of fewer samples is no picture.
+/// The smallest number of samples that are sent as a series.
 const FEWEST_DRAWN: u64 = 2 * FEWEST;
 
-/// Whether all of these can be measured here; an error says which cannot, and why.
+/// Check that all of these metrics can be measured here.
+///
+/// # Errors
+/// Names a metric that cannot be measured, and the reason.
 pub fn check(metrics: &[Metric]) -> Result<(), Failure> {
     let refused = |name: &str, why: &str| {
         Failure::new("unsupported", format!("{name} cannot be measured here: {why}."))
@@ -36,7 +39,7 @@ pub fn check(metrics: &[Metric]) -> Result<(), Failure> {
         if let Kind::Energy(domain) = quantity.kind {
             Energy::open(Path::new(ROOT), domain).map_err(|why| refused(quantity.name, &why))?;
         }
-        // By itself first: the reason is of this one.
+        // Each event is opened alone first, so that the reason refers to it.
         if let Some(event) = event_of(quantity) {
             RunCounters::open(0, &[event]).map_err(|why| refused(quantity.name, &why))?;
         }
@@ -52,7 +55,7 @@ fn events(metrics: &[Metric]) -> Vec<&'static Event> {
     metrics.iter().filter_map(Metric::quantity).filter_map(event_of).collect()
 }
 
-/// The event that a quantity counts.
+/// Return the event that a quantity counts.
 fn event_of(quantity: &'static Quantity) -> Option<&'static Event> {
     match quantity.kind {
         Kind::Counter(name) => event(name),
@@ -60,14 +63,14 @@ fn event_of(quantity: &'static Quantity) -> Option<&'static Event> {
     }
 }
 
-/// What measures runs, one at a time.
+/// The gauges of runs, one run at a time.
 pub struct Gauges {
     /// The process that starts programs.
     starter: libc::pid_t,
-    /// Memory over time comes from a script.
+    /// Whether memory over time comes from a script.
     scripted: bool,
     resident: Option<Resident>,
-    /// Of the run that goes on, with the time when it began.
+    /// The memory over time of the current run, with the time when it began.
     course: Option<(i64, Course)>,
     counters: Option<(Vec<&'static Event>, Result<RunCounters, String>)>,
     energy: Vec<(&'static str, Option<Energy>)>,
@@ -75,7 +78,7 @@ pub struct Gauges {
     told_user_only: bool,
 }
 
-/// What was read when a run ended, before its cleanup command could add to it.
+/// The readings at the end of a run, before its cleanup command could add to them.
 #[derive(Default)]
 struct Done {
     course: Option<Course>,
@@ -83,7 +86,7 @@ struct Done {
     energy: Vec<(&'static str, Option<f64>)>,
 }
 
-/// What came of one run.
+/// The measurements of one run.
 pub struct Taken {
     done: Done,
     usage: Option<Usage>,
@@ -91,14 +94,15 @@ pub struct Taken {
 }
 
 impl Gauges {
-    /// Of programs that this process starts; `scripted`: their memory over time comes by `script`.
+    /// Create gauges for programs that this process starts; with `scripted` their memory over time comes from
+    /// `script`.
     pub fn new(starter: libc::pid_t, scripted: bool) -> Self {
         let (resident, course, counters, energy) = (None, None, None, Vec::new());
         let done = Done::default();
         Self { starter, scripted, resident, course, counters, energy, done, told_user_only: false }
     }
 
-    /// A run is about to start of which these are wanted.
+    /// Prepare for a run with these metrics.
     pub fn begin(&mut self, metrics: &[Metric]) {
         let wanted = |kind: fn(&Kind) -> bool| {
             metrics.iter().filter_map(Metric::quantity).any(|quantity| kind(&quantity.kind))
@@ -112,7 +116,7 @@ impl Gauges {
             }
         }
         let events = events(metrics);
-        // Those of the run before are closed first: a processor has few.
+        // The counters of the previous run are closed first, since a processor has few.
         self.counters = None;
         if !events.is_empty() {
             self.counters = Some((events.clone(), RunCounters::open(self.starter, &events)));
@@ -126,12 +130,12 @@ impl Gauges {
         self.course = memory.then(|| (now_ns(), Course::default()));
     }
 
-    /// When the run is to be looked at, by CLOCK_MONOTONIC_RAW; None: it need not be.
+    /// Return the time of the next look at the run, by CLOCK_MONOTONIC_RAW; None if none is needed.
     pub fn due_ns(&self) -> Option<i64> {
         self.course.as_ref().map(|(begun_ns, course)| begun_ns + course.due_ns())
     }
 
-    /// Look at it, if it is time.
+    /// Look at the run if it is time.
     pub fn look(&mut self) {
         let (Some((begun_ns, course)), Some(resident)) = (&mut self.course, &mut self.resident) else {
             return;
@@ -146,7 +150,7 @@ impl Gauges {
         course.take(at_ns, bytes, spent() - before);
     }
 
-    /// Its program has ended: what was counted until now is its own, and nothing that comes after.
+    /// Read everything at the end of the program, before anything else is counted.
     pub fn stop(&mut self) {
         let mut counts = Vec::new();
         if let Some((events, counters)) = &self.counters {
@@ -162,7 +166,7 @@ impl Gauges {
         self.done = Done { course: self.course.take().map(|(_, course)| course), counts, energy };
     }
 
-    /// Take the memory over time of the run that has just stopped from a script.
+    /// Replace the memory over time of the run that has just stopped by a script's.
     pub fn script(&mut self, resident: &[(i64, u64)]) {
         let mut course = Course::default();
         for (at_ns, bytes) in resident {
@@ -171,13 +175,14 @@ impl Gauges {
         self.done.course = Some(course);
     }
 
-    /// What was measured of a run that used this and took so long; of none that could not be started.
+    /// Return the measurements of a run with this usage and length; without usage for one that could not be
+    /// started.
     pub fn end(&mut self, usage: Option<Usage>, wall_ns: i64) -> Taken {
         self.course = None;
         Taken { done: std::mem::take(&mut self.done), usage, wall_ns }
     }
 
-    /// What a person must know of how events are counted here, once.
+    /// Return a remark about how events are counted here, once.
     pub fn remark(&mut self) -> Option<String> {
         let (_, counters) = self.counters.as_ref()?;
         if self.told_user_only || !counters.as_ref().is_ok_and(|each| each.user_only) {
@@ -197,7 +202,7 @@ fn spent() -> i64 {
 }
 
 impl Taken {
-    /// The value of a metric that is measured. `compared`: it must have ratios, so it must be above zero.
+    /// Return the value of a measured metric. With `compared` it must be above zero, since ratios are formed.
     pub fn value(&self, quantity: &'static Quantity, compared: bool) -> Result<f64, MetricError> {
         let unknown = |why: String| MetricError::NotMeasured(quantity.name, why);
         let value = match quantity.kind {
@@ -242,7 +247,7 @@ impl Taken {
         let found = self.done.counts.iter().find(mine);
         let count =
             found.map_or_else(|| Err("it was not counted".to_owned()), |(_, count)| count.clone())? as f64;
-        // The kernel's clock is in ns.
+        // The kernel counts this clock in ns.
         Ok(if quantity.unit == "ms" { count / 1e6 } else { count })
     }
 
@@ -253,7 +258,7 @@ impl Taken {
             .ok_or_else(|| "a counter of the processor's energy could not be read".to_owned())
     }
 
-    /// The fields of the `series` event of this run: its memory over time, once for each program (`told`).
+    /// Return the fields of the `series` event of this run, its memory over time, once per program (`told`).
     pub fn event(&self, seq: u64, told: &Cell<bool>) -> Option<Map<String, Value>> {
         let course =
             self.done.course.as_ref().filter(|course| course.taken() >= FEWEST_DRAWN && !told.get())?;
@@ -296,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_at_that_is_not_wanted() {
+    fn without_memory_metrics_there_is_nothing_to_look_at() {
         let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&[]));
         assert_eq!(gauges.due_ns(), None);
@@ -306,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_known_of_a_run_that_was_never_seen_and_the_average_is_not() {
+    fn the_peak_is_known_without_samples_and_the_average_is_not() {
         let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&["memory:peak", "memory:average"]));
         assert!(gauges.due_ns().is_some());
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_is_above_zero_and_what_stands_beside_may_be_zero() {
+    fn a_compared_metric_is_above_zero_and_a_further_one_may_be_zero() {
         let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&["memory:peak"]));
         gauges.stop();
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_refused_with_a_reason() {
+    fn an_unmeasurable_metric_is_rejected_with_a_reason() {
         for row in becalm_core::quantity::TABLE {
             assert_eq!(event_of(row).is_some(), matches!(row.kind, Kind::Counter(_)), "{}", row.name);
             if let Err(failure) = check(&metrics(&[row.name])) {

@@ -1,9 +1,10 @@
-//! Process 1 of a guest: the agent's own executable is the initramfs's `/init` (docs/how-to/guest.md).
+//! Process 1 of a guest: the agent's own executable is the `/init` of the initramfs (docs/how-to/guest.md).
 //!
-//! It makes the directory tree that programs expect, loads the kernel modules asked for, mounts a disk and switches swap
-//! on (`storage`), brings up the interfaces (`interface`), starts the agent proper on the second serial port and reaps
-//! whatever is orphaned; when the agent ends, the machine is switched off. The agent is its child and not process 1
-//! itself, because an agent kills every orphan it is given (`exec::tree::sweep`), and its guard has to be nobody's child.
+//! It creates the directory tree that programs expect, loads the requested kernel modules, mounts a disk and
+//! enables swap (`storage`), brings up the interfaces (`interface`), starts the agent proper on the second
+//! serial port and reaps orphans. When the agent ends, the machine is switched off. The agent is its child
+//! and not process 1 itself, because an agent kills every orphan it receives (`exec::tree::sweep`), and its
+//! guard must not be anybody's child.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File, OpenOptions};
@@ -17,19 +18,22 @@ use std::process::{Command, ExitStatus};
 
 use crate::{interface, storage};
 
-/// The port that becalm listens to. The first one is the kernel's console.
+/// The port at which becalm listens. The first one is the kernel's console.
 const PORT: &str = "/dev/ttyS1";
-/// One module a line, in the order of loading: its file, then its parameters. Written by becalm.
+/// The file with one module per line, in the order of loading: its file, then its parameters. becalm writes
+/// it.
 const MODULES: &str = "/etc/becalm/modules";
-/// One interface a line, as `interface::connect` takes it. Written by becalm; not there in a guest without a network.
+/// The file with one interface per line, in the format of `interface::connect`. becalm writes it; a guest
+/// without a network has none.
 const NETWORK: &str = "/etc/becalm/network";
-/// Where the disk is to be, and the bytes of swap. Written by becalm; not there in a guest without them.
+/// The file with the mount point of the disk. becalm writes it; a guest without a disk has none.
 const DISK: &str = "/etc/becalm/disk";
+/// The file with the size of swap in bytes. becalm writes it; a guest without swap has none.
 const SWAP: &str = "/etc/becalm/swap";
-/// Arguments of `becalm-agent serve`, one a line. Written by becalm.
+/// The file with the arguments of `becalm-agent serve`, one per line. becalm writes it.
 const ARGUMENTS: &str = "/etc/becalm/serve";
 
-/// Type, place, options; and whether there is no going on without it.
+/// The file systems to mount: type, mount point, options, and whether the guest cannot do without it.
 const MOUNTS: [(&CStr, &str, &CStr, bool); 9] = [
     (c"proc", "/proc", c"", true),
     (c"sysfs", "/sys", c"", true),
@@ -42,17 +46,19 @@ const MOUNTS: [(&CStr, &str, &CStr, bool); 9] = [
     (c"debugfs", "/sys/kernel/debug", c"", false),
 ];
 
-/// Whether this process is a guest's process 1. In a container the agent may have that number too, but not that name.
+/// Return whether this process is process 1 of a guest. In a container the agent may have that id, too, but
+/// not that name.
 pub fn is_ours() -> bool {
     std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init")
 }
 
-/// Boot, serve one conversation, switch the machine off.
+/// Boot, serve one conversation, and switch the machine off.
 pub fn boot() -> ! {
     if let Err(sentence) = life() {
         say(&sentence);
     }
-    // SAFETY: sync has no arguments; reboot(2) is what process 1 is for. With QEMU's -no-reboot either call ends it.
+    // SAFETY: sync has no arguments, and process 1 may call reboot(2). With QEMU's -no-reboot either call
+    // ends the guest.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
@@ -67,12 +73,12 @@ fn life() -> Result<(), String> {
             Err(error) if needed => {
                 return Err(format!("{} cannot be mounted on {place}: {error}.", kind.to_string_lossy()))
             }
-            // A kernel without debugfs or cgroups is a kernel to measure on, too: the agent's facts say so.
+            // A kernel without debugfs or cgroups can be measured on, too; the agent's facts report it.
             _ => {}
         }
     }
     controllers();
-    // Programs that talk to themselves expect it.
+    // Programs that connect to themselves need the loopback interface.
     interface::up("lo").map_err(|error| format!("The loopback interface cannot be brought up: {error}."))?;
     // SAFETY: a live buffer of that length.
     unsafe { libc::sethostname(c"guest".as_ptr(), 5) };
@@ -80,7 +86,7 @@ fn life() -> Result<(), String> {
         let (file, parameters) = line.split_once(' ').unwrap_or((line, ""));
         load(file, parameters).map_err(|error| format!("The module {file} cannot be loaded: {error}."))?;
     }
-    // After the modules: drivers may be among them.
+    // Drivers may be among the modules, so this comes after them.
     for (file, prepare) in
         [(DISK, storage::mount_disk as fn(&str) -> Result<(), String>), (SWAP, storage::swap_on)]
     {
@@ -98,12 +104,12 @@ fn life() -> Result<(), String> {
     Err(format!("The agent ended: {status}."))
 }
 
-/// A line on the console, where becalm looks for reasons.
+/// Write a line to the console, which becalm searches for reasons.
 fn say(sentence: &str) {
     drop(writeln!(io::stderr(), "becalm-init: {sentence}"));
 }
 
-/// Mount a file system; a directory that already holds something (files of a workload) stays as it is.
+/// Mount a file system; a directory that already contains something (files of a workload) stays as it is.
 fn mount(kind: &CStr, place: &str, options: &CStr) -> io::Result<()> {
     fs::create_dir_all(place)?;
     let sticky = options.to_bytes() == b"mode=1777";
@@ -120,7 +126,7 @@ fn mount(kind: &CStr, place: &str, options: &CStr) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// Let groups below the root have every controller that the kernel has (cgroups(7)).
+/// Enable every controller of the kernel for groups below the root (cgroups(7)).
 fn controllers() {
     let group = Path::new("/sys/fs/cgroup");
     for name in
@@ -142,7 +148,7 @@ fn load(file: &str, parameters: &str) -> io::Result<()> {
     Err(error)
 }
 
-/// Start the agent on the port and reap until it ends.
+/// Start the agent on the port, and reap processes until it ends.
 fn serve() -> Result<ExitStatus, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("{what}: {error}.");
     let port = OpenOptions::new()
@@ -164,7 +170,7 @@ fn serve() -> Result<ExitStatus, String> {
     let agent = agent.spawn().map_err(failed("The agent cannot be started"))?;
     loop {
         let mut status = 0;
-        // SAFETY: room for the status. The agent is reaped here and nowhere else.
+        // SAFETY: a live variable for the status. Only this loop reaps the agent.
         let ended = unsafe { libc::waitpid(-1, &mut status, 0) };
         if ended == agent.id() as libc::pid_t {
             return Ok(std::os::unix::process::ExitStatusExt::from_raw(status));
@@ -176,7 +182,8 @@ fn serve() -> Result<ExitStatus, String> {
     }
 }
 
-/// The memory that this machine shares with the one it runs on: the second region of QEMU's device `ivshmem-plain`.
+/// Return the memory that this machine shares with its host: the second region of QEMU's device
+/// `ivshmem-plain`.
 fn spool() -> Option<PathBuf> {
     let mut devices = fs::read_dir("/sys/bus/pci/devices").ok()?.flatten().map(|entry| entry.path());
     let is = |device: &Path, name: &str, value: &str| {
@@ -187,7 +194,7 @@ fn spool() -> Option<PathBuf> {
     Some(device.join("resource2")).filter(|memory| memory.exists())
 }
 
-/// Every byte as it is, both ways; reading waits for one byte (termios(3)).
+/// Make the port transparent for all bytes in both directions; a read waits for one byte (termios(3)).
 fn raw(port: &File) -> io::Result<()> {
     // SAFETY: the structure is filled by tcgetattr before it is read.
     unsafe {
@@ -196,7 +203,7 @@ fn raw(port: &File) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
         libc::cfmakeraw(&mut mode);
-        // No modem to wait for or to be hung up by.
+        // There is no modem to wait for or to hang up.
         mode.c_cflag &= !(libc::HUPCL | libc::CRTSCTS | libc::CBAUD);
         mode.c_cflag |= libc::CLOCAL | libc::CREAD | libc::B115200;
         (mode.c_cc[libc::VMIN], mode.c_cc[libc::VTIME]) = (1, 0);

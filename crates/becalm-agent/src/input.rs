@@ -1,33 +1,33 @@
-//! The byte stream requests come on: lines out of it, without ever blocking a measurement.
+//! The byte stream of requests, split into lines without ever blocking a measurement.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The longest request, bytes. Of a longer one only the end is looked for.
+/// The length of the longest request, in bytes. A longer one is skipped up to its end.
 pub const LONGEST: usize = 64 << 20;
 
-/// Memory that a waiting line takes beside its own bytes.
+/// The memory that a waiting line takes in addition to its bytes.
 const ENTRY: usize = size_of::<Line>() + 16;
 
 /// A line that has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Whole(Vec<u8>),
-    /// It was longer than `LONGEST`, and is gone.
+    /// A line longer than `LONGEST`, which was discarded.
     TooLong,
 }
 
-/// Requests as they arrive on a descriptor.
+/// The requests that arrive on a descriptor.
 pub struct Input {
     fd: RawFd,
     partial: Vec<u8>,
-    /// The rest of a line that is too long is not kept.
+    /// Whether the rest of the current line is discarded because it is too long.
     skips: bool,
     lines: VecDeque<Line>,
-    /// So many of these were looked at out of turn.
+    /// The number of lines that were looked at out of turn.
     seen: usize,
-    /// Memory that the lines take.
+    /// The memory that the lines take, in bytes.
     size: usize,
     pub closed: bool,
 }
@@ -39,7 +39,7 @@ impl Input {
         Self { fd, partial, skips: false, lines, seen: 0, size: 0, closed: false }
     }
 
-    /// The next line that has arrived.
+    /// Return the next line that has arrived.
     pub fn line(&mut self) -> Option<Line> {
         self.seen = self.seen.saturating_sub(1);
         let line = self.lines.pop_front()?;
@@ -47,8 +47,8 @@ impl Input {
         Some(line)
     }
 
-    /// Look at the lines that were not looked at yet, up to the first for which `wanted` gives something. That line is
-    /// taken out; the others stay, in order.
+    /// Look at the lines that were not looked at yet, and remove the first for which `wanted` returns a
+    /// value. The others stay, in order.
     pub fn take<T>(&mut self, wanted: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         while let Some(line) = self.lines.get(self.seen) {
             if let Line::Whole(bytes) = line {
@@ -63,12 +63,12 @@ impl Input {
         None
     }
 
-    /// Whether so much waits to be served that no more should be read.
+    /// Return whether so much waits to be served that no more should be read.
     pub fn is_full(&self) -> bool {
         self.size > LONGEST
     }
 
-    /// Read what has arrived; called when the descriptor is readable. At the end of input sets `closed`.
+    /// Read what has arrived; called when the descriptor is readable. Sets `closed` at the end of the input.
     pub fn fill(&mut self) {
         let mut chunk = [0_u8; 1 << 16];
         // SAFETY: a live buffer of that size.
@@ -90,7 +90,7 @@ impl Input {
             self.extend(&bytes[..end]);
             let line = std::mem::take(&mut self.partial);
             let line = if std::mem::take(&mut self.skips) { Line::TooLong } else { Line::Whole(line) };
-            // An empty line says only that becalm lives; they must not pile up while a block runs.
+            // An empty line is only a sign of life; such lines must not accumulate while a block runs.
             if line != Line::Whole(Vec::new()) {
                 self.size += size(&line);
                 self.lines.push_back(line);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_can_be_taken_out_of_turn_and_none_is_looked_at_twice() {
+    fn a_line_can_be_taken_out_of_turn_and_each_is_looked_at_once() {
         let mut input = Input::new(-1);
         input.take_in(b"a\nstop\nb\nstop\n");
         let is_stop = |line: &[u8]| (line == b"stop").then_some(());

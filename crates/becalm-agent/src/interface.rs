@@ -1,17 +1,19 @@
-//! Network interfaces of a guest (docs/how-to/guest.md): `up` switches one on, `connect` gives it an address and the way out.
+//! Network interfaces of a guest (docs/how-to/guest.md): `up` enables one, `connect` gives it an address and
+//! a default route.
 //!
-//! By the requests of netdevice(7) and rt(7), because most kernels of distributions are built without IP_PNP, so the
-//! parameter `ip=` does nothing on them. `init` calls both.
+//! The requests of netdevice(7) and rt(7) are used because most distribution kernels are built without
+//! IP_PNP, so that the parameter `ip=` has no effect. `init` calls both.
 
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 use std::{fs, io, mem, ptr, thread};
 
-/// Ten times what it takes at most when emulated.
+/// The longest wait for a link, ten times what an emulated one takes.
 const LINK_LIMIT: Duration = Duration::from_secs(10);
 
-/// A route as the kernel takes it (struct rtentry, include/uapi/linux/route.h); the libc crate has none for glibc.
+/// The kernel's structure of a route (struct rtentry, include/uapi/linux/route.h), which the libc crate lacks
+/// for glibc.
 #[repr(C)]
 struct Route {
     pad1: libc::c_ulong,
@@ -29,14 +31,15 @@ struct Route {
     round_trip: libc::c_ushort,
 }
 
-/// Switch an interface on.
+/// Enable an interface.
 pub fn up(name: &str) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     call(libc::SIOCSIFFLAGS, &request)
 }
 
-/// "eth0 10.0.2.15 255.255.255.0 10.0.2.2": an interface, its address and mask, and the gateway of the default route.
+/// Configure an interface from a line such as "eth0 10.0.2.15 255.255.255.0 10.0.2.2": its name, address,
+/// mask, and the gateway of the default route.
 pub fn connect(line: &str) -> Result<(), String> {
     let mut words = line.split_ascii_whitespace();
     let (Some(name), Some(own), Some(mask), Some(gateway), None) =
@@ -69,13 +72,14 @@ pub fn connect(line: &str) -> Result<(), String> {
     carries(name)
 }
 
-/// Wait until an interface carries packets: the kernel takes up to a second for that (net/core/link_watch.c), and drops
-/// what is sent before.
+/// Wait until an interface carries packets: the kernel takes up to a second for that (net/core/link_watch.c)
+/// and drops packets sent before.
 fn carries(name: &str) -> Result<(), String> {
     let state = format!("/sys/class/net/{name}/operstate");
     let began = Instant::now();
     while began.elapsed() < LINK_LIMIT {
-        // Drivers that do not watch their link leave it unknown (Documentation/networking/operstates.rst).
+        // Drivers that do not watch their link report it as unknown
+        // (Documentation/networking/operstates.rst).
         if fs::read_to_string(&state).is_ok_and(|state| matches!(state.trim(), "up" | "unknown")) {
             return Ok(());
         }
@@ -132,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_line_is_refused_before_anything_is_asked_of_the_kernel() {
+    fn an_invalid_line_is_rejected_before_any_request_to_the_kernel() {
         for line in [
             "",
             "eth0",
@@ -145,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_said() {
-        // Who is not root is told so first.
+    fn a_missing_interface_is_reported() {
+        // Without root the lack of permission is reported first.
         let expected = [Some(libc::ENODEV), Some(libc::EPERM)];
         for name in ["becalm-none", "a-name-that-is-longer-than-any"] {
             assert!(expected.contains(&up(name).unwrap_err().raw_os_error()));

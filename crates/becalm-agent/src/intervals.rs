@@ -1,4 +1,4 @@
-//! What the machine did from one reading to the next, as a record of load: the same columns and the same arithmetic as
+//! The load of the machine from one reading to the next, as a record with the same columns and arithmetic as
 //! around runs.
 
 use std::path::Path;
@@ -16,29 +16,29 @@ use crate::probe::Probe;
 pub struct Intervals {
     probe: Probe,
     last: Option<Digest>,
-    /// Intervals that have ended.
+    /// The number of intervals that have ended.
     number: u64,
-    /// Unix time minus CLOCK_MONOTONIC_RAW when it began.
+    /// Unix time minus CLOCK_MONOTONIC_RAW at the beginning, ns.
     epoch_ns: i64,
 }
 
 impl Intervals {
-    /// Of the machine below a root, which was not read yet.
+    /// Create readings of the machine below a root, without reading it yet.
     pub fn new(root: &Path, clock: &AnyClock) -> Self {
         let epoch_ns = clock.epoch_ns();
         let place = Place::new(root).brief(beginnings).on(clock);
         Self { probe: Probe::new(place), last: None, number: 0, epoch_ns }
     }
 
-    /// Read the machine: the fields `load`, `unknown` and `absent` of an answer (docs/reference/protocol.md). The first reading
-    /// ends no interval.
+    /// Read the machine, and return the fields `load`, `unknown` and `absent` of an answer
+    /// (docs/reference/protocol.md). The first reading does not end an interval.
     pub fn read(&mut self) -> Map<String, Value> {
         let (now, cost_ns) = self.probe.read();
         let mut fields = Map::new();
         let load = self.last.replace(now).map(|before| {
             let mut load = Load::between(&before, &now, self.epoch_ns);
             (load.first, load.last, load.cost_ns) = (self.number, self.number, cost_ns);
-            // One sample: there is nothing of the interval but its end.
+            // The only sample of the interval is the one at its end.
             if let Some(others) = now.others_running() {
                 load.queue.add(others);
             }

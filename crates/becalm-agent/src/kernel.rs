@@ -1,6 +1,7 @@
-//! `becalm-agent kernel NAME`: a built-in kernel (`becalm_core::kernel`); what came of it is one line of JSON.
+//! `becalm-agent kernel NAME` runs a built-in kernel (`becalm_core::kernel`) and prints its result as one
+//! line of JSON.
 //!
-//! It is a program like any other that the agent starts: as `/proc/self/exe kernel …`, so that it is there on every host.
+//! The agent starts it like any other program, as `/proc/self/exe kernel …`, so that it exists on every host.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,10 @@ use serde_json::{json, Map, Value};
 
 const USAGE: &str = "becalm-agent kernel NAME [--PARAMETER NUMBER] …";
 
-/// A share of the memory that no size of becalm's own choice exceeds.
+/// The divisor of the memory that gives the limit for default sizes.
 const SHARE: u64 = 4;
 
-/// A kernel and what is asked of it.
+/// A kernel with its parameters.
 #[derive(Debug)]
 pub struct Asked {
     row: &'static Row,
@@ -32,7 +33,10 @@ impl PartialEq for Asked {
     }
 }
 
-/// Read what follows `kernel`; an error is a sentence.
+/// Parse the arguments after `kernel`.
+///
+/// # Errors
+/// Returns a sentence about invalid arguments.
 pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     let name = arguments.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
     let known = || TABLE.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
@@ -52,12 +56,12 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Asked, Str
         let parameter = parameter.ok_or_else(|| format!("{} is not an option; {USAGE}.", name.display()))?;
         values.push((parameter.to_owned(), value));
     }
-    // What is asked for is checked here, against any machine; the sizes of this one follow when it runs.
+    // Parameters are checked here for any machine; the sizes for this one follow when the kernel runs.
     Given::of(row, &values, room::UNKNOWN_CACHE, u64::MAX)?;
     Ok(Asked { row, values, marks })
 }
 
-/// Run it and print what came of it.
+/// Run the kernel and print its result.
 pub fn run(asked: &Asked) -> ExitCode {
     match served(asked) {
         Ok(line) => {
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_and_what_not() {
+    fn valid_arguments_are_parsed_and_others_rejected() {
         let asked = of(&["chase", "--size", "8192", "--work", "10"]).unwrap();
         assert_eq!(asked.values, [("size".to_owned(), 8192), ("work".to_owned(), 10)]);
         for (bad, words) in [
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_of_it_is_said_and_more_than_the_memory_refused() {
+    fn the_result_is_printed_and_a_size_beyond_the_memory_rejected() {
         let said = served(&of(&["stride", "--size", "4096", "--work", "32"]).unwrap()).unwrap();
         assert_eq!(said["checksum"], format!("{:016x}", 2 * (0..16).map(|index| index * 32).sum::<u64>()));
         assert_eq!(said["parameters"], json!({"size": 4096, "step": 256, "work": 32}));

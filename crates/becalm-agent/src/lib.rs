@@ -1,3 +1,3 @@
-//! The part of the agent that has no side effects: its protocol, also for what tries to break it (`fuzz/`).
+//! The part of the agent without side effects: its protocol, which the fuzzer (`fuzz/`) uses, too.
 
 pub mod protocol;

@@ -1,7 +1,8 @@
-//! `becalm-agent load`: make known load, as an ordinary process with the rights of whoever starts it.
+//! `becalm-agent load` generates a known load, as an ordinary process with the rights of its caller.
 //!
-//! It says in lines of JSON when all of the load is up (`started`), and at the end what it did (`done`): on the
-//! descriptor `--report-fd`, otherwise on standard output, or on standard error where a command has standard output.
+//! It reports in lines of JSON when all of the load is up (`started`), and at the end its results (`done`):
+//! on the descriptor of `--report-fd`, otherwise on standard output, or on standard error if a command uses
+//! standard output.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,7 +16,7 @@ use becalm_core::stress::report::{Reason, Report};
 use becalm_core::stress::LoadError;
 use serde_json::{json, Value};
 
-/// What `load` takes.
+/// The options of `load`.
 #[derive(Debug, Default, PartialEq)]
 pub struct Options {
     pub demand: Demand,
@@ -29,7 +30,10 @@ pub const USAGE: &str =
     "becalm-agent load DEMAND [--for-ns N] [--report-fd N] [-- COMMAND …], DEMAND being a JSON \
                          object such as {\"cpu\":2} (docs/how-to/load.md)";
 
-/// Read what follows `load`; an error is a sentence.
+/// Parse the arguments after `load`.
+///
+/// # Errors
+/// Returns a sentence about invalid arguments.
 pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
     let text = arguments.next().and_then(|word| word.into_string().ok());
     let text = text.ok_or_else(|| format!("load needs to know how much: {USAGE}."))?;
@@ -55,7 +59,8 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, S
     Ok(options)
 }
 
-/// Make the load. Exit code: the command's (128 and the signal's number if one ended it), 0, or 3 with a sentence.
+/// Generate the load. The exit code is the command's (128 plus the signal's number if a signal ended it), 0,
+/// or 3 with a sentence.
 pub fn run(options: Options) -> ExitCode {
     let report = match open(&options) {
         Ok(report) => report,
@@ -63,7 +68,7 @@ pub fn run(options: Options) -> ExitCode {
     };
     die_with_parent();
     if options.report.is_some() && deserted(&report) {
-        // Who started this ended before the signal of its end could be asked for.
+        // The parent ended before the parent-death signal was set.
         return ExitCode::from(3);
     }
     let mut words = options.command.iter();
@@ -74,7 +79,7 @@ pub fn run(options: Options) -> ExitCode {
     });
     match tell(report, &options.demand, options.time_ns, command) {
         Ok(made) => code(&made),
-        // Who has the report says it to the person.
+        // The reader of the report shows the error to the user.
         Err(error) if options.report.is_some() => failed(&error),
         Err(error) => {
             eprintln!("becalm-agent: {error}");
@@ -83,7 +88,7 @@ pub fn run(options: Options) -> ExitCode {
     }
 }
 
-/// Make it, and say in lines of JSON when it is up and what it did, or why it could not be made.
+/// Generate the load, and report in lines of JSON when it is up and its results, or the error.
 pub fn tell(
     mut report: File,
     demand: &Demand,
@@ -92,7 +97,7 @@ pub fn tell(
 ) -> Result<Report, LoadError> {
     let mut tell = |value: &Value| {
         let line = format!("{value}\n");
-        // Who does not want to know need not listen.
+        // A closed report is ignored.
         let _ = report.write_all(line.as_bytes());
     };
     let made = crew::run(demand, time_ns, command, || tell(&json!({"event": "started"})));
@@ -134,23 +139,23 @@ fn open(options: &Options) -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     if let Some(given) = options.report {
-        // SAFETY: handed over to us for this alone.
+        // SAFETY: the descriptor was passed to this process for the report only.
         unsafe { libc::close(given) };
     }
-    // SAFETY: just made, nobody else has it.
+    // SAFETY: the descriptor is new and owned by nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) }.into())
 }
 
-/// End with the process that started this one: work that nobody waits for any more would go on, a load for ever.
+/// End with the parent process, since a load that nobody waits for would run for ever.
 fn die_with_parent() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
 }
 
-/// Whether nobody can read any more what is written to a pipe (poll(2), POLLERR).
+/// Return whether a pipe has no reader any more (poll(2), POLLERR).
 fn deserted(report: &File) -> bool {
     let mut about = libc::pollfd { fd: report.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one live pollfd; without a wait.
+    // SAFETY: one live pollfd, without a timeout.
     unsafe { libc::poll(&mut about, 1, 0) > 0 && about.revents & libc::POLLERR != 0 }
 }
 
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes() {
+    fn valid_options_are_parsed() {
         let options = of(&[r#"{"cpu":2}"#, "--for-ns", "5", "--report-fd", "7"]).unwrap();
         assert_eq!((options.demand.cpu, options.time_ns, options.report), (2.0, Some(5), Some(7)));
         let options = of(&[r#"{"cpu":2}"#, "--", "sleep", "--for-ns"]).unwrap();
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_refuses() {
+    fn invalid_options_are_rejected() {
         for (bad, word) in [
             (&[][..], "how much"),
             (&["cpu"], "which load"),

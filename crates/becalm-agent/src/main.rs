@@ -1,19 +1,27 @@
-//! `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes it.
+//! The program `becalm-agent`: the only part of becalm that starts a workload, reads the machine or changes
+//! it.
 //!
-//! `options` reads the command line, `protocol` the requests, `conversation` carries them (`input`) and the events
-//! (`output`, through an `outlet` that never blocks, and into the `spool`), `session` serves them, `defined` knows what steps name, `ready`
-//! and `measure` run steps (`streams`: their output, `gauges`: what is measured besides times, `script`: figures of tests in their place), `machine` holds settings, or has the
-//! `root_helper` do it (`hidden_files`: what it tells), `settings_report` words them, `abandoned_groups` are
-//! those that killed agents left, `restore` puts them back once and by itself, `booting` has the machine
-//! start with other kernel parameters, `read` tells what else the machine does (`intervals`: from one reading to the
-//! next), `observe` records that around runs (`probe` reads, a `record` gathers, `accounts`: of the programs
-//! themselves, `series`: over time), `follow` what a running process does, `recording` who runs when with two counters per CPU
-//! (`bpf`: by programs in the kernel), `load` makes the machine busy, `neighbours` are kept running
-//! beside programs (`beside`: what lives there), `clock`
-//! evaluates its timers, `rights` are those that an agent of sudo keeps, `copies` starts programs several times at once, `wakeups` shows how soon woken threads run,
-//! `kernel` runs a program of known pressure on caches,
-//! `overhead` measures the agent itself, `tables` prints what it knows, `init`
-//! is process 1 of a guest and `interface` its network, `mounts` has the kernel's file systems for this process alone. `main` sets the process up and hands over.
+//! `main` sets the process up and hands over to one of the commands.
+//!
+//! - `serve`: `options` parses the command line, and `setup` prepares the process. `conversation` carries the
+//!   requests of `protocol` (`input`) and the events (`output`, through an `outlet` that never blocks, and
+//!   into the `spool`); `session` serves them.
+//! - Runs: `defined` has the workloads and settings of steps, `ready` prepares a workload, and `measure` runs
+//!   steps. `streams` handles output, `gauges` measures quantities other than times, `script` substitutes
+//!   figures in tests, and `neighbours` keeps other programs running meanwhile (`beside`: the process for
+//!   them, or for load).
+//! - Settings: `machine` applies settings, or has `root_helper` do it (`hidden_files`: what the helper
+//!   reads), and `settings_report` describes them. `restore` restores them once without a conversation,
+//!   `booting` changes kernel parameters, and `abandoned_groups` handles control groups of killed agents.
+//! - Observing: `read` reports the load of the machine (`intervals`: from one reading to the next), and
+//!   `observe` records it around runs (`probe` reads, a `record` gathers, `accounts` has those of programs,
+//!   `series` is over time). `follow` reads a running process, and `recording` records context switches with
+//!   two counters per CPU (`bpf`: by programs in the kernel). `rights` drops those that an agent started by
+//!   sudo does not need.
+//! - Other commands: `load` generates load, `clock` evaluates timers, `copies` starts a program several
+//!   times, `wakeups` measures wake-up latencies, `kernel` runs a built-in kernel, `overhead` measures the
+//!   agent itself, and `tables` prints its tables.
+//! - Guests: `init` is process 1, `interface` its network and `storage` its disk and swap.
 
 mod abandoned_groups;
 mod accounts;

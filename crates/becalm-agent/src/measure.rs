@@ -1,8 +1,8 @@
-//! Run one step: prepare, start, watch, account, clean up, and end what is left.
+//! The execution of one step: prepare, start, watch, account, clean up, and end what is left.
 //!
-//! `Runner::step` runs a workload that was made ready once and gives its row; `wait` has how the end of a program is
-//! waited for, and the commands before and after it. What happens outside meanwhile (a stop request, the end of input, a
-//! signal) comes in through the conversation.
+//! `Runner::step` runs a prepared workload and reports its row; `wait` waits for the end of programs, and
+//! runs the commands before and after them. Outside events (a stop request, the end of input, a signal)
+//! arrive through the conversation.
 
 mod wait;
 
@@ -33,31 +33,32 @@ use crate::recording::Recording;
 use crate::script::{Finished, Script};
 use crate::streams::Streams;
 
-/// Runs steps, one at a time.
+/// A runner of steps, one at a time.
 pub struct Runner {
     spawner: Spawner,
     late: Lateness,
     streams: Streams,
     pub gauges: Gauges,
-    /// Who runs when is recorded while a program runs.
+    /// The recording of context switches while a program runs.
     pub recording: Option<Recording>,
-    /// The clock of what is reported; when programs begin and end is seen on the system's.
+    /// The clock of reported times; begin and end of programs are observed on the system's clock.
     pub clock: AnyClock,
     script: Option<Script>,
-    /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock leaves no mark on the runs.
+    /// Unix time minus CLOCK_MONOTONIC_RAW at the start, ns: a stepped clock does not affect runs.
     pub epoch_ns: i64,
-    /// What the neighbours of programs did in this block.
+    /// The totals of the programs' neighbours in this block.
     pub tallies: Tallies,
 }
 
-/// How a started program ended.
+/// The end of a started program.
 struct Ended {
     row: Row,
     attention: Attention,
 }
 
 impl Runner {
-    /// A runner that gives these descriptors to workloads whose output is inherited, and reports what a script says.
+    /// Create a runner that passes these descriptors to workloads with inherited output, and reports the
+    /// figures of a script if there is one.
     pub fn new(
         spawner: Spawner,
         null: OwnedFd,
@@ -93,23 +94,23 @@ impl Runner {
         };
         let failed = |error| start_failure(&error, ToString::to_string);
         let child = self.spawner.start(&request).map_err(failed)?;
-        // It ends by itself.
+        // The child ends by itself.
         reap(child.pid).map_err(|error| system(&error))?;
         self.spawner.begun(settings).map_err(failed).map(drop)
     }
 
-    /// The parts that `overhead` needs.
+    /// Return the parts that `overhead` needs.
     pub fn parts(&mut self) -> (&mut Spawner, &mut Stream, &Lateness, RawFd) {
         let null = self.streams.null();
         (&mut self.spawner, &mut self.streams.err, &self.late, null)
     }
 
-    /// The process that starts programs.
+    /// Return the process that starts programs.
     pub fn starter(&self) -> libc::pid_t {
         self.spawner.pid()
     }
 
-    /// Run one step and report it. The conversation is attended to meanwhile.
+    /// Run one step and report it, while attending to the conversation.
     pub fn step(
         &mut self,
         ready: &Ready,
@@ -161,7 +162,7 @@ impl Runner {
             if let Some(cleanup) = cleanup {
                 match self.hook(cleanup, (&ready.environment, seq), base, talk)? {
                     Err(failure) => {
-                        // The next run would begin from what this one has left.
+                        // The next run would start from the state that this one has left.
                         if ended.row.outcome == Outcome::Ok {
                             ended.row.outcome = Outcome::Failed;
                         }
@@ -190,7 +191,7 @@ impl Runner {
         Ok((ended.row.outcome, ended.attention))
     }
 
-    /// Run the program where its settings have it run; why it did not is `said`.
+    /// Run the program at the place of its settings; `said` receives the reason if it could not run.
     fn placed(
         &mut self,
         ready: &Ready,
@@ -209,7 +210,7 @@ impl Runner {
         }
         let ran = self.run(ready, &settings.process.child, base, (seq, step), (talk, observer))?;
         if ready.has_commands() {
-            // They run among all the others. What cannot be asked any more has ended with who was asked.
+            // The commands run in the common group. If this fails, the process that would be asked has ended.
             drop(machine.place(None, settings));
         }
         Ok(ran.unwrap_or_else(|error| {
@@ -258,7 +259,7 @@ impl Runner {
         Ok(Ok(Attention::Nothing))
     }
 
-    /// Have its neighbours at work, where it has any.
+    /// Start the neighbours of a workload, if it has any.
     fn beside(
         &mut self,
         ready: &Ready,
@@ -268,7 +269,7 @@ impl Runner {
         if ready.neighbours.is_empty() {
             return Ok(Ok(None));
         }
-        // What keeps them is forked: by a single thread.
+        // The process that keeps them is forked, which requires a single thread.
         observer.alone();
         Ok(Neighbours::start(&ready.neighbours, base, talk)?.map(Some))
     }
@@ -294,7 +295,10 @@ impl Runner {
         })
     }
 
-    /// Run the program itself, or say why it could not be started.
+    /// Run the program itself.
+    ///
+    /// # Errors
+    /// The inner error is the reason why it could not be started.
     fn run(
         &mut self,
         ready: &Ready,
@@ -303,7 +307,7 @@ impl Runner {
         (seq, step): (u64, Step),
         (talk, observer): (&mut Conversation, &mut Observer),
     ) -> io::Result<Result<Ended, SpawnError>> {
-        // It was there when the commands before it had run.
+        // The program was resolved in `prepare`, after the commands before it.
         let Ok(start) = ready.start(base) else {
             return Ok(Err(SpawnError::Child { stage: Stage::Exec, error: io::ErrorKind::NotFound.into() }));
         };
@@ -373,18 +377,18 @@ impl Runner {
     }
 }
 
-/// A command around a program that failed.
+/// Return the failure of a command around a program.
 fn failed(called: &str, failure: &Failure) -> Failure {
     Failure::new("prepare", format!("The {called} command failed. {}", failure.message))
 }
 
-/// How long a program has lived, ns: at least as long as it has run and waited for a CPU.
+/// Return the lifetime of a program, ns: at least the time that it ran and waited for a CPU.
 fn lived(begun_ns: i64, end: End, queue: Option<RunQueue>) -> i64 {
     let least_ns = queue.map_or(1, |queue| (queue.exec_ns + queue.wait_ns).max(1));
     end.at(begun_ns + least_ns) - begun_ns
 }
 
-/// A failed system call as an error of the protocol.
+/// Return a failed system call as an error of the protocol.
 pub fn system(error: &io::Error) -> Failure {
     Failure::new("system", format!("The machine refused while a program was run: {error}."))
 }
@@ -394,13 +398,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_lived_until_its_end_and_no_shorter_than_it_ran_and_waited() {
+    fn a_lifetime_is_at_least_the_time_on_the_run_queue() {
         let queue = |exec_ns, wait_ns| Some(RunQueue { exec_ns, wait_ns });
         let end = End { seen_ns: 1_000, late_ns: 300 };
         assert_eq!(lived(100, end, queue(500, 50)), 600);
         assert_eq!(lived(100, end, queue(600, 50)), 650);
         assert_eq!(lived(100, end, None), 600);
-        // What was taken for lateness is more than it has lived.
+        // The assumed lateness exceeds the lifetime.
         assert_eq!(lived(900, end, None), 1);
         assert_eq!(lived(900, end, queue(30, 0)), 30);
         assert_eq!(lived(900, end, queue(5_000, 0)), 100, "no longer than was seen");

@@ -1,9 +1,10 @@
-//! Neighbours of a program: others that are kept running, pinned, restarted, from before its start to after its end.
+//! Neighbours of a program: other programs that are kept running, pinned and restarted, from before its start
+//! to after its end.
 //!
-//! `defined` makes them ready with their workload (`ready`), `measure` has them kept around each run (`Neighbours`), and
-//! a block's answer tells what they did (`Tally`). They are kept by a process of their own (`keep`), so that nothing of a
-//! program's time is spent on starting them again by whoever measures it. They start as programs do: by a `Spawner`,
-//! with the same user, environment and directory, and nothing of them is counted in the program's run.
+//! `defined` prepares them with their workload (`ready`), `measure` keeps them running around each run
+//! (`Neighbours`), and a block's answer has their totals (`Tally`). A separate process keeps them running
+//! (`keep`), so that restarting them takes no time of the measuring process. They start as programs do: by a
+//! `Spawner`, with the same user, environment and directory. Nothing of them is counted in the program's run.
 
 pub mod keep;
 
@@ -24,18 +25,18 @@ use crate::conversation::Conversation;
 use crate::protocol::Failure;
 use crate::ready::{Ready, ReadyNeighbour};
 
-/// More than one machine has room for: a mistyped number should not take it.
+/// The largest number of neighbours, so that a mistyped number does not exhaust the machine.
 pub const MOST: usize = 256;
 
 const KEEPER: Kind =
     Kind { called: "What keeps the neighbours running", name: c"becalm-keeper", spare: tree::spare_keeper };
 
-/// Of the neighbours of each workload, by its number, in their order.
+/// The number of runs and the totals of the neighbours of each workload, by its number and in their order.
 #[derive(Default)]
 pub struct Tallies(BTreeMap<u32, (u64, Vec<Tally>)>);
 
 impl Tallies {
-    /// One run more of a workload.
+    /// Add one run of a workload.
     pub fn add(&mut self, workload: u32, did: &[Tally]) {
         let (runs, all) = self.0.entry(workload).or_default();
         *runs += 1;
@@ -45,7 +46,7 @@ impl Tallies {
         }
     }
 
-    /// As a block's answer has them; nothing is left here.
+    /// Remove and return the totals in the form of a block's answer.
     pub fn take(&mut self) -> Value {
         let all = std::mem::take(&mut self.0);
         let told = |(workload, (runs, did))| json!({"workload": workload, "runs": runs, "did": did});
@@ -53,11 +54,14 @@ impl Tallies {
     }
 }
 
-/// Neighbours that run.
+/// The running neighbours.
 pub struct Neighbours(Beside);
 
 impl Neighbours {
-    /// Start them, and wait until each is at work. An error is a sentence about one of them.
+    /// Start the neighbours, and wait until each is at work.
+    ///
+    /// # Errors
+    /// The inner error is a sentence about one of them.
     pub fn start(
         wanted: &[ReadyNeighbour],
         base: &BaseEnvironment,
@@ -67,7 +71,7 @@ impl Neighbours {
         Ok(started.map(Self).map_err(|failure| Failure::new("neighbour", failure.message)))
     }
 
-    /// End them, with all that they have started; what each did.
+    /// End the neighbours with everything they have started, and return their totals.
     pub fn end(self) -> io::Result<Result<Vec<Tally>, Failure>> {
         Ok(self.0.end()?.and_then(|done| {
             serde_json::from_value(done["neighbours"].clone()).map_err(|error| {
@@ -77,7 +81,7 @@ impl Neighbours {
     }
 }
 
-/// Make the neighbours of a workload ready. Nothing is run.
+/// Prepare the neighbours of a workload, without running anything.
 pub fn ready(
     workload: &Workload,
     tree: &Tree,
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_found_as_a_program_is() {
+    fn a_neighbour_is_resolved_as_a_program_is() {
         let found = made(json!({"workload": {"argv": ["sh", "-c", ":"]}, "cpus": "0"})).ok().unwrap();
         assert!(found[0].ready.path().ends_with("/sh"));
         assert_eq!(found[0].settings.process.child.calls().len(), 1);
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_neighbour_has_is_refused() {
+    fn unsupported_options_of_a_neighbour_are_rejected() {
         for more in [
             json!({"setup": ["true"]}),
             json!({"prepare": ["true"]}),

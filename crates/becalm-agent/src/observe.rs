@@ -1,9 +1,9 @@
-//! What else the machine did while runs took place: snapshots before and after, samples in between, records of both.
+//! The load of the machine during runs: snapshots before and after, samples in between, and records of both.
 //!
-//! `session` begins and ends a block; `measure` says when a run is about to start, goes on, has ended. `probe` reads the
-//! machine, a `record` gathers what comes to a load. Nothing is read within a run's timed window by this thread, except
-//! once a second in long runs. The sampler is the only other thread of the agent; `alone` ends it, since a process that
-//! is forked for good must have one thread alone.
+//! `session` begins and ends a block; `measure` reports that a run starts, goes on or has ended. `probe`
+//! reads the machine, and a `record` gathers what makes up a load. This thread reads nothing within a run's
+//! timed window, except once per second in long runs. The sampler is the only other thread of the agent;
+//! `alone` ends it, since a process that forks a long-lived child must have a single thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,63 +32,65 @@ use crate::protocol::Wanted;
 use crate::record::Record;
 use crate::series::Samples;
 
-/// A record covers runs until so much time has passed since it began.
+/// The time for which a record covers further runs, ns.
 const LEAST_NS: i64 = 100_000_000;
 
-/// And so many times what a snapshot takes, which matters where that is more than a millisecond: on large machines.
-/// Snapshots are taken between runs; within a run's time there is the sampler alone.
+/// The time for which a record covers further runs, in multiples of the cost of a snapshot. It matters on large
+/// machines, where a snapshot takes more than a millisecond. Snapshots are taken between runs; within a run there
+/// is only the sampler.
 const SHARE: i64 = 100;
 
-/// The end of one record is the beginning of the next when the next run starts that soon.
+/// The gap before the next run up to which the end of one record is the beginning of the next, ns.
 const GAP_NS: i64 = 2_000_000;
 
-/// Time between samples, ns.
+/// The time between samples, ns.
 const PERIOD_NS: i64 = 100_000_000;
 
-/// Largest share of one CPU that sampling the run queue alone may take: snapshots need the rest of the thousandth.
+/// The largest share of one CPU for sampling only the run queue: snapshots need the rest of the thousandth.
 const QUEUE_SHARE: f64 = LARGEST_SHARE * 0.3;
 
-/// The same for a series: a quarter is left for reading at both ends.
+/// The largest share of one CPU for sampling a series: a quarter is left for the readings at both ends.
 const SERIES_SHARE: f64 = LARGEST_SHARE * 0.75;
 
-/// Samples that the sampler keeps until they are fetched, which is once a second or more often.
+/// The number of samples that the sampler keeps until they are fetched, at least once per second.
 const ROOM: usize = 256;
 
-/// How often a long run is looked after, ns.
+/// The time between two looks at a long run, ns.
 pub const LOOK_NS: i64 = 1_000_000_000;
 
-/// A group for programs, or why there is none.
+/// A group for programs, with the reason if it could not be created.
 pub type Made = (Around, Option<String>);
 
-/// Makes the records of a conversation.
+/// The observer, which makes the records of a conversation.
 pub struct Observer {
     place: Place,
     epoch_ns: i64,
     wanted: Wanted,
-    /// The process that starts programs, and what is counted of these.
+    /// The process that starts programs, and the events counted for them.
     counted: (i32, Pair),
     probe: Probe,
     accounts: Option<Accounts>,
     around: Option<Around>,
-    /// What was made before anybody asked to observe.
+    /// The group that was created before anybody asked to observe.
     made: Option<Made>,
-    /// Whether the next program stays in the group of its own.
+    /// Whether the next program stays in its own group.
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
-    /// The end of the last record, and the activity of each CPU by then.
+    /// The end of the last record, with the activity of each CPU so far.
     last: Option<(Digest, Vec<Cpu>)>,
-    /// CPU time that this thread has spent on observing, ns.
+    /// The CPU time that this thread has spent on observing, ns.
     spent_ns: i64,
-    /// Why columns of this block were unknown.
+    /// The reasons why columns of this block were unknown.
     unknown: BTreeMap<&'static str, String>,
 }
 
 impl Observer {
-    /// Observe the machine below a root, on a clock and its Unix time minus monotonic time. `counted`: the process that
-    /// starts programs, and the events that are counted of these; `made`: before that process was.
+    /// Observe the machine below a root, with a clock and its Unix time minus monotonic time, ns. `counted`
+    /// is the process that starts programs with the events counted for them; `made` is a group created before
+    /// that process.
     ///
-    /// On a scripted clock nothing is sampled meanwhile, and the kernel is not asked about programs.
+    /// With a scripted clock nothing is sampled, and the kernel's accounts of programs are not read.
     pub fn new(
         root: &Path,
         (clock, epoch_ns): (&AnyClock, i64),
@@ -114,7 +116,7 @@ impl Observer {
         }
     }
 
-    /// A block begins.
+    /// Begin a block.
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
         self.unknown.clear();
@@ -127,7 +129,7 @@ impl Observer {
         }
     }
 
-    /// Have a control group for the programs, where one can be made. Only once.
+    /// Create a control group for the programs if possible, once.
     pub fn make_group(&mut self) {
         if self.wanted == Wanted::None || self.around.is_some() || self.scripted() {
             return;
@@ -140,12 +142,12 @@ impl Observer {
         self.around = Some(around);
     }
 
-    /// The next program joins another group, which its settings ask for, or none.
+    /// Register whether the next program joins another group, which its settings ask for.
     pub fn placed(&mut self, elsewhere: bool) {
         self.stays = !elsewhere && self.around.as_ref().is_some_and(Around::has_own);
     }
 
-    /// The block is over: its last record, and why columns were unknown in it.
+    /// End the block with its last record, and return the reasons why columns were unknown in it.
     pub fn end(&mut self, output: &mut Output) -> BTreeMap<&'static str, String> {
         self.close(output);
         if let Some((_, sampler)) = &self.sampler {
@@ -159,12 +161,12 @@ impl Observer {
         unknown
     }
 
-    /// Have no other thread, until the next run.
+    /// End the other thread until the next run.
     pub fn alone(&mut self) {
         self.sampler = None;
     }
 
-    /// Disturb nobody until the next run that is to be observed.
+    /// Stop all observing until the next observed run.
     pub fn rest(&mut self) {
         self.alone();
         if let Some(accounts) = &mut self.accounts {
@@ -172,7 +174,7 @@ impl Observer {
         }
     }
 
-    /// A run is about to start.
+    /// Prepare for a run that is about to start.
     pub fn before(&mut self, seq: u64) {
         if self.wanted == Wanted::None {
             return;
@@ -187,7 +189,7 @@ impl Observer {
             if let Some(accounts) = &mut self.accounts {
                 accounts.record();
             }
-            // Before the machine is read: looking at all processes takes a while.
+            // This precedes reading the machine, since looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
             let around = self.around.as_mut().map(Around::read).unwrap_or_default();
@@ -202,17 +204,17 @@ impl Observer {
         }
     }
 
-    /// Whether a long run wants to be looked after.
+    /// Return whether a long run needs to be looked at.
     pub fn looks(&self) -> bool {
         self.wanted != Wanted::None
     }
 
-    /// Whether samples of its runs are told, over time.
+    /// Return whether samples of the runs are sent as a series.
     pub fn draws(&self) -> bool {
         self.wanted == Wanted::Series
     }
 
-    /// A run goes on: fetch what would not fit in the end.
+    /// Look at a run that goes on, and fetch what would not fit at the end.
     pub fn look(&mut self) {
         let begun = self.place.clock.cpu_ns();
         if let Some(accounts) = &mut self.accounts {
@@ -222,8 +224,9 @@ impl Observer {
         self.spent_ns += self.place.clock.cpu_ns() - begun;
     }
 
-    /// A program has ended and was not reaped yet: what is known of it, to be given to `reaped`, and its end by the
-    /// kernel's record. `queue`: since its time began; `early`: what it had run and waited before.
+    /// Return the accounts of a program that has ended but was not reaped, to be passed to `reaped`, and its
+    /// exit record. `queue` is its schedstat since its time began; `early` is what it had run and waited
+    /// before.
     pub fn ended(
         &mut self,
         pid: i32,
@@ -232,14 +235,14 @@ impl Observer {
     ) -> (Option<Own>, Option<Exit>) {
         let (Some(accounts), Some(open)) = (&mut self.accounts, &mut self.open) else { return (None, None) };
         let begun = self.place.clock.cpu_ns();
-        // First: what is told of its end is the better the sooner it is asked for.
+        // The exit record is read first, since its end is known more precisely the sooner it is read.
         let (own, exit) = accounts.ended(pid as u32, queue, early);
         open.shared.join(allowed(pid));
         self.spent_ns += self.place.clock.cpu_ns() - begun;
         (Some(own), exit)
     }
 
-    /// It was reaped.
+    /// Add the accounts of a reaped program to the record.
     pub fn reaped(&mut self, own: Option<Own>, usage: &Usage) {
         if let (Some(open), Some(own)) = (&mut self.open, own) {
             let cpu_ns = u64::try_from(usage.user_ns + usage.system_ns).unwrap_or(0);
@@ -247,7 +250,8 @@ impl Observer {
         }
     }
 
-    /// A run is over, whether its program could be started or not. Ends the record when it is long enough.
+    /// Register the end of a run, whether its program could be started or not, and end the record if it is
+    /// long enough.
     pub fn after(&mut self, seq: u64, output: &mut Output) {
         let Some(open) = &mut self.open else { return };
         open.last = Some(seq);
@@ -282,7 +286,8 @@ impl Observer {
         (digest, self.probe.cpus())
     }
 
-    /// Have a sampler of what is wanted; without one (no thread can be had) there are no samples.
+    /// Start or resume a sampler of what is wanted. Without one (no thread can be created) there are no
+    /// samples.
     fn sample(&mut self) {
         if self.sampler.as_ref().is_some_and(|(what, _)| *what != self.wanted) {
             self.sampler = None;
@@ -303,7 +308,7 @@ impl Observer {
         }
     }
 
-    /// Take over the samples until a time.
+    /// Take over the samples up to a time.
     fn fetch(&mut self, until_ns: i64) {
         let (Some((_, sampler)), Some(open)) = (&mut self.sampler, &mut self.open) else { return };
         sampler.take(|row| {

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use becalm_core::source::perf_events::{find, Pair, EVENTS, SOFTWARE_EVENTS};
 
-/// What the agent is asked to be.
+/// The command of the agent.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     Serve(Options),
-    /// Put back what was left on a machine.
+    /// Restore settings that were left on a machine.
     Restore(Restore),
     /// Start a program several times at once.
     Copies(crate::copies::Copies),
-    /// Make known load.
+    /// Generate a known load.
     Load(crate::load::Options),
     /// Evaluate the timers of the machine.
     Clock(becalm_core::clock::request::Request),
-    /// Show how soon woken threads run.
+    /// Measure how soon woken threads run.
     Wakeups(becalm_core::wakeups::Wakeups),
     /// Run a built-in kernel.
     Kernel(crate::kernel::Asked),
@@ -28,18 +28,18 @@ pub enum Command {
     Version,
 }
 
-/// Options of `restore`.
+/// The options of `restore`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Restore {
     pub root: PathBuf,
-    /// Also what somebody else changed.
+    /// Whether to restore values that others have changed since, too.
     pub force: bool,
-    /// The machine has just started: a boot entry that it has started by stays.
+    /// Whether the machine has just started: a boot entry that it was started with stays.
     pub at_start: bool,
     pub interrupt_wait: Duration,
 }
 
-/// Options of `serve`.
+/// The options of `serve`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub user: Option<String>,
@@ -47,24 +47,25 @@ pub struct Options {
     pub stderr: Option<RawFd>,
     pub spool: Option<RawFd>,
     pub spool_path: Option<PathBuf>,
-    /// Memory of a device that outlives this machine.
+    /// The memory of a device that outlives this machine.
     pub spool_memory: Option<PathBuf>,
     pub root: Option<PathBuf>,
-    /// Seconds without any input after which becalm is taken for gone.
+    /// The number of seconds without input after which becalm counts as gone.
     pub silence: Option<u32>,
-    /// How long interrupts may take, in the background, to be back where they were.
+    /// The longest wait, in the background, until interrupts are back on their CPUs.
     pub interrupt_wait: Duration,
-    /// Events that are counted in place of cycles and instructions.
+    /// The events counted in place of cycles and instructions.
     pub count: Option<Pair>,
-    /// Make a control group for programs at once, which observing them would make later.
+    /// Whether to create a control group for programs at once and not when they are first observed.
     pub group: bool,
-    /// The helper that sudo starts to change settings, where this process is not root.
+    /// The helper that sudo starts to change settings if this process is not root.
     pub helper: Option<PathBuf>,
-    /// Figures that are reported in place of those of the machine: for tests.
+    /// The script with figures that are reported in place of the machine's, for tests.
     pub script: Option<PathBuf>,
 }
 
-/// An idle device may not interrupt for a minute. What waits sleeps between looks that take microseconds.
+/// The default wait for interrupts: an idle device may raise none for a minute. The waiting process sleeps
+/// between looks that take microseconds.
 const INTERRUPT_WAIT: Duration = Duration::from_secs(60);
 
 impl Default for Options {
@@ -92,7 +93,10 @@ const USAGE: &str = "usage: becalm-agent serve [--user NAME|UID] [--stdout-fd N]
                      started by becalm and speaks JSON. Or: becalm-agent restore [--root DIR] [--force] [--at-start] \
                      [--interrupt-wait SECONDS]";
 
-/// Read the command line; an error is a sentence.
+/// Parse the command line.
+///
+/// # Errors
+/// Returns a sentence about invalid arguments.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
     let mut arguments = arguments;
     match arguments.next().as_deref().and_then(|word| word.to_str()) {
@@ -164,7 +168,7 @@ fn restore(mut arguments: impl Iterator<Item = OsString>) -> Result<Command, Str
     Ok(Command::Restore(options))
 }
 
-/// Two events with a comma between them.
+/// Parse two events separated by a comma.
 fn pair(text: Option<&str>) -> Result<Pair, String> {
     let found =
         text.and_then(|text| text.split_once(',')).and_then(|(one, two)| Some([find(one)?, find(two)?]));
@@ -175,7 +179,7 @@ fn pair(text: Option<&str>) -> Result<Pair, String> {
     })
 }
 
-/// Seconds, to fractions.
+/// Parse a time in seconds, with fractions.
 fn wait(text: Option<&str>) -> Result<Duration, String> {
     let seconds = text.and_then(|text| text.parse::<f64>().ok());
     let wait = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes() {
+    fn valid_command_lines_are_parsed() {
         let Ok(Command::Serve(options)) =
             of(&["serve", "--user", "ada", "--group", "--spool-fd", "7", "--silence", "60"])
         else {
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_refuses() {
+    fn invalid_command_lines_are_rejected() {
         for bad in [
             &[][..],
             &["run"],

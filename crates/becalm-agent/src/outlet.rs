@@ -1,7 +1,8 @@
-//! Standard output that never blocks: what its reader does not take yet waits here, and whoever writes goes on.
+//! Standard output that never blocks: bytes that its reader does not take yet wait here, and the writer goes
+//! on.
 //!
-//! Putting the machine's settings back must not depend on anybody reading (`session`), so nothing in the agent waits
-//! for the reader without looking after input, signals and silence too (`conversation`).
+//! Restoring the machine's settings must not depend on a reader (`session`), so nothing in the agent waits
+//! for the reader without also watching input, signals and silence (`conversation`).
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,49 +11,52 @@ use becalm_core::exec::now_ns;
 use becalm_core::exec::poll::{ready_within, writing, NOTHING};
 use libc::{c_int, pollfd};
 
-/// With so many bytes waiting nothing new is begun: no request, no run, and what programs write stays in their pipes.
-/// What has been begun comes to an end, so a single large event goes beyond it.
+/// The number of waiting bytes at which nothing new begins: no request and no run, and output of programs
+/// stays in their pipes. What has begun is finished, so that a single large event may exceed it.
 const MOST: usize = 1 << 20;
 
-/// How long the reader may take nothing at the end before the rest is given up, ns.
+/// The time without progress at the end after which the rest is given up, ns.
 const PATIENCE_NS: i64 = 2_000_000_000;
 
-/// A descriptor in non-blocking mode and what waits to be written to it.
+/// A descriptor in non-blocking mode, and the bytes that wait to be written to it.
 pub struct Outlet {
     fd: RawFd,
     flags: c_int,
     waiting: Vec<u8>,
-    /// How many of these bytes have been written.
+    /// The number of these bytes that have been written.
     written: usize,
 }
 
 impl Outlet {
-    /// Write to a descriptor. Others may share its mode (a terminal's), which is put back in the end.
+    /// Write to a descriptor. Others may share its mode (a terminal's), which is restored at the end.
     pub fn new(fd: RawFd) -> io::Result<Self> {
         // SAFETY: only reads and sets flags.
         let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-        // SAFETY: as above.
+        // SAFETY: only reads and sets flags.
         if flags < 0 || unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) } < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { fd, flags, waiting: Vec::new(), written: 0 })
     }
 
-    /// Write bytes, or keep them until the reader takes more. An error when there is no reader any more.
+    /// Write bytes, or keep them until the reader takes more.
+    ///
+    /// # Errors
+    /// Fails if there is no reader any more.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         let taken = if self.is_empty() { self.write(bytes)? } else { 0 };
         self.waiting.extend_from_slice(&bytes[taken..]);
         Ok(())
     }
 
-    /// Write as much of what waits as is taken now.
+    /// Write as many of the waiting bytes as the reader takes now.
     pub fn write_more(&mut self) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
         }
         self.written += self.write(&self.waiting[self.written..])?;
         if self.is_empty() {
-            // Room for what is usual stays, room for what was exceptional goes.
+            // The usual capacity is kept, and an exceptional one is released.
             self.waiting.clear();
             self.waiting.shrink_to(MOST / 16);
             self.written = 0;
@@ -63,7 +67,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// How much is taken now.
+    /// Write bytes, and return how many were taken.
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -86,17 +90,17 @@ impl Outlet {
         Ok(taken)
     }
 
-    /// Whether nothing waits.
+    /// Return whether no bytes wait.
     pub fn is_empty(&self) -> bool {
         self.written == self.waiting.len()
     }
 
-    /// Whether so much waits that nothing new should be begun.
+    /// Return whether so many bytes wait that nothing new should begin.
     pub fn is_full(&self) -> bool {
         self.waiting.len() - self.written >= MOST
     }
 
-    /// To wait until more can be written, if there is more.
+    /// Return the poll for writing more, if bytes wait.
     pub fn interest(&self) -> pollfd {
         if self.is_empty() {
             NOTHING
@@ -105,7 +109,7 @@ impl Outlet {
         }
     }
 
-    /// Write the rest, to a reader that still takes it.
+    /// Write the remaining bytes while the reader takes them.
     pub fn finish(&mut self) -> io::Result<()> {
         let mut given_up_ns = now_ns() + PATIENCE_NS;
         while !self.is_empty() && ready_within(&[self.interest()], given_up_ns - now_ns())? {
@@ -130,7 +134,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn what_is_not_read_waits_and_comes_in_order() {
+    fn unread_bytes_wait_and_arrive_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut outlet = Outlet::new(writer.as_raw_fd()).unwrap();
         let line: Vec<u8> = (0..=u8::MAX).cycle().take(10_007).collect();
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_the_descriptor_is_put_back() {
+    fn the_mode_of_the_descriptor_is_restored() {
         let (_reader, writer) = io::pipe().unwrap();
         let mode = || unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETFL) & libc::O_NONBLOCK };
         let outlet = Outlet::new(writer.as_raw_fd()).unwrap();

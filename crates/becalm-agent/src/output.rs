@@ -1,5 +1,5 @@
-//! Events out: whole lines on standard output, rows gathered so that writing them does not disturb runs,
-//! and the spool, which has every finished run at once.
+//! The events: whole lines on standard output, with rows collected so that writing them does not disturb
+//! runs, and the spool, which gets every finished run at once.
 
 use std::io;
 
@@ -12,20 +12,21 @@ use crate::outlet::Outlet;
 use crate::protocol::Failure;
 use crate::spool::Spool;
 
-/// A run this long is reported at once; shorter ones are gathered for as long as `GATHER_NS`.
+/// The length of a run from which on it is reported at once, ns.
 const LONG_RUN_NS: i64 = 100_000_000;
+/// The longest time for which rows of shorter runs are collected, ns.
 const GATHER_NS: i64 = 50_000_000;
 
-/// Where events go.
+/// The destination of events.
 pub struct Output {
-    /// What was sent, and what of it the reader has not taken yet.
+    /// The events that were sent, including those that the reader has not taken yet.
     pub outlet: Outlet,
     spool: Option<Spool>,
     spool_error: Option<io::Error>,
     id: u64,
     head: Vec<u8>,
     rows: Vec<u8>,
-    /// Records of load, which are sent after the runs that they belong to.
+    /// The records of load, which are sent after the runs that they belong to.
     loads: Vec<u8>,
     series: Vec<u8>,
     line: Vec<u8>,
@@ -33,7 +34,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Write events to standard output, and rows to a spool where there is one.
+    /// Write events to standard output, and rows to a spool if there is one.
     pub fn new(outlet: Outlet, spool: Option<Spool>) -> Self {
         Self {
             outlet,
@@ -68,7 +69,7 @@ impl Output {
         self.send(&json!({"id": id, "event": "error", "kind": failure.kind, "message": failure.message}))
     }
 
-    /// Begin a block: rows from here on belong to request `id`, and whoever asks has stored the block before.
+    /// Begin a block: rows from here on belong to request `id`, and the client has stored the previous block.
     pub fn begin(&mut self, id: u64) {
         self.id = id;
         self.head = format!("{{\"id\":{id},\"event\":\"runs\",\"rows\":[").into_bytes();
@@ -79,7 +80,7 @@ impl Output {
         }
     }
 
-    /// Take a finished run: into the spool at once, to the reader when it is time.
+    /// Take a finished run: write it to the spool at once, and to the reader when it is time.
     pub fn row(&mut self, row: &Row) -> io::Result<()> {
         let start = self.rows.len();
         if start > 0 {
@@ -102,7 +103,7 @@ impl Output {
         Ok(())
     }
 
-    /// Send the gathered rows, and the records of load that have been closed.
+    /// Send the collected rows, and the records of load that have been closed.
     pub fn flush(&mut self) -> io::Result<()> {
         self.last_flush_ns = now_ns();
         self.line.clear();
@@ -124,7 +125,7 @@ impl Output {
         self.outlet.put(&self.line)
     }
 
-    /// Take a record of load. It is sent with the next runs; the spool does not hold it.
+    /// Take a record of load, which is sent with the next runs. The spool does not hold it.
     pub fn load(&mut self, load: &Load) {
         if !self.loads.is_empty() {
             self.loads.push(b',');
@@ -132,35 +133,35 @@ impl Output {
         load.write(&mut self.loads);
     }
 
-    /// Take the samples of a record: the fields of its event but the number.
+    /// Take the samples of a record: the fields of its event except the id.
     pub fn series(&mut self, mut event: Map<String, Value>) {
         event.insert("id".to_owned(), self.id.into());
-        // A map of numbers and strings can be written.
+        // Serialising a map of numbers and strings cannot fail.
         if let Ok(mut line) = serde_json::to_vec(&event) {
             line.push(b'\n');
             self.series.append(&mut line);
         }
     }
 
-    /// What a run said, before its row is sent.
+    /// Send the output of a run, before its row is sent.
     pub fn text(&mut self, seq: u64, stderr: &str, stdout: &str) -> io::Result<()> {
         let event = json!({"id": self.id, "event": "text", "seq": seq, "stderr": stderr, "stdout": stdout});
         self.send(&event)
     }
 
-    /// Output of a workload that is forwarded as it comes.
+    /// Forward output of a workload as it arrives.
     pub fn forward(&mut self, stream: &str, text: &str) -> io::Result<()> {
         self.send(&json!({"id": self.id, "event": "output", "stream": stream, "text": text}))
     }
 
-    /// The conversation is over; `stored`: whoever asked has every run.
+    /// End the conversation; `stored` means that the client has every run.
     pub fn end(&mut self, stored: bool) {
         if let Some(spool) = &mut self.spool {
             spool.end(stored);
         }
     }
 
-    /// Why the spool does not hold all runs of this block, if it does not.
+    /// Return why the spool does not hold all runs of this block, if it does not.
     pub fn spool_failure(&mut self) -> Option<Failure> {
         let error = self.spool_error.take()?;
         Some(Failure::new(

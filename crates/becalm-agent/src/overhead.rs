@@ -1,4 +1,5 @@
-//! What a measured run costs beyond starting and waiting for the program: both ways, interleaved.
+//! The cost of a measured run compared with only starting and waiting for the program: both ways,
+//! interleaved.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -20,7 +21,8 @@ use becalm_core::types::{Outcome, Row, Step, Text};
 use crate::conversation::{Attention, Conversation};
 use crate::protocol::{start_failure, Failure};
 
-/// Cost in ns of `/bin/true`, bare (posix_spawn and waitpid) and measured, `runs` times each; fewer when somebody wants it ended.
+/// Measure the cost of `/bin/true` in ns, bare (posix_spawn and waitpid) and measured, `runs` times each;
+/// fewer if an end is requested.
 pub fn overhead(
     runs: u32,
     spawner: &mut Spawner,
@@ -72,7 +74,7 @@ pub fn overhead(
         let (status, usage) = reap(child.pid).map_err(system)?;
         let begun_ns = spawner.begun(&settings).map_err(failed)?.unwrap_or(child.asked_ns);
         let swept = sweep();
-        // What a measured block asks, too, between two runs.
+        // A measured block polls between two runs, too.
         let wanted = ready(&talk.interests()).map_err(system)?;
         line.clear();
         Row {
@@ -96,7 +98,7 @@ pub fn overhead(
     Ok((bare, own))
 }
 
-/// A list of strings as the C library takes it.
+/// Return an array of strings for the C library.
 fn pointers<'a>(texts: impl Iterator<Item = &'a CStr>) -> Vec<*const libc::c_char> {
     texts.map(CStr::as_ptr).chain([ptr::null()]).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading the machine's cheap sources as a digest, and what a reading costs.
+//! Readings of the machine's cheap sources as a digest, and the cost of a reading.
 
 use becalm_core::load::counted::SOURCES;
 use becalm_core::load::digest::Digest;
@@ -10,29 +10,30 @@ use becalm_core::source::table::find;
 use becalm_core::source::Reader;
 use becalm_core::time::Clock;
 
-/// Reads the sources of a record, whose files it opens at the first reading.
+/// A reader of the sources of a record, whose files it opens at the first reading.
 pub struct Probe {
     place: Place,
     open: Option<(Reader, Machine)>,
     snapshot: Snapshot,
     finder: Finder,
-    /// CPU time of a reading, ns; 0 before the first. Smoothed, and one that was disturbed counts little.
+    /// The smoothed CPU time of a reading, ns; 0 before the first. A disturbed reading has little weight.
     pub price_ns: i64,
 }
 
 impl Probe {
-    /// A probe of a machine that was not read yet.
+    /// Create a probe of a machine that was not read yet.
     pub fn new(place: Place) -> Self {
         Self { place, open: None, snapshot: Snapshot::default(), finder: Finder::default(), price_ns: 0 }
     }
 
-    /// Read the cheap sources now. Gives the CPU time that it took besides, ns, which is more for the first.
+    /// Read the cheap sources now, and return the digest with the CPU time that it took, ns; the first one
+    /// takes more.
     pub fn read(&mut self) -> (Digest, i64) {
         let place = &self.place;
         let begun = place.clock.cpu_ns();
         let (reader, machine) = self.open.get_or_insert_with(|| {
             let mut reader = Reader::new(place, SOURCES.iter().filter_map(|name| find(name)));
-            // The first time opens the files.
+            // The first snapshot opens the files.
             reader.snapshot();
             (reader, Machine::default())
         });
@@ -51,12 +52,12 @@ impl Probe {
         self.finder.cpus(&self.snapshot)
     }
 
-    /// Why a source gave nothing at all at the last reading; None when it gave something.
+    /// Return why a source had no data at all at the last reading; None if it had some.
     pub fn lacks(&self, source: &str) -> Option<String> {
         self.snapshot.section(source)?.absent()
     }
 
-    /// Why there was nothing of a source at the last reading, or not all of it.
+    /// Return why a source had no data at the last reading, or not all.
     pub fn absent(&self, source: &str) -> Option<String> {
         let section = self.snapshot.section(source)?;
         let missing = || (!section.missing.is_empty()).then(|| section.missing.join("; "));

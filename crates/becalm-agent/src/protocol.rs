@@ -1,4 +1,5 @@
-//! Requests and errors of the protocol (docs/reference/protocol.md), as types; unknown fields are refused.
+//! The requests and errors of the protocol (docs/reference/protocol.md) as types; unknown fields are
+//! rejected.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,17 +14,17 @@ use becalm_core::types::{Step, Text, Workload};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The protocol's version.
+/// The version of the protocol.
 pub const VERSION: u32 = 2;
 
-/// One request: its number and what to do.
+/// A request: its id and its action.
 #[derive(Debug)]
 pub struct Request {
     pub id: u64,
     pub action: Action,
 }
 
-/// What a request asks for.
+/// The action of a request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Action {
@@ -35,10 +36,10 @@ pub enum Action {
         directory: Option<Text>,
         #[serde(default)]
         title: String,
-        /// A name of the person's for whoever this is, apart from others of the same user.
+        /// A name that the user chose for this client, to distinguish it from others of the same user.
         #[serde(default)]
         owner: String,
-        /// The person consents to restarts of the machine.
+        /// Whether the user consents to restarts of the machine.
         #[serde(default)]
         reboot: bool,
     },
@@ -48,34 +49,35 @@ pub enum Action {
     },
     Knobs {},
     Read {
-        /// None: all.
+        /// The sources to read; None: all.
         #[serde(default)]
         sources: Option<Vec<String>>,
         #[serde(default)]
         changes: bool,
-        /// What the machine did since the reading before, as a record of load; then no sources but those that are named.
+        /// Whether to return the load since the previous reading as a record; then only named sources are
+        /// read.
         #[serde(default)]
         load: bool,
-        /// How many of the processes that used most CPU time are named.
+        /// The number of processes to name that used most CPU time.
         #[serde(default)]
         consumers: u32,
     },
     Follow {
         pid: i32,
-        /// When it began, ticks since boot; None: whatever has the number now.
+        /// The start time of the process, ticks since boot; None: any process that has the id now.
         #[serde(default)]
         started: Option<u64>,
         period_ns: i64,
-        /// What the machine did during the run, in each event but the first.
+        /// Whether each event except the first includes the load of the machine in the interval.
         #[serde(default)]
         load: bool,
         #[serde(default)]
         consumers: u32,
     },
-    /// Who runs when with two counters per CPU, until the process ends or `stop` comes.
+    /// Record context switches with two counters per CPU, until the process ends or `stop` arrives.
     Record {
         recording: Recording,
-        /// None: until `stop`.
+        /// The process to record; None: all until `stop`.
         #[serde(default)]
         pid: Option<i32>,
         #[serde(default)]
@@ -83,7 +85,7 @@ pub enum Action {
     },
     Define {
         workloads: Vec<Workload>,
-        /// None: settings of that index are not used before the next definition.
+        /// The settings; None: those with this index are not used before the next definition.
         settings: Vec<Option<Map<String, Value>>>,
         #[serde(default)]
         dangerous: bool,
@@ -100,7 +102,7 @@ pub enum Action {
         #[serde(default)]
         keep: bool,
     },
-    /// What settings of the boot are here, and whether this boot has them.
+    /// Resolve settings of the boot on this machine, and report whether this boot has them.
     Effects {
         settings: Map<String, Value>,
         #[serde(default)]
@@ -110,10 +112,10 @@ pub enum Action {
     Restore {
         #[serde(default)]
         force: bool,
-        /// Only what this user has put on, under the `owner` of `open`.
+        /// Whether to restore only what this user has applied, under the `owner` of `open`.
         #[serde(default)]
         mine: bool,
-        /// A boot entry, too.
+        /// Whether to remove a boot entry, too.
         #[serde(default = "yes")]
         entry: bool,
     },
@@ -142,11 +144,11 @@ pub enum Action {
         stop_on_failure: bool,
         #[serde(default)]
         load: Wanted,
-        /// What is to be recorded while programs run.
+        /// The recording while programs run.
         #[serde(default)]
         recording: Option<Recording>,
     },
-    /// Known load beside programs, until `unload`.
+    /// Generate known load next to programs, until `unload`.
     Load {
         demand: Demand,
     },
@@ -155,40 +157,40 @@ pub enum Action {
         runs: u32,
     },
     Stop {},
-    /// Answered at once, also while a program runs: is anybody there?
+    /// Answer at once, also while a program runs, to show that the agent is alive.
     Alive {},
     Bye {},
 }
 
-/// What is to be recorded.
+/// The parameters of a recording.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
     pub events: EventSet,
     #[serde(default)]
     pub by: Means,
-    /// T: tasks that go on for so long are read so often.
+    /// The window T, ns: a task that goes on is read once per window.
     pub window_ns: u64,
-    /// How often records are sent; None: every two windows, within 10 to 100 ms.
+    /// The time between two batches of records, ns; None: two windows, limited to 10 to 100 ms.
     #[serde(default)]
     pub batch_ns: Option<u64>,
-    /// A list such as 0,2-3; None: all that are online.
+    /// The CPUs as a list such as 0,2-3; None: all that are online.
     #[serde(default)]
     pub cpus: Option<String>,
 }
 
-/// By what the kernel tells of switches.
+/// The kernel interface that reports switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Means {
-    /// Groups of counters, perf_event_open(2).
+    /// Groups of counters: perf_event_open(2).
     #[default]
     Perf,
-    /// Programs in the kernel, bpf(2), where the agent was built with them.
+    /// Programs in the kernel: bpf(2), if the agent was built with them.
     Bpf,
 }
 
-/// What of the load a block wants to know.
+/// The load data that a block asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
@@ -199,7 +201,7 @@ pub enum Wanted {
 }
 
 impl Request {
-    /// Whether it is answered at once, also while a program runs.
+    /// Return whether the request is answered at once, also while a program runs.
     pub fn is_urgent(&self) -> bool {
         matches!(self.action, Action::Stop {} | Action::Alive {})
     }
@@ -213,7 +215,10 @@ fn ten_minutes() -> u32 {
     600
 }
 
-/// Read one line. The error carries the request's number when it could be read.
+/// Parse one line.
+///
+/// # Errors
+/// The error has the request's id if it could be read.
 pub fn parse(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
     let protocol = |message: String| Failure::new("protocol", message);
     let value: Value = serde_json::from_slice(line)
@@ -230,7 +235,7 @@ pub fn parse(line: &[u8]) -> Result<Request, (Option<u64>, Failure)> {
     }
 }
 
-/// A child that did not become its program, in a sentence; `explain` words a failed exec.
+/// Return the failure of a child that did not become its program; `explain` describes a failed exec.
 pub fn start_failure(error: &SpawnError, explain: impl Fn(&std::io::Error) -> String) -> Failure {
     let (stage, error) = match error {
         SpawnError::Clone(error) => {
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_keeps_its_number_where_it_has_one() {
+    fn an_invalid_request_keeps_its_id_if_it_has_one() {
         assert_eq!(parse(b"{}").unwrap_err().0, None);
         assert_eq!(parse(b"[1]").unwrap_err().0, None);
         assert_eq!(parse(b"{\"id\":-1,\"do\":\"stop\"}").unwrap_err().0, None);

@@ -1,4 +1,5 @@
-//! The request `read`: raw numbers of the machine by source, and on request how far they moved since the last time.
+//! The request `read`: raw numbers of the machine by source, and on request their changes since the previous
+//! reading.
 
 use std::path::Path;
 
@@ -15,13 +16,14 @@ use serde_json::{json, Map, Value};
 use crate::intervals::Intervals;
 use crate::protocol::Failure;
 
-/// Largest share of time that looking at all processes may take: with many of them it is done more rarely.
+/// The inverse of the largest share of time for looking at all processes: with many of them this is done more
+/// rarely.
 const LOOKING_SHARE: i64 = 100;
 
-/// The sources that this conversation asked for last, with their files open, and what they said.
+/// The sources that this conversation asked for last, with open files and their values.
 #[derive(Default)]
 pub struct Reading {
-    /// The clock that times are taken from.
+    /// The clock for times.
     pub clock: AnyClock,
     open: Option<(Vec<&'static str>, Reader)>,
     last: Option<Snapshot>,
@@ -34,18 +36,18 @@ pub struct Reading {
 struct Looked {
     seen: Processes,
     at_ns: i64,
-    /// Not before this.
+    /// The earliest time of the next look.
     again_ns: i64,
 }
 
 impl Reading {
-    /// Readings on a clock.
+    /// Create readings on a clock.
     pub fn on(clock: &AnyClock) -> Self {
         Self { clock: clock.clone(), ..Self::default() }
     }
 
-    /// The `count` processes that used most CPU time since the look before, the agent left out. Null: there was none
-    /// before, or looking again so soon would cost too much.
+    /// Return the `count` processes that used most CPU time since the previous look, except the agent. Null
+    /// if there was no previous look, or if looking again so soon would cost too much.
     pub fn consumers(&mut self, root: &Path, count: u32) -> Value {
         let at_ns = self.clock.now_ns();
         if self.processes.as_ref().is_some_and(|last| at_ns < last.again_ns) {
@@ -63,12 +65,14 @@ impl Reading {
         told.unwrap_or_default()
     }
 
-    /// What the machine below a root did since the reading before: `load`, `unknown` and `absent`.
+    /// Return the load of the machine below a root since the previous reading: `load`, `unknown` and
+    /// `absent`.
     pub fn load(&mut self, root: &Path) -> Map<String, Value> {
         self.intervals.get_or_insert_with(|| Intervals::new(root, &self.clock)).read()
     }
 
-    /// Read these sources below a root, or all of them; `changes`: also since the reading before.
+    /// Read these sources below a root, or all; with `changes` also the differences since the previous
+    /// reading.
     pub fn read(&mut self, root: &Path, names: Option<&[String]>, changes: bool) -> Result<Value, Failure> {
         let rows = rows(names)?;
         let wanted: Vec<&'static str> = rows.iter().map(|row| row.name).collect();

@@ -1,6 +1,7 @@
-//! A workload made ready: its programs found, its files checked, its environment laid out, once for all its runs.
+//! A prepared workload: its programs resolved, its files checked and its environment laid out, once for all
+//! its runs.
 //!
-//! `session` makes one for each workload that is defined; `measure` runs it.
+//! `session` prepares each workload that is defined, and `measure` runs it.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -23,40 +24,40 @@ pub struct ReadyNeighbour {
     pub settings: Settings,
 }
 
-/// The state that a run starts from.
+/// The parts with which a run starts.
 pub struct Start {
-    /// None for a built-in kernel.
+    /// The program; None for a built-in kernel.
     pub program: Option<Program>,
     pub input: Option<CString>,
     path: String,
 }
 
-/// Commands that run before and after each run.
+/// The commands that run before and after each run.
 pub struct Hooks {
     pub prepare: Option<Program>,
     pub cleanup: Option<Program>,
 }
 
-/// A workload that can be started at once, or once a command before it has made what it lacks.
+/// A workload that can be started at once, or once a command before it has created what is missing.
 pub struct Ready {
     pub workload: Workload,
     start: OnceCell<Start>,
     hooks: OnceCell<Hooks>,
     pub setup: Option<Program>,
-    /// Whether its setup command has ended well.
+    /// Whether its setup command has succeeded.
     pub set_up: Cell<bool>,
-    /// The whole workload, where commands before it may make what is not there yet.
+    /// The whole workload, if commands before it may create what does not exist yet.
     whole: Option<Workload>,
     pub environment: Environment,
     pub metrics: Vec<Metric>,
-    /// Kept running around each of its runs.
+    /// The neighbours that are kept running around each of its runs.
     pub neighbours: Vec<ReadyNeighbour>,
-    /// Whether its memory over time was told of one run.
+    /// Whether the memory over time of one of its runs was sent.
     pub drawn: Cell<bool>,
 }
 
 impl Ready {
-    /// Find a workload's programs and files. Nothing is run.
+    /// Resolve a workload's programs and files, without running anything.
     pub fn new(workload: Workload, base: &BaseEnvironment) -> Result<Self, Failure> {
         if workload.copies == 0
             || workload.copies > MOST
@@ -100,12 +101,12 @@ impl Ready {
             neighbours: Vec::new(),
             drawn: Cell::new(false),
             whole: later.then(|| workload.clone()),
-            // What is laid out above is not needed twice.
+            // The parts laid out above are not stored twice.
             workload: Workload { argv: Vec::new(), environment: BTreeMap::new(), ..workload },
         })
     }
 
-    /// The commands before and after a run, which the setup command may have made.
+    /// Return the commands before and after a run, which the setup command may have created.
     pub fn hooks(&self, base: &BaseEnvironment) -> Result<&Hooks, Failure> {
         self.later(&self.hooks, |whole| find_hooks(whole, base))
     }
@@ -146,7 +147,7 @@ impl Ready {
         }
     }
 
-    /// In sentences.
+    /// Return the name of the workload for sentences.
     pub fn called(&self) -> String {
         if self.workload.kernel.is_some() {
             return "a built-in kernel".to_owned();
@@ -154,34 +155,34 @@ impl Ready {
         self.path()
     }
 
-    /// Whether commands of its own run before or after it.
+    /// Return whether commands run before or after the program.
     pub fn has_commands(&self) -> bool {
         self.setup.is_some() || self.workload.prepare.is_some() || self.workload.cleanup.is_some()
     }
 
-    /// What it is, once its setup command has ended well: a search makes known again and again what it runs, with
-    /// other settings, and it need not be set up again.
+    /// Return the identity of a workload whose setup command has succeeded. A search defines the same
+    /// workload again and again with other settings, and need not set it up again.
     pub fn was_set_up(&self) -> Option<Workload> {
         self.identity().filter(|_| self.set_up.get())
     }
 
-    /// Of one with a setup command: what it is, time limits aside.
+    /// Return the identity of a workload with a setup command: all but its time limit.
     fn identity(&self) -> Option<Workload> {
         self.setup.as_ref()?;
         Some(Workload { timeout_ns: None, ..self.whole.clone()? })
     }
 
-    /// Take it for set up, where it is one of these.
+    /// Mark the workload as set up if it is one of these.
     pub fn recognise(&self, done: &[Workload]) {
         self.set_up.set(self.identity().is_some_and(|own| done.contains(&own)));
     }
 
-    /// Whether numbers are looked for in what it prints.
+    /// Return whether metrics are read from the output.
     pub fn prints(&self) -> bool {
         prints(&self.metrics)
     }
 
-    /// Absolute path of the program, for the reply; of one that is not there yet, its name.
+    /// Return the absolute path of the program for the reply, or its name if it does not exist yet.
     pub fn path(&self) -> String {
         let name = || self.whole.as_ref()?.argv.first()?.bytes().ok();
         let text = || name().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -202,7 +203,7 @@ fn find_start(workload: &Workload, base: &BaseEnvironment) -> Result<Start, Prog
     let command = workload.kernel.is_none().then_some(workload.argv.as_slice());
     let program = find_optional(command, workload, base)?;
     Ok(Start {
-        // For replies: the program itself, not what starts its copies.
+        // Replies name the program itself and not the one that starts its copies.
         path: program.as_ref().map_or(String::new(), |found| found.path.to_string_lossy().into_owned()),
         program: program.map(|found| copied(found, workload.copies)),
         input: workload.input.as_ref().map(|path| input_file(path, base)).transpose()?,
@@ -216,8 +217,8 @@ fn find_hooks(workload: &Workload, base: &BaseEnvironment) -> Result<Hooks, Prog
     })
 }
 
-/// Whether what is missing may be there once the commands before it have run. A name without a path that is in no
-/// directory of PATH is rather a mistake where nothing is set up.
+/// Return whether a missing file may exist once the commands before the program have run. A name that is not
+/// in PATH is rather a mistake if there is no setup command.
 fn may_be_made(error: &ProgramError, workload: &Workload, prepared: bool) -> bool {
     match error {
         ProgramError::NotInPath(..) => workload.setup.is_some(),
@@ -230,8 +231,8 @@ fn prints(metrics: &[Metric]) -> bool {
     metrics.iter().any(|metric| metric.quantity().is_none())
 }
 
-/// Several copies are one program: this executable, which starts them (`copies`). The child finds it as its own until
-/// it becomes it, whoever the user is and wherever it lies.
+/// Wrap several copies into one program: this executable, which starts them (`copies`). The child refers to
+/// it as its own executable until exec, whoever the user is and wherever the file is.
 fn copied(program: Program, copies: u32) -> Program {
     match copies {
         1 => program,

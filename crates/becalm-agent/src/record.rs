@@ -1,4 +1,4 @@
-//! One record: what is gathered from before the first of its runs until after the last, and the load that comes of it.
+//! A record: what is gathered from before the first of its runs until after the last, and the resulting load.
 
 use becalm_core::load::digest::Digest;
 use becalm_core::load::own::Own;
@@ -13,14 +13,14 @@ pub struct Record {
     pub first: u64,
     pub last: Option<u64>,
     pub begin: Digest,
-    /// The activity of each CPU by then.
+    /// The activity of each CPU at the beginning.
     pub cpus: Vec<Cpu>,
-    /// CPUs that its programs could use.
+    /// The CPUs that its programs could use.
     pub shared: Shared,
     pub around: Counted,
-    /// Whether all its programs were in the group of their own.
+    /// Whether all its programs were in their own group.
     pub joined: bool,
-    /// CPU time that observing had taken when it began, ns.
+    /// The CPU time that observing had taken at the beginning, ns.
     pub spent_ns: i64,
     pub own: Own,
     pub queue: Queue,
@@ -28,7 +28,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that begins with this run, when the machine, its CPUs and the group around the programs were so.
+    /// Begin a record with this run, from the current state of the machine, its CPUs and the group of the
+    /// programs.
     pub fn new(
         first: u64,
         (begin, cpus, around): (Digest, Vec<Cpu>, Counted),
@@ -39,7 +40,7 @@ impl Record {
         Self { first, last: None, begin, cpus, shared, around, joined: true, spent_ns, own, queue, series }
     }
 
-    /// Take a sample of the time before `until_ns`; an older one belongs to the record before.
+    /// Take a sample of the time before `until_ns`; an older one belongs to the previous record.
     pub fn sample(&mut self, digest: Digest, until_ns: i64) {
         if digest.at_ns() > self.begin.at_ns() && digest.at_ns() < until_ns {
             if let Some(others) = digest.others_running() {
@@ -49,8 +50,9 @@ impl Record {
         }
     }
 
-    /// The load of its runs up to `last`, with the machine, its CPUs and the group as they are now. `epoch_ns`: Unix time
-    /// minus CLOCK_MONOTONIC_RAW; `spent_ns`: CPU time that observing has taken until now.
+    /// Return the load of its runs up to `last`, from the current state of the machine, its CPUs and the
+    /// group. `epoch_ns` is Unix time minus CLOCK_MONOTONIC_RAW; `spent_ns` is the CPU time that observing
+    /// has taken so far.
     pub fn load(
         &self,
         last: u64,

@@ -1,8 +1,9 @@
-//! Recording who runs when with two counters per CPU, as a stream of events: the request `record`, and runs of `measure`
-//! that are recorded.
+//! Recordings of context switches with two counters per CPU, as a stream of events: the request `record`, and
+//! recorded runs of `measure`.
 //!
-//! The kernel writes into its buffers; every `batch_ns` this thread takes what is there and sends it as one event. While
-//! nobody reads the events nothing is taken: the buffers fill up, and the kernel says how many records it had no room for.
+//! The kernel writes into its buffers; every `batch_ns` this thread takes the content and sends it as one
+//! event. While nobody reads the events nothing is taken: the buffers fill up, and the kernel counts the
+//! records that it drops.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,24 +24,25 @@ use crate::conversation::{Attention, Conversation};
 use crate::follow::{hold, Held};
 use crate::protocol::{Failure, Means, Recording as Wish};
 
-/// Windows as the detector takes them, ns.
+/// The range of windows that the detector accepts, ns.
 const WINDOWS_NS: std::ops::RangeInclusive<u64> = 100_000..=50_000_000;
 
-/// Batches, ns: the shortest leaves time for other things, the longest fits into the buffers at 10,000 switches a second.
+/// The range of batches, ns: the shortest leaves time for other work, and the longest fits into the buffers
+/// at 10,000 switches per second.
 const BATCHES_NS: std::ops::RangeInclusive<u64> = 1_000_000..=200_000_000;
 
-/// When a process began, in proc_pid_stat(5).
+/// The field of proc_pid_stat(5) with the start time of a process.
 const STARTED: usize = 22;
 
-/// Where records come from.
+/// The source of records.
 enum Source {
     Cpus(Box<Recorder>),
-    /// Of a process that has not begun: it is named later.
+    /// The source for a process that has not begun and is named later.
     Nobody,
     Pages(Turnover),
 }
 
-/// A recording that goes on.
+/// A recording in progress.
 pub struct Recording {
     id: u64,
     wish: Wish,
@@ -51,14 +53,17 @@ pub struct Recording {
     begun_ns: i64,
     rows: Vec<u8>,
     records: u64,
-    /// Of threads whose pages are looked at.
+    /// The names of the threads whose pages are looked at.
     names: Names,
-    /// Why the pages of a program that was started could not be looked at.
+    /// The reason why the pages of a started program could not be looked at.
     refused: Option<String>,
 }
 
 impl Recording {
-    /// Begin; CPUs are those below `root`. A failure says why nothing can be recorded here.
+    /// Begin a recording of the CPUs below `root`.
+    ///
+    /// # Errors
+    /// Returns the reason if nothing can be recorded here.
     pub fn open(id: u64, wish: &Wish, root: &Path) -> Result<Self, Failure> {
         let begun_ns = spent();
         if !WINDOWS_NS.contains(&wish.window_ns) {
@@ -111,7 +116,7 @@ impl Recording {
         })
     }
 
-    /// Say what is counted, and where.
+    /// Send what is counted, and on which CPUs.
     pub fn tell(&self, talk: &mut Conversation) -> io::Result<()> {
         let mut event = json!({
             "id": self.id, "event": "recording", "events": self.wish.events, "by": self.wish.by,
@@ -130,7 +135,7 @@ impl Recording {
         talk.output.send(&event)
     }
 
-    /// The program that is measured has started.
+    /// Register the start of the measured program.
     pub fn started(&mut self, seq: u64, pid: i32, talk: &mut Conversation) -> io::Result<()> {
         talk.output.send(&json!({"id": self.id, "event": "started", "seq": seq, "pid": pid}))?;
         if self.wish.events == EventSet::WsTurnover {
@@ -143,7 +148,7 @@ impl Recording {
         Ok(())
     }
 
-    /// A process runs already: the kernel will not say what it is called.
+    /// Look up the names of a process that runs already, which the kernel does not report.
     fn runs(&mut self, directory: &Path) {
         match &mut self.source {
             Source::Cpus(recorder) => recorder.names.look_up(directory),
@@ -157,12 +162,12 @@ impl Recording {
         self.source = Source::Pages(pages);
     }
 
-    /// When to look next, ns.
+    /// Return the time of the next look, ns.
     pub fn due_ns(&self) -> i64 {
         self.due_ns
     }
 
-    /// Take what was recorded, if it is time and somebody reads.
+    /// Take the new records if it is time and there is a reader.
     pub fn look(&mut self, talk: &mut Conversation) -> io::Result<()> {
         let now = now_ns();
         if now < self.due_ns {
@@ -185,7 +190,7 @@ impl Recording {
                         self.records += count;
                         self.names.look_up(pages.directory());
                     }
-                    // It has ended, or begins another program that may not be looked at.
+                    // The process has ended, or executes another program that this process may not look at.
                     Err(_) => {
                         self.records += pages.end(&mut self.rows);
                         self.source = Source::Nobody;
@@ -214,7 +219,7 @@ impl Recording {
         talk.output.outlet.put(&line)
     }
 
-    /// Send the rest; what is to be said in the end.
+    /// Send the remaining records, and return the summary.
     pub fn end(&mut self, talk: &mut Conversation) -> io::Result<Value> {
         self.due_ns = 0;
         self.take(true);
@@ -240,7 +245,7 @@ impl Recording {
     }
 }
 
-/// Record until a process ends or `stop` comes; without a process until `stop`.
+/// Record until a process ends or `stop` arrives; without a process until `stop`.
 pub fn record(
     id: u64,
     wish: &Wish,
@@ -273,7 +278,7 @@ pub fn record(
     };
     recording.tell(talk)?;
     let mut ended = false;
-    // A stop may have come in the same read as the request: polling would not see it any more.
+    // A stop may have arrived in the same read as the request, which polling would not report again.
     let mut over = talk.attend()? != Attention::Nothing;
     while !over {
         let [input, signals, output] = talk.interests();
@@ -290,7 +295,7 @@ pub fn record(
     Ok(Ok(said))
 }
 
-/// A process that is there, and the one that is meant.
+/// Hold a process, after checking that it exists and has this start time.
 fn checked(pid: i32, started: Option<u64>) -> Result<Held, Failure> {
     let held = hold(pid)?;
     let stat = std::fs::read(held.path().join("stat")).ok().and_then(|text| PidStat::parse(&text));
@@ -334,7 +339,7 @@ fn failure(error: RecordError) -> Failure {
     Failure::new(kind, error.to_string())
 }
 
-/// CPU time of this thread, ns.
+/// Return the CPU time of this thread, ns.
 fn spent() -> i64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

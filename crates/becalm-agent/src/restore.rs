@@ -1,4 +1,5 @@
-//! `becalm-agent restore`: put back what a killed becalm left, without a conversation. A machine does this as it starts.
+//! `becalm-agent restore` restores what a killed becalm left, without a conversation. A machine runs it as it
+//! starts.
 
 use std::process::ExitCode;
 
@@ -9,8 +10,9 @@ use becalm_core::time::AnyClock;
 use crate::machine::Machine;
 use crate::options::Restore;
 
-/// Put back and say what could not be, a line each. Exit code 0: all is as it was; 3: something is not. Interrupts that
-/// are on their way back, or cannot go there, are said and are no reason for 3: it was said before they were moved.
+/// Restore everything, and report what could not be restored, one line each. The exit code is 0 if everything
+/// is as before and 3 if not. Interrupts that are still on their way back, or cannot go back, are reported
+/// but do not cause 3, since this was announced before they were moved.
 pub fn run(options: &Restore) -> ExitCode {
     let root = &options.root;
     let who = std::env::var("USER").unwrap_or_else(|_| "the system".to_owned());

@@ -1,14 +1,18 @@
-//! An agent that somebody had started as root, by sudo or pkexec, is root for the settings of this machine only.
+//! The rights of an agent that a user started as root, by sudo or pkexec: it is root only for the settings of
+//! this machine.
 //!
-//! Whatever runs a program, writes a file that is named to it, or reads one, does so with the rights of who called sudo: the
-//! right to start the agent is none to be root.
+//! Whatever runs a program, or reads or writes a file named by the caller, does so with the caller's rights:
+//! the right to start the agent does not include root's other rights.
 
 use becalm_core::exec::user::{become_user, caller, choose};
 use becalm_core::stress::demand::Demand;
 
 use crate::options::{Command, Options, Restore};
 
-/// Give up root's rights for good, unless the command needs them; an error is a sentence.
+/// Give up root's rights for good unless the command needs them.
+///
+/// # Errors
+/// Returns a sentence if they cannot be given up.
 pub fn keep_for(command: &Command) -> Result<(), String> {
     if needs_root(command) {
         Ok(())
@@ -17,7 +21,10 @@ pub fn keep_for(command: &Command) -> Result<(), String> {
     }
 }
 
-/// The same of load that is made beside programs.
+/// Give up root's rights for good unless a load next to programs needs them.
+///
+/// # Errors
+/// Returns a sentence if they cannot be given up.
 pub fn keep_for_load(demand: &Demand) -> Result<(), String> {
     if is_plain(demand) {
         Ok(())
@@ -26,7 +33,7 @@ pub fn keep_for_load(demand: &Demand) -> Result<(), String> {
     }
 }
 
-/// Whether somebody other than root had this agent started.
+/// Return whether a user other than root started this agent.
 pub fn is_lent() -> bool {
     caller().is_some()
 }
@@ -50,7 +57,7 @@ fn needs_root(command: &Command) -> bool {
     }
 }
 
-/// Whether load needs root and writes no file.
+/// Return whether a load needs root and writes no file.
 fn is_plain(demand: &Demand) -> bool {
     demand.memory_bytes.is_some() && demand.disk_directory.is_none()
 }
@@ -63,7 +70,7 @@ mod tests {
     use crate::options::parse;
 
     #[test]
-    fn only_settings_of_this_machine_and_memory_load_are_for_root() {
+    fn only_settings_of_this_machine_and_memory_load_need_root() {
         let kept = |words: &[&str]| needs_root(&parse(words.iter().map(OsString::from)).unwrap());
         let memory = r#"{"memory_bytes":2000000,"limit_bytes":2000000}"#;
         for words in [&["serve", "--user", "x"][..], &["restore", "--force"], &["load", memory]] {

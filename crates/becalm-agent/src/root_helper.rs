@@ -1,7 +1,7 @@
-//! `becalm-helper` as this agent's other side: it does as root what this process may not.
+//! The conversation with `becalm-helper`, which does as root what this process may not do.
 //!
-//! sudo starts it, and nothing but it. Neither is a child of ours, so that ending what programs have left does not look
-//! for them; both see when our end of the pipes is closed, however that came.
+//! sudo starts the helper and nothing else. Neither is our child, so that ending processes left by programs
+//! does not affect them; both notice when our end of the pipes closes for whatever reason.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,13 +15,13 @@ use serde_json::{json, Value};
 
 use crate::protocol::Failure;
 
-/// A conversation with it.
+/// A conversation with the helper.
 pub struct Helper {
     input: BufReader<File>,
     output: File,
 }
 
-/// Kinds of its errors (docs/reference/protocol.md).
+/// The kinds of its errors (docs/reference/protocol.md).
 const KINDS: [&str; 10] = [
     "usage",
     "domain",
@@ -36,7 +36,7 @@ const KINDS: [&str; 10] = [
 ];
 
 impl Helper {
-    /// Have sudo start the helper of this path. This process must have one thread.
+    /// Start the helper at this path through sudo. This process must have a single thread.
     pub fn start(path: &Path) -> io::Result<Self> {
         let ((theirs, output), (input, said)) = (io::pipe()?, io::pipe()?);
         let mut command = Command::new("sudo");
@@ -45,7 +45,7 @@ impl Helper {
         let between = checked(unsafe { libc::fork() })?;
         if between == 0 {
             let code = command.spawn().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |_| 0);
-            // SAFETY: without exit handlers of the process that it was forked from.
+            // SAFETY: ends the child without the exit handlers of its parent.
             unsafe { libc::_exit(code) }
         }
         drop(command);
@@ -61,7 +61,7 @@ impl Helper {
         }
     }
 
-    /// Wait until it is there.
+    /// Wait for the greeting, and check its version.
     pub fn greeted(mut self) -> Result<Self, Failure> {
         let greeting = self.line()?;
         match greeting["protocol"].as_u64() {
@@ -73,7 +73,7 @@ impl Helper {
         }
     }
 
-    /// Ask for something; its answer.
+    /// Send a request, and return its answer.
     pub fn ask(&mut self, what: &str, mut fields: Value) -> Result<Value, Failure> {
         fields["do"] = what.into();
         let line = format!("{fields}\n");
@@ -86,7 +86,7 @@ impl Helper {
         Err(Failure::new(kind, answer["message"].as_str().unwrap_or_default()))
     }
 
-    /// Ask for something without fields.
+    /// Send a request without fields.
     pub fn tell(&mut self, what: &str) -> Result<Value, Failure> {
         self.ask(what, json!({}))
     }

@@ -1,7 +1,8 @@
-//! A script of figures for tests: a clock, and what the kernel is to have counted of each run (`serve --script FILE`).
+//! A script of figures for tests: a clock, and the figures that replace what the kernel counted for each run
+//! (`serve --script FILE`).
 //!
-//! Programs really run. When one has ended, `measure` hands over what was read of it, and `Script::replace` gives what is
-//! reported in its place. The format is in docs/reference/protocol.md, "Scripted figures".
+//! Programs really run. When one has ended, `measure` passes the readings to `Script::replace`, and reports
+//! the result instead. The format is in docs/reference/protocol.md, "Scripted figures".
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +19,10 @@ use becalm_core::time::{AnyClock, Clock, ScriptedClock};
 use becalm_core::types::Usage;
 use serde::Deserialize;
 
-/// Unix time at which a script begins: 2023-11-14 22:13:20.
+/// The Unix time at which a script begins by default, ns: 2023-11-14 22:13:20.
 const UNIX_NS: i64 = 1_700_000_000_000_000_000;
 
-/// A script that cannot be used.
+/// The reason why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     #[error("The script {path} cannot be read: {error}")]
@@ -34,7 +35,7 @@ pub enum ScriptError {
     Count { path: PathBuf, name: String, known: String },
 }
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptFile {
@@ -51,14 +52,14 @@ fn unix_ns() -> i64 {
     UNIX_NS
 }
 
-/// The figures of one run, ns where it is a time.
+/// The figures of one run; times are in ns.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScriptedRun {
-    /// From its begin until its end is seen.
+    /// The time from its begin until its end is seen.
     lasts_ns: i64,
     late_ns: i64,
-    /// The leader on CPUs and on run queues; None: the kernel keeps no account.
+    /// The leader's time on CPUs and run queues; None: the kernel keeps no account.
     queue: Option<ScriptedQueue>,
     early_exec_ns: i64,
     early_wait_ns: i64,
@@ -69,11 +70,11 @@ pub struct ScriptedRun {
     major_faults: i64,
     voluntary: i64,
     involuntary: i64,
-    /// None: that of the program itself.
+    /// The exit status; None: that of the program itself.
     status: Option<Status>,
-    /// None: the kernel tells nothing but the run queue.
+    /// The exit record; None: the kernel reports only the run queue.
     exit: Option<ScriptedExit>,
-    /// Its memory over time: ns since its begin, bytes.
+    /// The memory over time: ns since the begin, and bytes.
     resident: Vec<(i64, u64)>,
 }
 
@@ -84,7 +85,7 @@ struct ScriptedQueue {
     wait_ns: i64,
 }
 
-/// What the kernel's exit records and counters say. What is not named is unknown.
+/// The kernel's exit records and counters. Omitted values are unknown.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedExit {
@@ -94,7 +95,7 @@ struct ScriptedExit {
     tasks: Option<u64>,
     #[serde(default)]
     lost: Option<u64>,
-    /// By the names of `DELAYS` and `COUNTS`.
+    /// The values by the names in `DELAYS` and `COUNTS`.
     #[serde(default)]
     counts: BTreeMap<String, u64>,
 }
@@ -107,11 +108,11 @@ enum ScopeWord {
     Tree,
 }
 
-/// What is read of a run that has ended.
+/// The readings of a run that has ended.
 pub struct Finished {
     pub begun_ns: i64,
     pub end: End,
-    /// Since its time began.
+    /// The run queue's account since the time of the run began.
     pub queue: Option<RunQueue>,
     pub own: Option<Own>,
     pub status: Status,
@@ -122,12 +123,15 @@ pub struct Finished {
 pub struct Script {
     clock: Arc<ScriptedClock>,
     runs: Vec<Vec<ScriptedRun>>,
-    /// How many runs each list has given.
+    /// The number of runs used of each list.
     given: Vec<usize>,
 }
 
 impl Script {
-    /// Read a script. Raises an error that names the file.
+    /// Read a script.
+    ///
+    /// # Errors
+    /// Returns an error that names the file.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         let at = || path.to_owned();
         let text = fs::read(path).map_err(|error| ScriptError::Unreadable { path: at(), error })?;
@@ -148,13 +152,14 @@ impl Script {
         Ok(Self { clock, given: vec![0; file.runs.len()], runs: file.runs })
     }
 
-    /// The clock that all figures are taken from.
+    /// Return the clock of all figures.
     pub fn clock(&self) -> AnyClock {
         AnyClock::Scripted(Arc::clone(&self.clock))
     }
 
-    /// Give the figures of the workload's next run in place of what was read, and the run's memory over time. The clock
-    /// moves to the run's end. A list begins again after its last run; workloads without a list share those there are.
+    /// Return the figures of the workload's next run in place of the readings, and the run's memory over
+    /// time. The clock advances to the run's end. A list begins again after its last run; workloads without a
+    /// list share the existing ones.
     pub fn replace(&mut self, workload: u32, read: &Finished) -> (Finished, &[(i64, u64)]) {
         let list = workload as usize % self.runs.len();
         let run = &self.runs[list][self.given[list] % self.runs[list].len()];
@@ -199,7 +204,7 @@ impl ScriptedExit {
     }
 }
 
-/// What is known where the kernel keeps the run queue's account and no more.
+/// Return the accounts that follow from the run queue only.
 fn of_queue(queue: Option<RunQueue>) -> Own {
     let of = |part: fn(RunQueue) -> i64| queue.and_then(|queue| u64::try_from(part(queue)).ok());
     Own {
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_record_is_known_as_far_as_it_is_named() {
+    fn omitted_values_of_an_exit_record_are_unknown() {
         let text = r#"{"runs":[[{"early_wait_ns":1,"exit":{"level":3,"scope":"tree","tasks":2,
             "counts":{"exec_ns":8,"wait_ns":5,"cycles":11}}}],[{"queue":{"exec_ns":6,"wait_ns":2}}],[{}]]}"#;
         let mut script = script("exit", text).unwrap();
@@ -271,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_scripts_are_refused_by_name() {
+    fn unusable_scripts_are_rejected_by_name() {
         for (text, part) in [
             ("{", "cannot be understood"),
             (r#"{"runs":[[{"wall_ns":1}]]}"#, "wall_ns"),

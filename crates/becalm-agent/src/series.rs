@@ -1,4 +1,4 @@
-//! The samples of one record, and what is sent of them: how far each counter moved between two samples.
+//! The samples of one record, and the event made of them: the change of each counter between two samples.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,27 @@ use becalm_core::source::snapshot::{difference, Snapshot};
 use becalm_core::source::{table, Reader};
 use serde_json::{json, Map, Value};
 
-/// More samples than these are thinned out: of a long run every second one is kept, of a longer one every fourth.
+/// The number of samples above which they are thinned out: every second one of a long run is kept, every
+/// fourth of a longer one.
 const MOST: usize = 4096;
 
-/// Other processes that are named, and sources of interrupts.
+/// The number of other processes, and of interrupt sources, that are named.
 const NAMED: usize = 8;
 
-/// States that have a course over time, by name and place in `STATES`; what only must not change has none.
+/// Return the states with a course over time, by name and index in `STATES`; those that must not change have
+/// none.
 fn states() -> impl Iterator<Item = (&'static str, usize)> {
     let changing = |(_, column): &(usize, &usize)| !matches!(TABLE[**column].take, Take::Count(_));
     STATES.iter().enumerate().filter(changing).map(|(place, column)| (NAMES[*column], place))
 }
 
-/// Who interrupted which CPU how often until now. Not in the snapshots of a record: reading it takes half as long as
-/// all the rest of them, and milliseconds on large machines.
+/// Read the interrupt counts by source and CPU. They are not part of a record's snapshots, since reading them
+/// takes half as long as all the rest, and milliseconds on large machines.
 fn interrupts(place: &Place) -> Snapshot {
     Reader::new(place, table::find("interrupts").into_iter()).snapshot()
 }
 
-/// Those who interrupted most often meanwhile, all CPUs together, the most frequent first.
+/// Return the sources with most interrupts between two snapshots, summed over CPUs, the most frequent first.
 fn by_source(before: &Snapshot, after: &Snapshot) -> Vec<Value> {
     let mut counts: HashMap<String, u64> = HashMap::new();
     for (name, change) in difference(before, after).into_iter().flat_map(|moved| moved.changes) {
@@ -48,7 +50,7 @@ fn by_source(before: &Snapshot, after: &Snapshot) -> Vec<Value> {
 /// The samples between the beginning and the end of a record.
 pub struct Samples {
     place: Place,
-    /// None: no series is wanted.
+    /// The processes and interrupts at the beginning; None if no series is wanted.
     before: Option<(Processes, Snapshot)>,
     taken: Vec<Digest>,
     step: usize,
@@ -57,13 +59,13 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Begin, with what the sampler has done until now; none are kept unless they are wanted.
+    /// Begin with the sampler's account so far; no samples are kept unless they are wanted.
     pub fn new(place: &Place, wanted: bool, account: Option<Account>) -> Self {
         let before = wanted.then(|| (Processes::read(place), interrupts(place)));
         Self { place: place.clone(), before, taken: Vec::new(), step: 1, seen: 0, account }
     }
 
-    /// A sample, later than those before.
+    /// Add a sample that is later than the previous ones.
     pub fn add(&mut self, digest: Digest) {
         if self.before.is_none() {
             return;
@@ -82,7 +84,7 @@ impl Samples {
         }
     }
 
-    /// The fields of the `series` event of the runs `first` to `last`; None when none was wanted.
+    /// Return the fields of the `series` event of the runs `first` to `last`; None if no series is wanted.
     pub fn event(
         &self,
         (first, last): (u64, u64),
@@ -114,7 +116,7 @@ impl Samples {
         Some(fields)
     }
 
-    /// Counters that are known somewhere, by name and place.
+    /// Return the counters that are known in some interval, by name and index.
     fn columns(&self, begin: &Digest, end: &Digest) -> Vec<(&'static str, usize)> {
         let known = |(place, column): (usize, &usize)| {
             let known = end.since(begin, place).is_ok()
@@ -124,14 +126,15 @@ impl Samples {
         COUNTED.iter().enumerate().filter_map(known).collect()
     }
 
-    /// The first row is the beginning; each other one has what happened since the one before it.
+    /// Return the rows: the first one is the beginning, and each other one has the changes since the previous
+    /// one.
     fn rows(&self, begin: &Digest, end: &Digest, columns: &[(&'static str, usize)]) -> Vec<Value> {
         let mut rows = Vec::with_capacity(self.taken.len() + 2);
         let mut before = begin;
         for (index, now) in [begin].into_iter().chain(&self.taken).chain([end]).enumerate() {
             let sampled = index > 0 && index <= self.taken.len();
             let state = |(_, place): (&str, usize)| match TABLE[STATES[place]].take {
-                // At both ends the program does not run, so its queue is not told there.
+                // The program does not run at both ends, so its run queue is unknown there.
                 Take::Sampled(_) => json!(now.others_running().filter(|_| sampled)),
                 _ => json!(now.state(place)),
             };

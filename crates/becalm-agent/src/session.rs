@@ -1,4 +1,4 @@
-//! Serve requests until the input closes: who is asked, in which order, and what is answered. `block` runs programs.
+//! The service of requests until the input closes: their order, dispatch and answers. `block` runs programs.
 
 mod block;
 
@@ -36,7 +36,7 @@ use crate::read::Reading;
 use crate::recording::record;
 use crate::rights::is_lent;
 
-/// One conversation with becalm.
+/// A conversation with becalm.
 pub struct Session {
     talk: Conversation,
     clock: AnyClock,
@@ -47,7 +47,7 @@ pub struct Session {
     defined: Defined,
     reading: Reading,
     observer: Observer,
-    /// Whoever asks has stored everything and said goodbye.
+    /// Whether the client has stored everything and said goodbye.
     parted: bool,
     beside: Option<Beside>,
 }
@@ -55,8 +55,8 @@ pub struct Session {
 type Answer = Result<Value, Failure>;
 
 impl Session {
-    /// A session; workloads run as `user`, or as this process's own user, the pair of events is counted of them, and a group
-    /// may have been made for them.
+    /// Create a session. Workloads run as `user`, or as this process's own user; the pair of events is
+    /// counted for them, and a group may have been created for them.
     pub fn new(
         talk: Conversation,
         (runner, pair, group): (Runner, Pair, Option<Made>),
@@ -82,12 +82,13 @@ impl Session {
         }
     }
 
-    /// Greet and serve. Returns when the input closes, `bye` comes or a signal asks to end; nothing runs then.
+    /// Greet and serve, until the input closes, `bye` arrives or a signal requests an end. No program runs
+    /// when this returns.
     pub fn serve(&mut self) -> Result<(), String> {
         let result = self.greet().and_then(|()| self.requests());
         self.beside = None;
         sweep();
-        // A process may be forked that outlives this one: only by a single thread.
+        // A process may be forked that outlives this one, which requires a single thread.
         self.observer.rest();
         self.talk.output.end(self.parted);
         let open = match self.machine.release() {
@@ -97,10 +98,10 @@ impl Session {
         for sentence in open.iter().filter_map(Value::as_str) {
             eprintln!("becalm-agent: {sentence}");
         }
-        // After that: the machine is as it was, whether anybody reads this or not.
+        // This comes last: the machine is restored whether anybody reads this or not.
         let result = result.and_then(|()| self.talk.output.outlet.finish());
         match result {
-            // Whoever read the events is gone: as good as a closed input.
+            // The reader of the events is gone, which is equivalent to a closed input.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(format!("The conversation with becalm broke off: {error}.")),
             Ok(()) => Ok(()),
@@ -170,7 +171,7 @@ impl Session {
         }
     }
 
-    /// The next request to be served: none while too many answers wait to be read.
+    /// Return the next request to serve; None while too many answers wait to be read.
     fn next_line(&mut self) -> Option<Line> {
         if self.talk.output.outlet.is_full() {
             return None;
@@ -180,7 +181,7 @@ impl Session {
 
     fn answer(&mut self, request: Request) -> io::Result<Answer> {
         if !matches!(request.action, Action::Measure { .. } | Action::Stop {}) {
-            // Settings may be put on, for which processes are forked that outlive this one: only by a single thread.
+            // Applying settings may fork processes that outlive this one, which requires a single thread.
             self.observer.rest();
         }
         let between_blocks = matches!(
@@ -188,7 +189,7 @@ impl Session {
             Action::Define { .. } | Action::Measure { .. } | Action::Stop {} | Action::Alive {}
         );
         if !between_blocks {
-            // Everybody else is to see the machine as it is without what the last block needed.
+            // All other requests see the machine without the settings of the last block.
             if let Err(failure) = self.machine.rest() {
                 return Ok(Err(failure));
             }
@@ -252,7 +253,7 @@ impl Session {
         })
     }
 
-    /// Make load beside whatever runs, from now on.
+    /// Generate load next to programs from now on.
     fn load(&mut self, demand: &Demand) -> io::Result<Answer> {
         if self.beside.is_some() {
             return Ok(Err(Failure::new("usage", "Load is made already. End it first: unload.")));
@@ -263,11 +264,11 @@ impl Session {
         }))
     }
 
-    /// End the load; what it did.
+    /// End the load and return its results.
     fn unload(&mut self) -> io::Result<Answer> {
         match self.beside.take() {
             Some(load) => load.end(),
-            // A connection that was made again leads to another agent.
+            // A connection that was re-established leads to another agent.
             None => Ok(Err(Failure::new("system", "There is no load: the agent that made it has ended."))),
         }
     }

@@ -1,4 +1,5 @@
-//! What can be set on a machine, what some settings would change, and what is set: nothing here changes any of it.
+//! Reports about settings: what can be set on a machine, what a plan would change, and what is set. Nothing
+//! is changed.
 
 use becalm_core::knob::catalogue::CATALOGUE;
 use becalm_core::knob::changes::{Change, Changes};
@@ -15,12 +16,12 @@ use serde_json::{json, Value};
 use crate::abandoned_groups::Groups;
 use crate::protocol::Failure;
 
-/// The catalogue with what each knob is here.
+/// Return the catalogue with the state of each knob on this machine.
 pub fn knobs(tree: &Tree) -> Value {
     CATALOGUE.iter().map(|knob| row(knob, tree)).collect()
 }
 
-/// What settings would change: knob, place, value now and then.
+/// Return the planned changes: knob, place, current and new value.
 pub fn plan(tree: &Tree, changes: &Changes) -> Value {
     let step = |change: &Change| {
         let now = change.place.read(tree);
@@ -35,8 +36,8 @@ pub fn plan(tree: &Tree, changes: &Changes) -> Value {
     changes.writes.iter().map(step).collect()
 }
 
-/// What came of what was planned: a place that refused its value has not changed, and an interrupt that was on its
-/// way back when it was asked for has the mask that it had before becalm, not the one that brings it back.
+/// Update a plan with its outcome: a place that refused its value has not changed, and an interrupt that was
+/// on its way back when it was planned has the mask from before becalm, not the one that brings it back.
 pub fn done(tree: &Tree, changes: &Changes, mut planned: Value) -> Value {
     let recorded = journal::load(tree).ok().flatten();
     let entries = recorded.map_or(Vec::new(), |recorded| recorded.entries);
@@ -57,7 +58,7 @@ pub fn done(tree: &Tree, changes: &Changes, mut planned: Value) -> Value {
     planned
 }
 
-/// Who has set what, and when; `busy`: who has the machine now.
+/// Return who has set what, and when; `busy` names the current user of the machine.
 pub fn status(tree: &Tree, busy: Option<String>) -> Result<Value, Failure> {
     let note = journal::noted(tree);
     let found = journal::load(tree)?;
@@ -101,20 +102,20 @@ pub fn status(tree: &Tree, busy: Option<String>) -> Result<Value, Failure> {
     }))
 }
 
-/// The outcome of restoring, for the answer to a request.
+/// Return the outcome of restoring for the answer to a request.
 pub fn restored(tree: &Tree, places: &[Restored], sentence: &str) -> Value {
     let report = json!({"places": places, "unsettled": unsettled(places), "sentence": sentence});
     with_interrupts(tree, report)
 }
 
-/// The same, of what another process has restored, with what is not back yet.
+/// Add the interrupts that are not back yet to a report of what another process has restored.
 pub fn with_interrupts(tree: &Tree, mut report: Value) -> Value {
     report["elsewhere"] = sentences(tree).into();
     report["staying"] = staying_away(tree).into();
     report
 }
 
-/// A row of the catalogue with what the knob is on this machine, its domain as narrow as it is there.
+/// Return a row of the catalogue with the knob's state on this machine, and its domain limited to it.
 fn row(knob: &'static Knob, tree: &Tree) -> Value {
     let state = knob.state(tree);
     let mut row = json!(knob);
@@ -141,7 +142,7 @@ fn row(knob: &'static Knob, tree: &Tree) -> Value {
     row
 }
 
-/// What a knob costs; with what a value of it would cost on this machine for longer than it is on.
+/// Return the costs of a knob, including those of a value on this machine that last longer than the setting.
 fn costs(knob: &'static Knob, tree: &Tree, value: Option<&str>) -> String {
     let values = value.map(|value| Values::from([(knob.name, (knob, value.to_owned()))]));
     let lasting = values.and_then(|values| resolve(tree, &values).ok()).map(|(_, lasting)| lasting);

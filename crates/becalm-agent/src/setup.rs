@@ -1,4 +1,5 @@
-//! Make this process what the agent must be: subreaper, deaf to terminal signals, its descriptors private.
+//! The setup of this process as the agent: a subreaper that ignores terminal signals and has private
+//! descriptors.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -24,7 +25,10 @@ use crate::script::Script;
 use crate::session::Session;
 use crate::spool::Spool;
 
-/// A session ready to serve; an error is a sentence.
+/// Return a session that is ready to serve.
+///
+/// # Errors
+/// Returns a sentence about what failed.
 pub fn session(options: Options) -> Result<Session, String> {
     let failed = |what: &str| {
         let what = what.to_owned();
@@ -32,7 +36,7 @@ pub fn session(options: Options) -> Result<Session, String> {
     };
     let script = options.script.as_deref().map(Script::read).transpose();
     let script = script.map_err(|error| format!("{error}."))?;
-    // A child of ours it must not become, so this comes first.
+    // The helper must not become our child, so this precedes adopting orphans.
     let helper = options.helper.as_deref().map(Helper::start).transpose();
     let helper = helper.map_err(failed("sudo, which starts becalm-helper, cannot be started"))?;
     adopt_orphans().map_err(failed("Becoming the parent of orphans failed"))?;
@@ -40,10 +44,10 @@ pub fn session(options: Options) -> Result<Session, String> {
     let root = options.root.unwrap_or_else(|| "/".into());
     let root =
         root.canonicalize().map_err(failed(&format!("The directory {} cannot be used", root.display())))?;
-    // Of a scripted run nothing is read that a group would count.
+    // A scripted run reads nothing that a group would count.
     let group = (options.group && script.is_none()).then(|| Around::new(&Place::new(&root)));
     let directory = group.as_ref().and_then(|(around, _)| around.directory());
-    // Before anything else grows this process: programs begin with the size that the spawner has now.
+    // Programs start with the size that the spawner has now, so this precedes everything that allocates more.
     let spawner = Spawner::new(directory.as_ref().map(AsRawFd::as_raw_fd))
         .map_err(failed("The process that starts programs could not be created"))?;
     let user = choose(options.user.as_deref()).map_err(|error| error.to_string())?;
@@ -81,7 +85,8 @@ pub fn session(options: Options) -> Result<Session, String> {
     ))
 }
 
-/// The name of who asks, for the journal: this process's own user, if nobody else. Other programs are asked for that.
+/// Return a function that names the user for the journal: by default this process's own, whose look-up may
+/// run other programs.
 fn who(user: Option<&User>) -> Box<dyn Fn() -> String> {
     let name = user.map(|user| user.name.clone());
     Box::new(move || {
@@ -94,7 +99,7 @@ fn who(user: Option<&User>) -> Box<dyn Fn() -> String> {
 
 /// Take over an inherited descriptor so that no workload inherits it.
 fn private(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: only sets a flag; fails on a descriptor that is not open. The caller gave it to us.
+    // SAFETY: only sets a flag; fails on a descriptor that is not open. The caller passed it to us.
     unsafe {
         if libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) != 0 {
             return Err(io::Error::last_os_error());

@@ -1,6 +1,7 @@
-//! The spool: every finished run is in it at once, so that no run is lost with becalm or with this process.
+//! The spool, which holds every finished run at once, so that no run is lost with becalm or with this
+//! process.
 //!
-//! It is a file, or memory that outlives the machine: a guest's is a file of the machine that it runs on.
+//! It is a file, or memory that outlives the machine: a guest's is a file of its host.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -11,12 +12,12 @@ use std::ptr::{self, NonNull};
 
 use becalm_core::exec::user::User;
 
-/// Where finished runs are until whoever asked has stored them.
+/// The store of finished runs until the client has stored them.
 pub struct Spool {
     place: Place,
-    /// Of a file that was given by name, which goes when it is of no use any more.
+    /// The path of a file given by name, and its user; the file is removed when it is not needed any more.
     named: Option<(PathBuf, Option<User>)>,
-    /// Whether runs are in it that nobody may have stored.
+    /// Whether it holds runs that nobody may have stored.
     filled: bool,
 }
 
@@ -26,31 +27,31 @@ enum Place {
 }
 
 impl Spool {
-    /// A file that was handed over open.
+    /// Use a file that was passed open.
     pub fn of(file: File) -> io::Result<Self> {
         regular(&file)?;
         Ok(Self { place: Place::File(file), named: None, filled: false })
     }
 
-    /// A file by name, opened with the rights of the workload's user, so that root's agent opens nothing that the user
-    /// may not.
+    /// Open a file by name, with the rights of the workload's user, so that an agent of root opens nothing
+    /// that the user may not.
     pub fn open(path: &Path, user: Option<&User>) -> io::Result<Self> {
-        // Without waiting: for the reader of a pipe, or for a device.
+        // The flags prevent waiting for the reader of a pipe or for a device.
         let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = as_user(user, || OpenOptions::new().write(true).custom_flags(flags).open(path))?;
-        // Groups of root's may let it write what the user may not.
+        // Root's groups may allow writing what the user may not write.
         if user.is_some_and(|user| file.metadata().is_ok_and(|about| about.uid() != user.uid)) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"));
         }
         Ok(Self { named: Some((path.to_owned(), user.cloned())), ..Self::of(file)? })
     }
 
-    /// Memory of a device that can be mapped.
+    /// Map the memory of a device.
     pub fn shared(path: &Path) -> io::Result<Self> {
         Ok(Self { place: Place::Memory(Memory::map(path)?), named: None, filled: false })
     }
 
-    /// Begin a block: what is in it has been stored.
+    /// Empty the spool at the beginning of a block: its runs have been stored.
     pub fn empty(&mut self) -> io::Result<()> {
         self.filled = false;
         match &mut self.place {
@@ -62,7 +63,7 @@ impl Spool {
         }
     }
 
-    /// Add a line.
+    /// Append a line.
     pub fn write(&mut self, line: &[u8]) -> io::Result<()> {
         self.filled = true;
         match &mut self.place {
@@ -71,8 +72,8 @@ impl Spool {
         }
     }
 
-    /// The end of the conversation. A file that was given by name goes unless it holds runs that may be missing:
-    /// `stored` says that there are none.
+    /// End the conversation. A file given by name is removed unless it holds runs that may be missing;
+    /// `stored` means that there are none.
     pub fn end(&mut self, stored: bool) {
         let (Place::File(file), Some((path, user))) = (&self.place, &self.named) else { return };
         if stored || !self.filled {
@@ -86,7 +87,7 @@ impl Spool {
     }
 }
 
-/// Lines one after the other from the beginning, and zeros behind them.
+/// Mapped memory: lines from the beginning, and zeros after them.
 struct Memory {
     start: NonNull<u8>,
     size: usize,
@@ -97,7 +98,7 @@ impl Memory {
     fn map(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
         let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-        // SAFETY: a live descriptor; the kernel chooses the place, which is ours until the process ends.
+        // SAFETY: a live descriptor; the kernel chooses the address, which is ours until the process ends.
         let start = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
@@ -109,7 +110,7 @@ impl Memory {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: mapped with this size for as long as the process lives; nobody else writes there meanwhile.
+        // SAFETY: mapped with this size until the process ends; nobody else writes there.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.size) }
     }
 
@@ -121,7 +122,7 @@ impl Memory {
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         let (from, size) = (self.used, self.size);
         let end = from + line.len();
-        // One zero stays, so that the end is found.
+        // At least one zero stays, which marks the end.
         if end >= size {
             return Err(io::Error::new(io::ErrorKind::StorageFull, format!("its {size} bytes are full")));
         }
@@ -131,10 +132,10 @@ impl Memory {
     }
 }
 
-/// Do something with files as a user would.
+/// Call a function that accesses files with the rights of a user.
 fn as_user<Done>(user: Option<&User>, act: impl FnOnce() -> Done) -> Done {
     let switch = |uid: u32, gid: u32| {
-        // SAFETY: only the credentials for file access change; they are set back below.
+        // SAFETY: only the credentials for file access change; they are restored below.
         unsafe {
             libc::setfsgid(gid);
             libc::setfsuid(uid);
@@ -151,7 +152,7 @@ fn as_user<Done>(user: Option<&User>, act: impl FnOnce() -> Done) -> Done {
     done
 }
 
-/// Whether writing to it ends in any case: a pipe that nobody reads would keep the agent for good.
+/// Check that a file is a regular one: writing to a pipe without a reader would block the agent for ever.
 fn regular(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         return Ok(());
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn memory_holds_the_lines_of_this_block_and_zeros() {
         let path = scratch("memory");
-        // As an earlier machine left it.
+        // The content that an earlier machine left.
         fs::write(&path, [b"earlier\n".as_slice(), &[0; 24]].concat()).unwrap();
         let mut spool = Spool::shared(&path).unwrap();
         spool.empty().unwrap();
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_goes_unless_runs_may_be_missing() {
+    fn a_named_file_is_removed_unless_runs_may_be_missing() {
         for (lines, stored, stays) in [(0, false, false), (1, false, true), (1, true, false)] {
             let path = scratch("file");
             fs::write(&path, "").unwrap();
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_of_that_name_is_not_removed_nor_one_that_was_handed_over() {
+    fn another_file_of_that_name_and_a_passed_one_are_kept() {
         let path = scratch("other");
         fs::write(&path, "").unwrap();
         let mut spool = Spool::open(&path, None).unwrap();

@@ -1,7 +1,7 @@
-//! A guest's disk and swap (docs/how-to/guest.md): `mount_disk` mounts the one, `swap_on` switches the other on.
+//! A guest's disk and swap (docs/how-to/guest.md): `mount_disk` mounts the disk, and `swap_on` enables swap.
 //!
-//! The disk is a virtio block device with an ext4, made by becalm for this boot; swap is compressed memory (zram). `init`
-//! calls both.
+//! The disk is a virtio block device with an ext4 that becalm creates for this boot; swap is compressed
+//! memory (zram). `init` calls both.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, OpenOptions};
@@ -12,15 +12,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const DISK: &str = "/dev/vda";
-/// Where the disk is mounted before files are on it.
+/// The directory on which the disk is mounted until files have been moved to it.
 const NEW: &str = "/run/becalm-disk";
 const SWAP: &str = "/dev/zram0";
 const SWAP_SIZE: &str = "/sys/block/zram0/disksize";
 const PAGE: u64 = 4096;
-/// How long a device may take to appear once its driver is there: a limit for what never comes.
+/// The longest wait for a device to appear after its driver was loaded.
 const DEVICE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Mount the disk at `place`, for everybody to write. Files that are there already are on it then.
+/// Mount the disk at `place`, writable for everybody. Existing files are moved to it.
 pub fn mount_disk(place: &str) -> Result<(), String> {
     let failed =
         |what: &'static str| move |error: io::Error| format!("The guest's disk cannot be {what}: {error}.");
@@ -30,7 +30,7 @@ pub fn mount_disk(place: &str) -> Result<(), String> {
              of it was found."
         ));
     }
-    // Not its inode tables in the background, which would disturb whatever is measured.
+    // Initialising inode tables in the background would disturb measurements.
     mount(DISK, NEW, c"ext4", 0, c"noinit_itable").map_err(failed("mounted"))?;
     fs::create_dir_all(place).map_err(failed("mounted"))?;
     moved(Path::new(place), Path::new(NEW)).map_err(failed("given the files that are to be on it"))?;
@@ -51,8 +51,8 @@ fn mount(what: &str, place: &str, kind: &CStr, flags: libc::c_ulong, options: &C
     }
 }
 
-/// Everything in a directory to another one, which may be on another file system: directories, files and links with their
-/// modes and owners.
+/// Move everything in a directory to another one, which may be on another file system: directories, files and
+/// links with their modes and owners.
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -76,7 +76,7 @@ fn moved(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Switch on so many bytes of swap, a number as text.
+/// Enable swap of this size in bytes, given as text.
 pub fn swap_on(bytes: &str) -> Result<(), String> {
     let failed = |error: io::Error| format!("Swap in compressed memory cannot be switched on: {error}.");
     let size: u64 = bytes.parse().map_err(|_| format!("This is not a size of swap: {bytes}."))?;
@@ -96,7 +96,8 @@ pub fn swap_on(bytes: &str) -> Result<(), String> {
     }
 }
 
-/// The first page of a swap area (union swap_header in include/linux/swap.h): version, last page, no bad ones, magic.
+/// Return the first page of a swap area (union swap_header in include/linux/swap.h): version, last page, no
+/// bad pages, magic.
 fn header(size: u64) -> Vec<u8> {
     let mut page = vec![0; PAGE as usize];
     page[1024..1028].copy_from_slice(&1_u32.to_ne_bytes());
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_is_on_the_disk_with_its_modes_and_links() {
+    fn existing_files_are_moved_to_the_disk_with_modes_and_links() {
         let here = std::env::temp_dir().join(format!("becalm-storage-{}", std::process::id()));
         let (from, to) = (here.join("from"), here.join("to"));
         fs::create_dir_all(from.join("closed/empty")).unwrap();
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused_before_anything_is_changed() {
+    fn an_invalid_size_is_rejected_before_anything_changes() {
         assert!(swap_on("much").unwrap_err().contains("much"));
     }
 }

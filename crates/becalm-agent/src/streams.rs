@@ -1,4 +1,4 @@
-//! Where the output of programs goes: what is kept of it, what is passed on, and what of it is told of a run.
+//! The output of programs: what is stored of it, what is forwarded, and what is reported about a run.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -12,32 +12,33 @@ use crate::gauges::Taken;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
-/// Where metrics are looked for: the beginning and the end of what was written, so much of each.
+/// The length of the beginning and of the end of the output in which metrics are searched, in bytes each.
 const METRIC_ENDS: usize = 4 << 20;
 
-/// The streams that programs get.
+/// The streams of programs.
 pub struct Streams {
     null: OwnedFd,
-    /// For workloads whose output is inherited.
+    /// The standard output of workloads whose output is inherited.
     stdout: Option<OwnedFd>,
+    /// The standard error of workloads whose output is inherited.
     stderr: Option<OwnedFd>,
     pub out: Stream,
     pub err: Stream,
 }
 
 impl Streams {
-    /// Pipes for output, and these descriptors for output that is inherited.
+    /// Create pipes for output, with these descriptors for output that is inherited.
     pub fn new(null: OwnedFd, stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> io::Result<Self> {
         let (out, err) = (Stream::new(Keep::First(STDOUT_HEAD))?, Stream::new(Keep::Last(STDERR_TAIL))?);
         Ok(Self { null, stdout, stderr, out, err })
     }
 
-    /// The descriptor of nothing.
+    /// Return the descriptor of /dev/null.
     pub fn null(&self) -> RawFd {
         self.null.as_raw_fd()
     }
 
-    /// Choose the part of a workload's output that is stored; with `metrics` both ends, to look for them.
+    /// Choose the part of a workload's output that is stored; with `metrics` both ends, to search for them.
     pub fn choose(&mut self, kind: Kind, metrics: bool) {
         let forwarded =
             |has: bool, otherwise| if kind == Kind::Inherit && !has { Keep::All } else { otherwise };
@@ -46,7 +47,7 @@ impl Streams {
         self.err.keep = forwarded(self.stderr.is_some(), of(Keep::Last(STDERR_TAIL)));
     }
 
-    /// Standard output and standard error of a workload of this kind.
+    /// Return the standard output and standard error for a workload of this kind.
     pub fn ends(&self, kind: Kind, metrics: bool) -> (RawFd, RawFd) {
         let null = self.null();
         match kind {
@@ -60,19 +61,19 @@ impl Streams {
         }
     }
 
-    /// Whether output is passed on while a program runs.
+    /// Return whether output is forwarded while a program runs.
     pub fn forwards(&self) -> bool {
         self.out.keep == Keep::All || self.err.keep == Keep::All
     }
 
-    /// Leave what is to be passed on in its pipe for now, or go on with it.
+    /// Leave output that is forwarded in its pipe for now, or continue with it.
     pub fn pause(&mut self, pause: bool) {
         for stream in [&mut self.out, &mut self.err] {
             stream.paused = pause && stream.keep == Keep::All;
         }
     }
 
-    /// A program has ended: take what it left in a pipe that was paused.
+    /// Read what an ended program left in a paused pipe.
     pub fn catch_up(&mut self) {
         for stream in [&mut self.out, &mut self.err] {
             if std::mem::take(&mut stream.paused) {
@@ -81,7 +82,7 @@ impl Streams {
         }
     }
 
-    /// Pass on what has come; `take` takes it out of a stream.
+    /// Forward new output; `take` takes it from a stream.
     pub fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
         for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
             if stream.keep == Keep::All && !stream.is_empty() {
@@ -94,7 +95,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Send what the run said, where that is of use, and its row; a run that lacks one of its metrics has failed.
+    /// Send the output of the run if it is useful, and its row; a run without one of its metrics has failed.
     pub fn report(
         &mut self,
         kind: Kind,
@@ -103,7 +104,7 @@ impl Streams {
         mut said: String,
         talk: &mut Conversation,
     ) -> io::Result<()> {
-        // What killed descendants still had in the pipes must not be taken for the next run's.
+        // Output that killed descendants left in the pipes must not be attributed to the next run.
         if row.left_behind > 0 {
             self.err.drain();
             self.out.drain();
@@ -114,7 +115,7 @@ impl Streams {
             let (stdout, stderr) = (out.printed(), err.printed());
             if row.outcome == Outcome::Ok {
                 let number = |(place, metric): (usize, &Metric)| match metric.quantity() {
-                    // The first is what is compared.
+                    // The first metric is the one that is compared.
                     Some(quantity) => taken.value(quantity, place == 0),
                     None => metric.find(&stdout, &stderr),
                 };
@@ -144,7 +145,7 @@ impl Streams {
     }
 }
 
-/// What is said of a run that ended well without a number that was asked for.
+/// Return the message about a run that succeeded without a requested metric.
 fn missing_metric(missing: &MetricError, said: &str) -> String {
     match said.is_empty() {
         true => missing.to_string(),
@@ -152,7 +153,7 @@ fn missing_metric(missing: &MetricError, said: &str) -> String {
     }
 }
 
-/// The output of a stream: its beginning, its end where something between them is lost, and how many bytes.
+/// The output of a stream: its beginning, its end if something between them is lost, and the number of bytes.
 struct Whole {
     first: String,
     last: String,
@@ -160,13 +161,14 @@ struct Whole {
 }
 
 impl Whole {
-    /// Take it out of a stream.
+    /// Take the output from a stream.
     fn of(stream: &mut Stream) -> Self {
         let (first, last, came) = stream.take_ends();
         Self { first, last, came }
     }
 
-    /// Its whole lines, to look for a metric: of a line that is cut a part could be taken for the number.
+    /// Return the complete lines, in which a metric is searched: a part of a cut line could be mistaken for
+    /// the number.
     fn printed(&self) -> Printed {
         if self.last.is_empty() {
             return Printed::whole(&self.first);
@@ -177,12 +179,12 @@ impl Whole {
         Printed { first: first.to_owned(), last: last.to_owned(), lost }
     }
 
-    /// Whether a text is all that came; bytes that are no UTF-8 make it longer.
+    /// Return whether a text is the complete output; bytes that are not UTF-8 make it longer.
     fn is_whole(&self, text: &str) -> bool {
         self.last.is_empty() && text.len() as u64 >= self.came
     }
 
-    /// The first bytes, and a line that says so where there were more.
+    /// Return the first bytes, with a note if there were more.
     fn beginning(self, most: usize) -> String {
         let kept = begin(&self.first, most);
         if kept == self.first && self.is_whole(&self.first) {
@@ -191,7 +193,7 @@ impl Whole {
         format!("{kept}\n{}\n", note("first", kept.len(), self.came))
     }
 
-    /// The last bytes, and a line that says so where there were more.
+    /// Return the last bytes, with a note if there were more.
     fn end(self, most: usize) -> String {
         let text = if self.last.is_empty() { &self.first } else { &self.last };
         let kept = end(text, most);
@@ -207,7 +209,7 @@ fn note(which: &str, kept: usize, came: u64) -> String {
     format!("[becalm kept the {which} {kept} of {came} bytes]")
 }
 
-/// At most so many bytes from the beginning of a text, in whole characters.
+/// Return the longest beginning of a text with at most `most` bytes, in whole characters.
 fn begin(text: &str, most: usize) -> &str {
     let mut to = text.len().min(most);
     while !text.is_char_boundary(to) {
@@ -216,7 +218,7 @@ fn begin(text: &str, most: usize) -> &str {
     &text[..to]
 }
 
-/// At most so many bytes from the end of a text, in whole characters.
+/// Return the longest end of a text with at most `most` bytes, in whole characters.
 fn end(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_long_text_says_so() {
+    fn a_shortened_text_has_a_note() {
         assert_eq!(whole("abc", "", 3).beginning(3), "abc");
         assert_eq!(whole("abc", "", 3).end(3), "abc");
         assert_eq!(whole("abcd", "", 4).beginning(3), "abc\n[becalm kept the first 3 of 4 bytes]\n");

@@ -1,5 +1,6 @@
-//! `becalm-agent tables`: the engine's tables as one JSON object, from which everything above the agent is told what there
-//! is. It is written beside the Python package when that is built (`make build`, setup.py), and never by hand.
+//! `becalm-agent tables` prints the engine's tables as one JSON object, from which everything above the agent
+//! learns what exists. It is written next to the Python package when that is built (`make build`, setup.py),
+//! and never by hand.
 
 use becalm_core::boot::loader::LOADERS;
 use becalm_core::kernel::table as kernels;
@@ -10,7 +11,7 @@ use becalm_core::run_columns;
 use becalm_core::source::table as sources;
 use serde_json::{json, Value};
 
-/// All tables.
+/// Return all tables.
 pub fn tables() -> Value {
     let loaders: Vec<Value> = LOADERS.iter().map(|loader| json!({"name": loader.name})).collect();
     json!({
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_a_name_of_its_own_and_says_what_it_is() {
+    fn every_row_has_a_unique_name_and_a_description() {
         let Value::Object(tables) = tables() else { panic!() };
         for (table, rows) in &tables {
             let rows = rows.as_array().unwrap();

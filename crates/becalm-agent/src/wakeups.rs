@@ -1,6 +1,7 @@
-//! `becalm-agent wakeups`: messengers wake workers (`becalm_core::wakeups`); what came of it is one line of JSON.
+//! `becalm-agent wakeups` lets messengers wake workers (`becalm_core::wakeups`) and prints the result as one
+//! line of JSON.
 //!
-//! It is a program like any other that the agent starts: as `/proc/self/exe wakeups …`, so that it is there on every
+//! The agent starts it like any other program, as `/proc/self/exe wakeups …`, so that it exists on every
 //! host.
 
 use std::ffi::OsString;
@@ -12,10 +13,13 @@ use becalm_core::wakeups::{run as serve, Wakeups};
 const USAGE: &str =
     "becalm-agent wakeups [--messengers N] [--workers N] [--requests N] [--work N] [--seconds N]";
 
-/// More threads than this are a mistake.
+/// The largest number of threads; more are a mistake.
 const MOST_THREADS: u64 = 4096;
 
-/// Read what follows `wakeups`; an error is a sentence.
+/// Parse the arguments after `wakeups`.
+///
+/// # Errors
+/// Returns a sentence about invalid arguments.
 pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wakeups, String> {
     let mut found =
         Wakeups { messengers: 1, workers: 4, requests: 10_000, work: 10_000, limit: Duration::from_secs(60) };
@@ -40,7 +44,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wakeups, S
     Ok(found)
 }
 
-/// Run it and print what came of it.
+/// Run it and print the result.
 pub fn run(asked: &Wakeups) -> ExitCode {
     let said = serve(asked).and_then(|served| Ok(serde_json::to_string(&served)?));
     match said {
@@ -64,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_and_what_not() {
+    fn valid_arguments_are_parsed_and_others_rejected() {
         let found = of(&["--messengers", "2", "--requests", "7", "--seconds", "3"]).unwrap();
         assert_eq!((found.messengers, found.workers, found.requests), (2, 4, 7));
         assert_eq!(found.limit, Duration::from_secs(3));

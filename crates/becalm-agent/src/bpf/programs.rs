@@ -1,4 +1,4 @@
-//! `Programs`, loaded into the kernel, with the counters of each CPU that they read.
+//! The BPF programs in the kernel, and the counters of each CPU that they read.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,14 +17,15 @@ use becalm_core::source::switches::group::{Counters, Refused};
 use becalm_core::source::switches::parse::Said;
 use becalm_core::source::switches::recorder::RecordError;
 
-/// Compiled by `make bpf`.
+/// The object file compiled by `make bpf`.
 const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("BECALM_BPF_OBJECT"));
 
-/// Of the ring for each CPU that there may be, and at most: 2,000 switches a second of each take three seconds to fill it.
+/// The size of the ring buffer per possible CPU: 2,000 switches per second on each fill it in three seconds.
 const RING_BYTES_PER_CPU: usize = 512 << 10;
+/// The largest size of the ring buffer.
 const MOST_RING_BYTES: usize = 64 << 20;
 
-/// The programs, and the tracepoints whose arguments they take.
+/// The programs, with the tracepoints to which they attach.
 const TRACEPOINTS: [(&str, &str); 4] = [
     ("switched", "sched_switch"),
     ("forked", "sched_process_fork"),
@@ -32,16 +33,17 @@ const TRACEPOINTS: [(&str, &str); 4] = [
     ("exited", "sched_process_exit"),
 ];
 
-/// Inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The inode of the initial PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_PIDS: u64 = 0xEFFF_FFFC;
 
-/// bpf(2): BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM.
+/// The command BPF_MAP_UPDATE_ELEM of bpf(2).
 const UPDATE: libc::c_int = 2;
+/// The command BPF_MAP_DELETE_ELEM of bpf(2).
 const DELETE: libc::c_int = 3;
 
-/// Programs that run at each switch, each fork, exec and exit, and each tick of the clocks of CPUs.
+/// The programs that run at each context switch, fork, exec and exit, and at each tick of the CPUs' clocks.
 pub struct Programs {
-    /// It keeps the programs where they are until it goes.
+    /// The handle that keeps the programs loaded.
     loaded: Ebpf,
     ring: RingBuf<MapData>,
     recorded: Array<MapData, u32>,
@@ -51,9 +53,9 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Load and attach them. Nothing is recorded before a CPU is begun with.
+    /// Load and attach the programs. Nothing is recorded until `begin` is called for a CPU.
     pub fn load() -> Result<Self, RecordError> {
-        // The kernel names processes to programs as they are called outside of any container.
+        // Programs see process ids of the initial PID namespace.
         if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
             return Err(RecordError::Unsupported(
                 "BPF tells numbers of processes that are not those of this container (its own PID namespace)."
@@ -99,7 +101,7 @@ impl Programs {
         program.map(|fd| fd.as_fd().as_raw_fd()).ok_or_else(|| missing("ticked"))
     }
 
-    /// The maps in which the programs find their counters, in the order of a pair.
+    /// Return the maps that hold the counters of the programs, in the order of a pair.
     fn counters(&self) -> io::Result<[RawFd; 2]> {
         let of = |name| match self.loaded.map(name) {
             Some(Map::PerfEventArray(map)) => Ok(map.fd().as_fd().as_raw_fd()),
@@ -127,7 +129,7 @@ impl Feed for Programs {
     }
 
     fn end(&mut self, cpu: u32) {
-        // What fails here was not there: nobody would be told anything new.
+        // A failure means that the element was not there, which changes nothing.
         let _ = self.recorded.set(cpu, 0, 0);
         for map in self.counters().into_iter().flatten() {
             let _ = element(DELETE, map, cpu, None);
@@ -141,7 +143,7 @@ impl Feed for Programs {
         while let Some(record) = self.ring.next() {
             self.reader.read(&record, each);
         }
-        // Later no record comes any more that says so.
+        // Lost records are usually reported by the next record, and none follows the last one.
         if end {
             let Ok(lost) = self.lost.get(&0, 0) else { return };
             for cpu in self.open.keys() {
@@ -157,9 +159,9 @@ fn missing(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the compiled programs"))
 }
 
-/// Put a file into an array of them, or take it out. aya has such arrays for what programs write alone.
+/// Store a file in an array of files, or remove it. aya supports only arrays that programs write to.
 fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> io::Result<()> {
-    /// union bpf_attr of these commands.
+    /// The part of union bpf_attr for these commands.
     #[repr(C)]
     struct Element {
         map: u32,
@@ -178,7 +180,7 @@ fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> i
     }
 }
 
-/// Why the kernel did not take them.
+/// Return why the kernel rejected the programs.
 fn why(error: &(dyn Error + 'static)) -> RecordError {
     let (mut cause, mut code) = (Some(error), None);
     while let Some(error) = cause {
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_loaded_has_a_reason() {
+    fn a_failure_to_load_has_a_reason() {
         let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
         // SAFETY: it cannot fail.
         let root = unsafe { libc::geteuid() } == 0;

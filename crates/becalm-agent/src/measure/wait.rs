@@ -1,4 +1,4 @@
-//! Waiting for the end of what was started: a program, or a command before or after it.
+//! Waiting for the end of a program, or of a command before or after it.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -22,11 +22,11 @@ use crate::protocol::{start_failure, Failure};
 use crate::recording::Recording;
 use crate::streams::Streams;
 
-/// How long a killed process may take to go before it is given up.
+/// The time after which a killed process that does not end is given up, ns.
 const KILL_PATIENCE_NS: i64 = 10_000_000_000;
 
 impl Runner {
-    /// Wait for a child's end; kill its tree when its time (ns) is over or somebody wants it ended.
+    /// Wait for the end of a child; kill its tree when its time (ns) is over or an end is requested.
     pub(super) fn wait_for(
         &mut self,
         child: &Child,
@@ -36,7 +36,8 @@ impl Runner {
     ) -> io::Result<(End, Option<Outcome>, Attention)> {
         let waited = self.wait(child, limit, talk, observer);
         if waited.is_err() {
-            // It must not live on into the next block; one that does not end although it was killed was given up.
+            // It must not live on into the next block. A process that did not end after SIGKILL was given up
+            // before.
             kill_tree(child.pid);
             if ready_within(&[reading(child.pidfd.as_raw_fd())], KILL_PATIENCE_NS / 10)? {
                 reap(child.pid)?;
@@ -52,7 +53,7 @@ impl Runner {
         talk: &mut Conversation,
         mut observer: Option<&mut Observer>,
     ) -> io::Result<(End, Option<Outcome>, Attention)> {
-        // A setup, prepare or cleanup command is not observed.
+        // Setup, prepare and cleanup commands are not observed.
         let program = observer.is_some();
         let mut look_ns = observer.as_ref().filter(|each| each.looks()).map(|_| now_ns() + LOOK_NS);
         let (mut cut, mut given_up_ns) = (None, None);
@@ -66,7 +67,7 @@ impl Runner {
             let record_ns = self.recording.as_ref().filter(|_| program).map(Recording::due_ns);
             let until = deadline.into_iter().chain(look_ns).chain(gauge_ns).chain(record_ns).min();
             let forwards = self.streams.forwards();
-            // A program that writes more than is read waits, as it would in a pipe.
+            // A program that writes more than is read blocks, as with any pipe.
             self.streams.pause(talk.output.outlet.is_full());
             let Streams { err, out, .. } = &mut self.streams;
             let woken = watch(child, until, &mut [err, out], watched, forwards, &self.late)?;
@@ -111,7 +112,7 @@ impl Runner {
         }
     }
 
-    /// Run a setup, prepare or cleanup command to its end, without settings. `run`: the number of the run.
+    /// Run a setup, prepare or cleanup command to its end, without settings. `run` is the number of the run.
     pub(super) fn hook(
         &mut self,
         program: &Program,

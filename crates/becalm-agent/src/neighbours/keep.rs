@@ -1,7 +1,8 @@
-//! The process that keeps neighbours running: starts them, starts them again when they end, and ends them all.
+//! The process that keeps neighbours running: it starts them, restarts them when they end, and finally ends
+//! them all.
 //!
-//! It is told to end by SIGTERM, from the agent or, when that was killed, from the kernel. Should it be killed itself,
-//! its children get SIGKILL (PR_SET_PDEATHSIG) and what these have started becomes the agent's, which ends it.
+//! It ends on SIGTERM, from the agent or, if that was killed, from the kernel. If it is killed itself, its
+//! children get SIGKILL (PR_SET_PDEATHSIG), and the agent inherits and ends what they have started.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,50 +22,54 @@ use crate::conversation::signals;
 use crate::protocol::start_failure;
 use crate::ready::ReadyNeighbour;
 
-/// One that lives for less is no steady neighbour: most of its time is that of starting it.
+/// The shortest lifetime of a steady neighbour, ns: below it, most of the time is that of starting the
+/// program.
 pub const SHORT_NS: i64 = 1_000_000;
 
-/// How long is waited before one that was short or failed is started again, at first; twice as long each time, up to
+/// The first pause before a neighbour that was short or failed is restarted, ns; it doubles each time.
 const PAUSE_NS: i64 = 1_000_000;
+/// The longest such pause, ns.
 const LONGEST_PAUSE_NS: i64 = 100_000_000;
 
-/// A neighbour is at work when it has used so much CPU time,
+/// The CPU time after which a neighbour is at work, ns.
 const AT_WORK_CPU_NS: i64 = 5_000_000;
 
-/// or after this time: one that sleeps, or whose work its children do. One that still waits for a CPU by then, as on a
-/// busy machine, is not at work;
+/// The time after which a neighbour is at work if it does not wait for a CPU, ns: it may sleep, or its
+/// children do the work.
 const AT_WORK_NS: i64 = 100_000_000;
 
-/// but nobody waits for longer than this.
+/// The longest wait for a neighbour to be at work, ns.
 const WAITED_NS: i64 = 10_000_000_000;
 
-/// How long the system calls between a clone and a program may take.
+/// The longest time of the system calls between clone and exec, ns.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
 const LOOK_NS: i64 = 200_000;
 
-/// PF_FORKNOEXEC (include/linux/sched.h): forked, and not become a program yet.
+/// The flag PF_FORKNOEXEC (include/linux/sched.h): the process has not called exec yet.
 const FORK_NO_EXEC: u64 = 0x40;
 
-/// What a neighbour did, in one run or in all of a block.
+/// The totals of a neighbour in one run or in a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How often it ended and was started again.
+    /// The number of times it ended and was restarted.
     pub restarts: u64,
-    /// How often it ended otherwise than it should, and how the last time: exit code, or minus the signal.
+    /// The number of times it ended in an unexpected way.
     pub failures: u64,
+    /// The exit code of the last unexpected end, or minus the signal.
     pub status: Option<i32>,
-    /// How often it lived for less than `SHORT_NS`.
+    /// The number of times it lived for less than `SHORT_NS`.
     pub short: u64,
-    /// Of it and of all that it waited for.
+    /// The CPU time of the neighbour and of all children that it waited for, ns.
     pub cpu_ns: i64,
-    /// How long it was kept, and how long of that it did not run: ended, and not started again yet.
+    /// The time for which it was kept running, ns.
     pub kept_ns: i64,
+    /// The part of that time between an end and the next start, ns.
     pub away_ns: i64,
 }
 
 impl Tally {
-    /// What it did in one run more.
+    /// Add the totals of another run.
     pub fn add(&mut self, other: &Tally) {
         self.restarts += other.restarts;
         self.failures += other.failures;
@@ -76,7 +81,8 @@ impl Tally {
     }
 }
 
-/// Keep them running until SIGTERM, and tell in lines of JSON when they are at work and what they did; the exit code.
+/// Keep the neighbours running until SIGTERM, report in lines of JSON when they are at work and their totals,
+/// and return the exit code.
 pub fn keep(mut report: File, wanted: &[ReadyNeighbour], base: &BaseEnvironment) -> i32 {
     let mut said = Keeper::new(wanted, base).map_err(|error| cannot(&error)).and_then(|mut keeper| {
         let up = keeper.start_all();
@@ -95,7 +101,7 @@ pub fn keep(mut report: File, wanted: &[ReadyNeighbour], base: &BaseEnvironment)
 }
 
 fn tell(report: &mut File, value: &serde_json::Value) {
-    // Who does not want to know need not listen.
+    // A closed report is ignored.
     let _ = report.write_all(format!("{value}\n").as_bytes());
 }
 
@@ -103,7 +109,7 @@ fn cannot(error: &io::Error) -> String {
     format!("Neighbours cannot be kept running on this machine: {error}.")
 }
 
-/// All of them.
+/// The process's state: all neighbours, and what is needed to start them.
 struct Keeper<'a> {
     spawner: Spawner,
     null: File,
@@ -112,7 +118,7 @@ struct Keeper<'a> {
     all: Vec<Kept<'a>>,
 }
 
-/// One of them. `since_ns`: when it began, or, without a child, when it ended.
+/// A neighbour. `since_ns` is when it began, or, without a child, when it ended.
 struct Kept<'a> {
     wanted: &'a ReadyNeighbour,
     child: Option<Child>,
@@ -145,7 +151,10 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Start all, and wait until each is at work. An error is a sentence about one of them.
+    /// Start all neighbours, and wait until each is at work.
+    ///
+    /// # Errors
+    /// Returns a sentence about one of them.
     fn start_all(&mut self) -> Result<(), String> {
         for index in 0..self.all.len() {
             self.start(index)?;
@@ -162,7 +171,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Start them again whenever they end, until told to end.
+    /// Restart neighbours whenever they end, until an end is requested.
     fn until_told(&mut self) {
         while !self.over() {
             let next_ns = self.all.iter().filter(|kept| kept.child.is_none()).map(|kept| kept.again_ns).min();
@@ -172,7 +181,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Wait until one ends, a time comes, or this is told to end; start again what is due.
+    /// Wait until a neighbour ends, a time is reached or an end is requested, and restart those that are due.
     fn wait(&mut self, until_ns: Option<i64>) -> io::Result<()> {
         let ends = self
             .all
@@ -205,7 +214,7 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Start one, and wait until it is the program: then the spawner's memory is free for the next.
+    /// Start a neighbour, and wait until it has called exec: then the spawner's memory is free for the next.
     fn start(&mut self, index: usize) -> Result<(), String> {
         let kept = &mut self.all[index];
         let ReadyNeighbour { ready, settings } = kept.wanted;
@@ -259,12 +268,12 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Whether somebody wants an end. What was signalled is not read: it stays so.
+    /// Return whether an end is requested. The signal stays unread, so that the result stays true.
     fn over(&self) -> bool {
         readable(self.told.as_raw_fd()).unwrap_or(true)
     }
 
-    /// End all, with all that they have started; what each did.
+    /// End all neighbours with everything they have started, and return their totals.
     fn end(&mut self) -> Vec<Tally> {
         let ended_ns = now_ns();
         for kept in &mut self.all {
@@ -276,7 +285,7 @@ impl<'a> Keeper<'a> {
         }
         for kept in &mut self.all {
             let Some(child) = kept.child.take() else { continue };
-            // One that hangs in the kernel is left to the sweep, which names it to nobody but does not wait for ever.
+            // One that hangs in the kernel is left to the sweep, which does not wait for ever.
             if ready_within(&[reading(child.pidfd.as_raw_fd())], PATIENCE_NS).unwrap_or(false) {
                 if let Ok((_, usage)) = reap(child.pid) {
                     kept.tally.cpu_ns += usage.user_ns + usage.system_ns;
@@ -292,10 +301,10 @@ impl<'a> Keeper<'a> {
 }
 
 impl Kept<'_> {
-    /// It has ended: how, and when it is started again.
+    /// Handle the end of the neighbour, and decide when it is restarted.
     fn ended(&mut self) -> io::Result<()> {
         let Some(child) = self.child.take() else { return Ok(()) };
-        // What it has left must not pile up from one start to the next.
+        // Processes that it left must not accumulate from one start to the next.
         kill_tree(child.pid);
         let (status, usage) = reap(child.pid)?;
         let ended_ns = now_ns();
@@ -317,7 +326,7 @@ impl Kept<'_> {
         Ok(())
     }
 
-    /// Not at once, and each time later: nobody is helped by a program that is started without end.
+    /// Delay the next start, longer each time: restarting a failing program without end is useless.
     fn pause(&mut self) {
         self.again_ns = now_ns() + self.pause_ns;
         self.pause_ns = (2 * self.pause_ns).min(LONGEST_PAUSE_NS);
@@ -345,9 +354,9 @@ impl Kept<'_> {
     }
 }
 
-/// Whether a child has become its program. One that is gone has.
+/// Return whether a child has called exec. One that has ended counts as such.
 fn executed(pid: libc::pid_t) -> bool {
-    // proc_pid_stat(5): field 9 has the flags.
+    // The flags are field 9 of proc_pid_stat(5).
     let flags: Option<u64> = pid_stat(pid).and_then(|stat| stat.at(9));
     flags.is_none_or(|flags| flags & FORK_NO_EXEC == 0)
 }

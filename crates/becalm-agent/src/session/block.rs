@@ -1,4 +1,4 @@
-//! Requests that run programs: the steps of a block one after the other, and what becalm itself costs.
+//! The requests that run programs: the steps of a block in order, and the overhead of becalm itself.
 
 use std::io;
 
@@ -63,12 +63,13 @@ impl Session {
         self.talk.output.begin(id);
         self.observer.begin(load);
         self.observer.make_group();
-        // A stop may have come in the same read as this request: polling would not see it any more.
+        // A stop may have arrived in the same read as this request, which polling would not report again.
         let steps = if self.talk.attend()? == Attention::Nothing { steps } else { &[] };
         let mut ran = 0_u64;
         let mut switching_ns = 0;
         for step in steps {
-            // The reader takes the events of earlier runs before another one is started: writing would disturb it.
+            // The reader takes the events of earlier runs before another one starts, since writing would
+            // disturb it.
             let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
             if waits && self.talk.drain()? != Attention::Nothing {
                 break;
@@ -78,7 +79,7 @@ impl Session {
             if self.machine.forks_for(settings) {
                 self.observer.alone();
             }
-            // Commands before and after a program run among all the others.
+            // Commands before and after a program run in the common group.
             self.machine.seats((!workload.has_commands()).then(|| self.runner.starter()));
             if let Err(failure) = self.machine.switch(settings) {
                 self.observer.end(&mut self.talk.output);
@@ -99,7 +100,7 @@ impl Session {
                 Ok(ended) => ended,
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(error),
                 Err(error) => {
-                    // The program may still run: it must not live on into the next block.
+                    // The program may still run, and must not live on into the next block.
                     sweep();
                     self.observer.end(&mut self.talk.output);
                     self.talk.output.flush()?;
@@ -141,7 +142,7 @@ impl Session {
     }
 }
 
-/// Numbers of runs are whole numbers of 64 bits with a sign wherever they are kept.
+/// Check that the numbers of runs fit into signed 64-bit integers, in which they are stored everywhere.
 fn numbered(first: u64, count: usize) -> Result<(), Failure> {
     if i64::try_from(first).is_ok_and(|first| first.checked_add_unsigned(count as u64).is_some()) {
         return Ok(());
