@@ -3,7 +3,8 @@
     python bench/fill.py
 
 Each block between `<!-- NAME -->` and `<!-- /NAME -->` is replaced by what the bench NAME reports of
-bench/out/NAME.json, after the command that was run. Blocks whose bench has not been run stay as they are, and are
+bench/out/NAME.json, after the command that was run; of a bench with `parts` each part has a block `<!-- NAME_PART -->`,
+so that what was measured anew replaces no other part. Blocks whose bench has not been run stay as they are, and are
 named. Simulations fill their blocks themselves, by `--document FILE`.
 """
 
@@ -64,6 +65,15 @@ def reported(name: str, source: Path) -> str:
     return body
 
 
+def blocks(name: str, source: Path) -> dict[str, str]:
+    """Return the text of each block of one bench."""
+    bench = importlib.import_module(name)
+    if not hasattr(bench, "parts"):
+        return {name: reported(name, source)}
+    result = json.loads(source.read_text(encoding="utf-8"))
+    return {f"{name}_{part}": body for part, body in bench.parts(result).items()}
+
+
 def main() -> None:
     """Fill every block that has a result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -73,7 +83,9 @@ def main() -> None:
     for name, place in BENCHES.items():
         source, document = chosen.results / f"{name}.json", chosen.documents / place
         if source.exists():
-            text = fill(document.read_text(encoding="utf-8"), name, reported(name, source))
+            text = document.read_text(encoding="utf-8")
+            for block, body in blocks(name, source).items():
+                text = fill(text, block, body)
             document.write_text(text, encoding="utf-8")
             print(f"{name}: filled from {source}")
         else:

@@ -32,14 +32,18 @@ from replay_rows.figures import markdown
 RESULT = OUT / "replay.json"
 
 
-def report(result: Mapping[str, Any]) -> str:
-    """Return all rows that have a result as Markdown, in the order of `ROWS`."""
-    parts = [
-        f"{markdown(row['tables'])}\n\n{row['seconds']:.0f} s on {describe(row['machine'])}."
+def parts(result: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return each row that has a result as Markdown, in the order of `ROWS`: the text of its block of the page."""
+    return {
+        name: f"{markdown(row['tables'])}\n\n{row['seconds']:.0f} s on {describe(row['machine'])}."
         for name in ROWS
         if (row := result["rows"].get(name))
-    ]
-    return "\n\n".join(parts)
+    }
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """Return all rows that have a result as Markdown."""
+    return "\n\n".join(parts(result).values())
 
 
 def sources() -> str:

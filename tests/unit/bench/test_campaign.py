@@ -15,6 +15,7 @@ import campaign
 import fill
 import loop
 import tools
+from replay_rows import ROWS
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (5, 100), (3, 7), (20, 20)])
@@ -149,7 +150,8 @@ def test_filling_a_document_without_the_block_is_refused() -> None:
 def test_the_document_has_a_block_for_every_bench() -> None:
     for name, place in fill.BENCHES.items():
         text = (fill.DOCS / place).read_text(encoding="utf-8")
-        fill.fill(text, name, "")
+        for block in [f"{name}_{row}" for row in ROWS] if name == "replay" else [name]:
+            fill.fill(text, block, "")
 
 
 def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() -> None:

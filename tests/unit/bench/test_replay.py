@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+import fill
+from campaign import machine
 from replay_rows.change_points import Marked, matched, observed, scores
 from replay_rows.figures import Table, bootstrap, events, halves, markdown, missing, share
 from replay_rows.modes import without_modes
@@ -76,6 +78,16 @@ def test_rules_of_tuning_choose_and_promise():
     assert 9.0 < promise < 9.9
     # One of the four finalists fails on its third machine, and the fifth takes its place.
     assert samples == 12 + 8 + 2
+
+
+def test_each_row_fills_a_block_of_its_own(tmp_path):
+    table = Table("Title", "source", ("a",), (("rule", (share(1, 4),)),))
+    row = {"machine": machine(), "seconds": 3.2, "tables": [table.json()]}
+    path = tmp_path / "replay.json"
+    path.write_text(json.dumps({"command": "python bench/replay.py DIR", "rows": {"modes": row}}))
+    (block,) = fill.blocks("replay", path).items()
+    assert block[0] == "replay_modes"
+    assert "1 of 4: 25.0 %" in block[1]
 
 
 def test_a_rule_for_change_points_reports_a_late_one_in_blocks():
