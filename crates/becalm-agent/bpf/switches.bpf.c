@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-// The kernel's largest number of CPUs; the agent loads the program with the number of existing ones.
+// The largest number of CPUs of a kernel; the agent lowers it to the number of possible CPUs.
 #define MOST_CPUS 8192
 
 enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4, EXIT = 5 };

@@ -1,4 +1,4 @@
-/* Times the sum of 500 numbers 10,000 times: cc -O2 -std=c99 -I ../include region.c (or c++). */
+/* Time the sum of 500 numbers 10,000 times: cc -O2 -std=c99 -I ../include region.c (or c++). */
 #include "becalm_clock.h"
 
 #include <stdio.h>

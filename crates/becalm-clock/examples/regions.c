@@ -1,4 +1,4 @@
-/* Times two regions of a program, 20,000 times each, and writes them to a file that `becalm import` reads:
+/* Time two regions of a program, 20,000 times each, and write them to a file that `becalm import` reads:
  * cc -O2 -std=c99 -I ../include regions.c -o regions && ./regions parse.regions */
 #include "becalm_regions.h"
 

@@ -1,4 +1,4 @@
-/* becalm_clock.h: times of very short code in C99 and C++, from the processor's own clock. Nothing else is needed.
+/* becalm_clock.h: a timer for very short code in C99 and C++, based on the processor's own counter, in one file.
  *
  *     becalm_clock clock;
  *     if (becalm_clock_init(&clock) != 0) return 1;            // detects, calibrates (0.1 s), measures its own cost
@@ -8,14 +8,14 @@
  *     if (from.processor == to.processor)
  *         printf("%lld ns\n", (long long)becalm_ns(&clock, becalm_ticks(from, to)));
  *
- * Reads are ordered with the code around them: what stands before has finished, what stands behind has not begun.
- * x86-64: `rdtscp; lfence`. rdtscp waits for everything before it, lfence holds back what follows (Intel SDM 2B RDTSCP,
- * 2A LFENCE; AMD64 APM 3). Armv8: `isb; mrs cntvct_el0; isb`. Elsewhere CLOCK_MONOTONIC_RAW. Never `cpuid`: it traps in
- * virtual machines. Nothing is subtracted and nothing is clamped. There is no system call and no allocation but in
- * becalm_clock_init. With a strict standard (-std=c99) this file must be the first that is included, since it asks the
+ * Reads are ordered with the surrounding code: code before a read has finished, and code after it has not begun.
+ * x86-64: `rdtscp; lfence`, since rdtscp waits for everything before it and lfence holds back what follows (Intel SDM 2B
+ * RDTSCP, 2A LFENCE; AMD64 APM 3). Armv8: `isb; mrs cntvct_el0; isb`. Elsewhere: CLOCK_MONOTONIC_RAW. `cpuid` is never
+ * used, since it traps in virtual machines. Nothing is subtracted and nothing is clamped. Only becalm_clock_init makes
+ * system calls; nothing allocates. With a strict standard (-std=c99) this file must be included first, since it asks the
  * C library for POSIX.
  *
- * Licence: Apache-2.0 or MIT, as you like.
+ * Licence: Apache-2.0 or MIT, at your choice.
  */
 #ifndef BECALM_CLOCK_H
 #define BECALM_CLOCK_H
@@ -40,33 +40,33 @@
 extern "C" {
 #endif
 
-/* One read: raw ticks, and the processor's number where the read tells it (x86-64 under Linux), else 0. */
+/* A read: raw ticks, and the processor's number where the read reports it (x86-64 under Linux), otherwise 0. */
 typedef struct {
     uint64_t ticks;
     uint32_t processor;
 } becalm_stamp;
 
-/* Flags of a clock. */
+/* The flags of a clock. */
 enum {
-    BECALM_SYSTEM = 1,    /* reads are of the operating system's clock: the processor's own cannot be used */
-    BECALM_INVARIANT = 2, /* the counter says that it runs at one rate, whatever the core does */
+    BECALM_SYSTEM = 1,    /* reads use the operating system's clock: the processor's counter cannot be used */
+    BECALM_INVARIANT = 2, /* the counter is reported to run at a constant rate, whatever the core does */
     BECALM_HYPERVISOR = 4,/* this is a virtual machine */
-    BECALM_TRAPPED = 8    /* each read is emulated by a hypervisor: nothing short can be timed */
+    BECALM_TRAPPED = 8    /* a hypervisor emulates each read: nothing short can be timed */
 };
 
-/* What is known of the clock. `quantum`: the step by which the counter advances, in ticks; 0 where it cannot be told.
- * Costs are ticks between a begin and an end with nothing between them; their mean is without the longest twentieth. */
+/* The properties of the clock. `quantum` is the step by which the counter advances, in ticks; 0 if it is not known.
+ * Costs are the ticks of an empty region; their mean excludes the longest twentieth. */
 typedef struct {
     const char *source;
     double hz;
-    double ppm; /* the frequency is off by at most so many parts in a million */
+    double ppm; /* the bound on the error of the frequency, in parts per million */
     double quantum;
     int64_t smallest_cost;
     int64_t median_cost;
     double mean_cost;
     unsigned flags;
-    uint64_t multiplier; /* of ticks to ns, with 32 bits behind the point */
-    uint64_t opened_ns;  /* when becalm_clock_init began, by becalm_system_ns */
+    uint64_t multiplier; /* converts ticks to ns, as a fixed-point number with 32 fractional bits */
+    uint64_t opened_ns;  /* the time of becalm_system_ns when becalm_clock_init began */
 } becalm_clock;
 
 /* ---- reads ------------------------------------------------------------------------------------------------------ */
@@ -97,15 +97,15 @@ static inline becalm_stamp becalm_read(void) {
     return stamp;
 }
 
-/* The clock at the beginning and at the end of a region. */
+/* Read the clock at the beginning and at the end of a region. */
 static inline becalm_stamp becalm_begin(void) { return becalm_read(); }
 static inline becalm_stamp becalm_end(void) { return becalm_read(); }
 
-/* Ticks between two reads; negative where the counter went backwards. */
+/* Return the ticks between two reads; negative if the counter went backwards. */
 static inline int64_t becalm_ticks(becalm_stamp from, becalm_stamp to) { return (int64_t)(to.ticks - from.ticks); }
 
-/* Ticks in ns, by multiplications and a shift. A product of 128 bits in parts: ISO C has no such type. The multiplier
- * is cut, too, since below 1 GHz it has more than 32 bits. */
+/* Convert ticks to ns by multiplications and shifts. The product of 128 bits is computed in parts, since ISO C has no such
+ * type. The multiplier is split, too, since it has more than 32 bits below 1 GHz. */
 static inline int64_t becalm_ns(const becalm_clock *clock, int64_t ticks) {
     uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks;
     uint64_t part = clock->multiplier & 0xffffffffu;
@@ -114,7 +114,7 @@ static inline int64_t becalm_ns(const becalm_clock *clock, int64_t ticks) {
     return ticks < 0 ? -ns : ns;
 }
 
-/* ---- what is known of the clock --------------------------------------------------------------------------------- */
+/* ---- the properties of the clock -------------------------------------------------------------------------------- */
 
 enum { BECALM_READS = 4096 };
 
@@ -123,7 +123,7 @@ static inline int becalm_compare_(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* The step near a guess of which all differences, in rising order, are multiples to within a tick; 0: there is none. */
+/* Return the step near a guess of which all differences, in ascending order, are multiples to within a tick; or 0. */
 static inline double becalm_fitted_(const int64_t *sorted, int many, double guess) {
     double low = 0, high = 0, products = 0, squares = 0, last = 0;
     int multiples = 0, index;
@@ -145,13 +145,13 @@ static inline double becalm_fitted_(const int64_t *sorted, int many, double gues
     return multiples < 3 ? 0 : products / squares < 1 ? 1 : products / squares;
 }
 
-/* The largest step of which all differences are multiples, in ticks; 0 where it cannot be told. They are sorted. Not the
- * greatest common divisor: a scaled counter mixes steps of 25, 26 and 27 ticks. */
+/* Sort the differences, and return the largest step of which all are multiples, in ticks; 0 if it is not known. It is not
+ * the greatest common divisor: a scaled counter mixes steps of 25, 26 and 27 ticks. */
 static inline double becalm_quantum(int64_t *differences, int many) {
     int pass, first = 0;
     qsort(differences, (size_t)many, sizeof *differences, becalm_compare_);
     for (pass = 1; pass >= 0; pass--) {
-        /* First without what lies within one step but for the rounding, which only long steps allow. */
+        /* The first pass skips differences within one step, caused by rounding; only long steps allow them. */
         int64_t parts;
         for (first = 0; first < many && differences[first] <= pass; first++) {
         }
@@ -165,7 +165,7 @@ static inline double becalm_quantum(int64_t *differences, int many) {
     return 0;
 }
 
-/* The tightest of a hundred reads of the system's clock between two of the counter: its middle, and its width. */
+/* Return the tightest of 100 reads of the system's clock between two of the counter, with the middle and width of these. */
 static inline uint64_t becalm_bracket_(uint64_t *middle, uint64_t *width) {
     uint64_t best = 0;
     int turn;
@@ -181,7 +181,7 @@ static inline uint64_t becalm_bracket_(uint64_t *middle, uint64_t *width) {
     return best;
 }
 
-/* Whether a read of the counter is SIGSEGV in this process: prctl(2), PR_GET_TSC. */
+/* Return whether a read of the counter raises SIGSEGV in this process: prctl(2), PR_GET_TSC. */
 static inline int becalm_forbidden_(void) {
 #if defined(__x86_64__) && defined(__linux__)
     int mode = 0;
@@ -191,9 +191,9 @@ static inline int becalm_forbidden_(void) {
 #endif
 }
 
-/* Detect, calibrate for a tenth of a second, measure the clock's own cost. Returns 0, or -1 where the processor's counter
- * cannot be used (x86-64 without rdtscp, or forbidden by PR_SET_TSC) or does not run: becalm_begin and becalm_end must
- * then not be used. Not to be called by several threads at once. */
+/* Detect the counter, calibrate it for a tenth of a second, and measure the clock's own cost. Return 0, or -1 if the
+ * processor's counter cannot be used (x86-64 without rdtscp, or forbidden by PR_SET_TSC) or does not run: then becalm_begin
+ * and becalm_end must not be used. Several threads must not call this at the same time. */
 static inline int becalm_clock_init(becalm_clock *clock) {
     static int64_t values[BECALM_READS];
     uint64_t first, last = 0, wide, wide_last, ns, ns_last;
@@ -238,7 +238,7 @@ static inline int becalm_clock_init(becalm_clock *clock) {
     for (many = 0, turn = 0; turn < BECALM_READS; turn++) {
         becalm_stamp from = becalm_begin(), to;
         volatile int spent = 0;
-        /* Delays of many lengths: what is always equally long is a multiple of too much. */
+        /* Delays of many lengths: equal differences would all be multiples of a step that is too large. */
         while (spent < turn % 251) spent = spent + 1;
         to = becalm_end();
         if (from.processor == to.processor && becalm_ticks(from, to) >= 0) values[many++] = becalm_ticks(from, to);
@@ -247,10 +247,10 @@ static inline int becalm_clock_init(becalm_clock *clock) {
     return 0;
 }
 
-/* ---- regions kept in memory that the caller gives, one ring a thread ----------------------------------------------- */
+/* ---- regions in memory that the caller provides, one ring per thread ------------------------------------------------ */
 
 typedef struct {
-    uint32_t id; /* the caller's number of the region */
+    uint32_t id; /* the caller's number for the region */
     becalm_stamp begin, end;
 } becalm_record;
 
@@ -259,7 +259,7 @@ typedef struct {
     uint64_t capacity;
     uint64_t next;
     uint64_t pushed;
-    int drop_oldest; /* when full: 0 keeps what was timed first, 1 what was timed last */
+    int drop_oldest; /* when full: 0 keeps the first records, 1 the last ones */
 } becalm_ring;
 
 static inline void becalm_ring_init(becalm_ring *ring, becalm_record *memory, uint64_t capacity, int drop_oldest) {
@@ -281,14 +281,14 @@ static inline void becalm_ring_push(becalm_ring *ring, uint32_t id, becalm_stamp
     ring->next++;
 }
 
-/* How many are kept, and how many were dropped. */
+/* Return the number of records kept, and the number dropped. */
 static inline uint64_t becalm_ring_kept(const becalm_ring *ring) {
     return ring->pushed < ring->capacity ? ring->pushed : ring->capacity;
 }
 
 static inline uint64_t becalm_ring_dropped(const becalm_ring *ring) { return ring->pushed - becalm_ring_kept(ring); }
 
-/* The record of an index below becalm_ring_kept, in the order in which they were pushed. */
+/* Return the record with an index below becalm_ring_kept, in the order in which they were pushed. */
 static inline const becalm_record *becalm_ring_at(const becalm_ring *ring, uint64_t index) {
     uint64_t first = ring->drop_oldest && ring->pushed > ring->capacity ? ring->next : 0;
     return &ring->memory[(first + index) % ring->capacity];

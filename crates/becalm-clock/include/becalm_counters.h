@@ -1,23 +1,24 @@
-/* becalm_counters.h: cycles, instructions and other events of this thread, to be read next to becalm_clock.h's time. C99 and
- * C++ under Linux; nothing else is needed but becalm_clock.h beside it.
+/* becalm_counters.h: counters of cycles, instructions and other events of this thread, next to the time of becalm_clock.h.
+ * For C99 and C++ under Linux; it needs only becalm_clock.h in the same directory.
  *
  *     static const int events[] = {BECALM_CYCLES, BECALM_INSTRUCTIONS, BECALM_CACHE_MISSES};
  *     becalm_counters counters;
  *     uint64_t before[3], after[3];
- *     if (becalm_counters_open(&counters, events, 3) != 0) ...      // errno: ENOENT: no such counter here
- *     becalm_counters_read(&counters, before);                      // the counters are the outer ones
+ *     if (becalm_counters_open(&counters, events, 3) != 0) ...      // an errno, such as ENOENT: no such counter
+ *     becalm_counters_read(&counters, before);                      // counters enclose the clock
  *     becalm_stamp from = becalm_begin();
  *     work();
  *     becalm_stamp to = becalm_end();
  *     becalm_counters_read(&counters, after);
  *     becalm_counters_close(&counters);
  *
- * Counts are of this thread in user mode. Where the kernel lets user space read a counter (x86-64: rdpmc; Armv8: cycles by
- * pmccntr_el0, with kernel.perf_user_access=1) there is no system call, and reads are ordered with the code around them;
- * else `system_calls` is 1 and each read is one, of microseconds: not for short regions. Virtual machines mostly have no
- * counters (ENOENT), containers may forbid them (EACCES, EPERM: kernel.perf_event_paranoid). Page faults are everywhere.
+ * The counts are those of this thread in user mode. Where the kernel lets user space read a counter (x86-64: rdpmc; Armv8:
+ * cycles by pmccntr_el0, with kernel.perf_user_access=1) there is no system call, and reads are ordered with the
+ * surrounding code. Otherwise `system_calls` is 1, and each read is a system call of microseconds, which is too long for
+ * short regions. Most virtual machines have no counters (ENOENT), and containers may forbid them (EACCES, EPERM:
+ * kernel.perf_event_paranoid). Page faults are available everywhere.
  *
- * Licence: Apache-2.0 or MIT, as you like.
+ * Licence: Apache-2.0 or MIT, at your choice.
  */
 #ifndef BECALM_COUNTERS_H
 #define BECALM_COUNTERS_H
@@ -34,13 +35,13 @@
 #ifdef __cplusplus
 extern "C" {
 #elif defined(__STRICT_ANSI__)
-/* Which strict standards hide. */
+/* The declaration that strict standards hide. */
 extern long syscall(long number, ...);
 #endif
 
 enum { BECALM_MOST_COUNTERS = 8 };
 
-/* Events that every kernel knows (perf_event_open(2)); others: becalm_counters_add. */
+/* The events that every kernel knows (perf_event_open(2)); becalm_counters_add opens others. */
 enum {
     BECALM_CYCLES,
     BECALM_INSTRUCTIONS,
@@ -53,9 +54,9 @@ enum {
 
 typedef struct {
     int many;
-    int system_calls; /* 1: at least one of them cannot be read without a system call */
+    int system_calls; /* 1: reading at least one of them needs a system call */
     int descriptor[BECALM_MOST_COUNTERS];
-    struct perf_event_mmap_page *page[BECALM_MOST_COUNTERS]; /* NULL: by a system call */
+    struct perf_event_mmap_page *page[BECALM_MOST_COUNTERS]; /* NULL: read by a system call */
 } becalm_counters;
 
 static inline void becalm_counters_close(becalm_counters *counters) {
@@ -66,7 +67,7 @@ static inline void becalm_counters_close(becalm_counters *counters) {
     }
 }
 
-/* The value of a counter as the processor has it; 0: this one cannot be read by user space. */
+/* Read a counter as the processor returns it. Return 0 if user space cannot read it. */
 static inline int becalm_raw_(uint32_t index, uint64_t *value) {
 #if defined(__x86_64__)
     uint32_t low, high;
@@ -83,7 +84,7 @@ static inline int becalm_raw_(uint32_t index, uint64_t *value) {
 #endif
 }
 
-/* What stands before has finished, what stands behind has not begun. */
+/* Wait until code before this has finished, before code after it begins. */
 static inline void becalm_order_(void) {
 #if defined(__x86_64__)
     __asm__ volatile("lfence" : : : "memory");
@@ -92,7 +93,7 @@ static inline void becalm_order_(void) {
 #endif
 }
 
-/* By the page that the kernel keeps of it; 0: not at this moment. The kernel may move the event meanwhile: then again. */
+/* Read a counter through the kernel's page, again if the kernel moves the event. Return 0 if it cannot be read now. */
 static inline int becalm_of_page_(const struct perf_event_mmap_page *page, uint64_t *value) {
     const volatile struct perf_event_mmap_page *now = page;
     for (;;) {
@@ -113,7 +114,7 @@ static inline int becalm_of_page_(const struct perf_event_mmap_page *page, uint6
     }
 }
 
-/* One more event, of a type and a code as in perf_event_open(2); 0, or errno. */
+/* Add an event with a type and a code as in perf_event_open(2). Return 0 or an errno. */
 static inline int becalm_counters_add(becalm_counters *counters, uint32_t type, uint64_t config) {
     struct perf_event_attr attributes;
     struct perf_event_mmap_page *page;
@@ -145,7 +146,7 @@ static inline int becalm_counters_add(becalm_counters *counters, uint32_t type, 
     return 0;
 }
 
-/* Count these events from now on; 0, or errno, and nothing is open then. They are one group: all are counted or none. */
+/* Start counting these events. Return 0, or an errno with nothing open. They form one group: all are counted or none. */
 static inline int becalm_counters_open(becalm_counters *counters, const int *events, int many) {
     static const uint32_t hardware[] = {PERF_COUNT_HW_CPU_CYCLES,          PERF_COUNT_HW_INSTRUCTIONS,
                                         PERF_COUNT_HW_CACHE_REFERENCES,    PERF_COUNT_HW_CACHE_MISSES,
@@ -163,7 +164,7 @@ static inline int becalm_counters_open(becalm_counters *counters, const int *eve
     return error;
 }
 
-/* The counts by now, as many as there are events; 0, or errno where one cannot be read. */
+/* Read the counts, one per event. Return 0, or an errno if one cannot be read. */
 static inline int becalm_counters_read(const becalm_counters *counters, uint64_t *values) {
     int index;
     becalm_order_();

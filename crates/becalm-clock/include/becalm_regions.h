@@ -1,30 +1,30 @@
-/* becalm_regions.h: timed regions of a program in a file that `becalm import` reads. C99 and C++, with POSIX; nothing
- * else is needed but becalm_clock.h beside it.
+/* becalm_regions.h: writes timed regions of a program to a file that `becalm import` reads. For C99 and C++ with POSIX; it
+ * needs only becalm_clock.h in the same directory.
  *
  *     enum { PARSE, HASH };
  *     static const char *const names[] = {"parse", "hash"};
- *     static becalm_record memory[100000];                    // one ring a thread
+ *     static becalm_record memory[100000];                    // one ring per thread
  *     becalm_ring_init(&ring, memory, 100000, 0);
  *     ...
  *     becalm_stamp from = becalm_begin();
  *     parse();
  *     becalm_ring_push(&ring, PARSE, from, becalm_end());     // no system call, no allocation
  *     ...
- *     becalm_regions file;                                    // outside of what is timed, mostly at the end
+ *     becalm_regions file;                                    // outside of timed code, usually at the end
  *     if (becalm_regions_open(&file, "parse.regions", &clock, names, 2) == 0) {
  *         becalm_regions_flush(&file, &ring, 0);
  *         becalm_regions_close(&file);
  *     }
  *
- * Each function returns 0, or the error as errno has it (EEXIST: there is a file that is none of regions; EINVAL: the
- * names are too long), and an error stays: what follows writes nothing and returns the same. The file is private to its
- * user (0600). In the path %p is the number of the process, %r its rank in a parallel program, %h the host, %% a per cent
- * sign. A file of regions that is there is replaced, unless a process that runs at the same time has written it: this one
- * is then made beside it with the number of the process in its name (parse.4711.regions); file.path tells it. What is not
- * flushed when the program ends is not in it. One thread at a time may use a becalm_regions. docs/reference/regions.md
- * describes every byte.
+ * Each function returns 0 or an errno (EEXIST: the file exists and is not one of regions; EINVAL: the names are too
+ * long). Errors persist: later calls write nothing and return the same error. Only the user can read the file (0600). In
+ * the path %p stands for the process id, %r for the rank in a parallel program, %h for the host name and %% for a per cent
+ * sign. An existing file of regions is replaced, unless a process that runs at the same time has written it: then this file
+ * gets the process id in its name (parse.4711.regions), and file.path has the path. Records that are not flushed when the
+ * program ends are lost. Only one thread at a time may use a becalm_regions. docs/reference/regions.md describes every
+ * byte.
  *
- * Licence: Apache-2.0 or MIT, as you like.
+ * Licence: Apache-2.0 or MIT, at your choice.
  */
 #ifndef BECALM_REGIONS_H
 #define BECALM_REGIONS_H
@@ -49,10 +49,10 @@ enum {
     BECALM_BLOCK_RECORDS = 512,
     BECALM_LONGEST_HEADER = 1 << 20,
     BECALM_LONGEST_PATH = 1024,
-    BECALM_PLACES = 100 /* beside a file that others write */
+    BECALM_PLACES = 100 /* paths that are tried */
 };
 
-/* Flags of a record: see docs/reference/regions.md. */
+/* The flags of a record: see docs/reference/regions.md. */
 enum { BECALM_MIGRATED = 1, BECALM_OUT_OF_STEP = 2, BECALM_SHORTER_THAN_COST = 4 };
 
 /* A file that is being written. */
@@ -64,10 +64,10 @@ typedef struct {
     uint32_t header_bytes;
     uint32_t blocks;
     uint64_t records;
-    char path[BECALM_LONGEST_PATH]; /* where it is */
+    char path[BECALM_LONGEST_PATH]; /* the path of the file */
 } becalm_regions;
 
-/* ---- bytes, the lowest first on any machine ----------------------------------------------------------------------- */
+/* ---- little-endian bytes on any machine ----------------------------------------------------------------------------- */
 
 static inline unsigned char *becalm_put_(unsigned char *to, uint64_t value, int bytes) {
     int index;
@@ -88,7 +88,7 @@ static inline unsigned char *becalm_put_text_(unsigned char *to, const char *tex
     return to + length;
 }
 
-/* CRC-32 as in zlib, four bits at a time. */
+/* Compute CRC-32 as in zlib, four bits at a time. */
 static inline uint32_t becalm_crc_(const unsigned char *bytes, size_t many) {
     static const uint32_t table[16] = {
         0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
@@ -117,9 +117,9 @@ static inline int becalm_write_(becalm_regions *file, const unsigned char *bytes
     return file->error;
 }
 
-/* ---- which machine this is ----------------------------------------------------------------------------------------- */
+/* ---- identification of the machine ---------------------------------------------------------------------------------- */
 
-/* The first line of a file that has this key (NULL: any), or what stands behind its colon; "" where there is none. */
+/* Copy the first line of a file, or with a key the text after the colon of its line; "" if there is none. */
 static inline void becalm_line_(const char *path, const char *key, char *to, size_t size) {
     char line[256];
     FILE *file = fopen(path, "re");
@@ -138,7 +138,7 @@ static inline void becalm_line_(const char *path, const char *key, char *to, siz
     if (file) fclose(file);
 }
 
-/* FNV-1a of the machine id, which is confidential itself (machine-id(5)). */
+/* Compute the FNV-1a hash of the machine id, which is itself confidential (machine-id(5)). */
 static inline void becalm_machine_(char *to, size_t size) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     const char *each;
@@ -158,7 +158,7 @@ static inline void becalm_model_(char *to, size_t size) {
     if (implementer[0] && part[0]) snprintf(to, size, "implementer %s part %s", implementer, part);
 }
 
-/* The counter, and Unix time in ns, at one moment. */
+/* Return the counter, and Unix time in ns, at one moment. */
 static inline uint64_t becalm_moment_(uint64_t *unix_ns) {
     struct timespec now;
     uint64_t before = becalm_begin().ticks;
@@ -167,9 +167,9 @@ static inline uint64_t becalm_moment_(uint64_t *unix_ns) {
     return before + (becalm_end().ticks - before) / 2;
 }
 
-/* ---- the pieces of a file -------------------------------------------------------------------------------------------- */
+/* ---- the parts of a file --------------------------------------------------------------------------------------------- */
 
-/* The 48 bytes before the records of a block, and those that close a file. */
+/* Fill the 48 bytes before the records of a block, or those of the closing. */
 static inline void becalm_head_(unsigned char *to, const char *mark, uint32_t many, const uint64_t *values,
                                 uint32_t policy, uint32_t sum) {
     memcpy(to, mark, 4);
@@ -183,7 +183,7 @@ static inline void becalm_head_(unsigned char *to, const char *mark, uint32_t ma
     becalm_put_(to + 44, becalm_crc_(to, 44), 4);
 }
 
-/* A cost in thousandths of a tick, at most as many as the file has room for. */
+/* Convert a cost to thousandths of a tick, limited to 32 bits. */
 static inline uint32_t becalm_thousandths_(double cost) {
     return cost <= 0 ? 0 : cost >= 4294967 ? 4294967000u : (uint32_t)(cost * 1e3 + 0.5);
 }
@@ -230,9 +230,9 @@ static inline int becalm_header_(becalm_regions *file, const char *const *names,
     return 0;
 }
 
-/* ---- where a file goes ----------------------------------------------------------------------------------------------- */
+/* ---- the path of a file ---------------------------------------------------------------------------------------------- */
 
-/* The rank that a launcher of parallel programs gave this process: Open MPI, PMIx, MPICH and Intel, MVAPICH, PALS, Slurm. */
+/* Return the rank of this process from its launcher: Open MPI, PMIx, MPICH and Intel, MVAPICH, PALS, Slurm. */
 static inline const char *becalm_rank_(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",   "PMI_RANK",
                                         "MV2_COMM_WORLD_RANK",  "PALS_RANKID", "SLURM_PROCID"};
@@ -244,7 +244,7 @@ static inline const char *becalm_rank_(void) {
     return "0";
 }
 
-/* A path with what its per cent signs stand for; ENAMETOOLONG. */
+/* Expand the per cent signs of a path. Return 0 or ENAMETOOLONG. */
 static inline int becalm_expanded_(char *to, const char *from) {
     char text[256];
     size_t used = 0, length, index;
@@ -266,7 +266,7 @@ static inline int becalm_expanded_(char *to, const char *from) {
     return 0;
 }
 
-/* The path itself, or a place beside it: parse.regions, parse.4711.regions, parse.4711-2.regions. */
+/* Return the path of a turn: parse.regions, parse.4711.regions, parse.4711-2.regions. */
 static inline int becalm_beside_(char *to, const char *path, int turn) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     int stem = (int)strlen(path), written;
@@ -279,12 +279,12 @@ static inline int becalm_beside_(char *to, const char *path, int turn) {
     return written < BECALM_LONGEST_PATH ? 0 : ENAMETOOLONG;
 }
 
-/* Lock a file for as long as it is open; 0: another one has it. A file system without locks says nothing. */
+/* Lock a file while it is open. Return 0 if another process holds the lock; a file system without locks counts as locked. */
 static inline int becalm_lock_(int descriptor) {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* Whether a file of regions was written by another process since this one began to time. */
+/* Return whether another process has written a file of regions since this one opened its clock. */
 static inline int becalm_recent_(const struct stat *found, const unsigned char *begins, int whole,
                                  const becalm_clock *clock) {
     struct timespec now;
@@ -297,8 +297,8 @@ static inline int becalm_recent_(const struct stat *found, const unsigned char *
     return at >= since && process != (uint64_t)getpid();
 }
 
-/* Make room for a file: remove one of regions, or an empty one, that no other process writes. EBUSY: one does; EEXIST: it is
- * none of regions. */
+/* Remove a file of regions, or an empty one, that no other process writes. Return 0, EBUSY if a process writes it, or EEXIST
+ * if it is not a file of regions. */
 static inline int becalm_make_way_(const char *path, const becalm_clock *clock) {
     struct stat found;
     unsigned char begins[80];
@@ -318,7 +318,7 @@ static inline int becalm_make_way_(const char *path, const becalm_clock *clock) 
     return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* A new locked file, at its path or beside it. */
+/* Create a locked file at its path or at an alternative one. */
 static inline int becalm_create_(becalm_regions *file, const char *path) {
     char expanded[BECALM_LONGEST_PATH];
     int turn, error = becalm_expanded_(expanded, path);
@@ -330,7 +330,7 @@ static inline int becalm_create_(becalm_regions *file, const char *path) {
                 becalm_lock_(file->descriptor);
                 return 0;
             }
-            /* Another process was faster. */
+            /* Another process created it in between. */
             error = errno == EEXIST ? EBUSY : errno;
         }
         if (error == EBUSY) error = 0;
@@ -338,9 +338,9 @@ static inline int becalm_create_(becalm_regions *file, const char *path) {
     return error != 0 ? error : EBUSY;
 }
 
-/* ---- what a program calls -------------------------------------------------------------------------------------------- */
+/* ---- the functions for programs -------------------------------------------------------------------------------------- */
 
-/* A new file, with the names that the records have by their id. The clock must stay until the file is closed. */
+/* Create a file with the names of regions by the id of records. The clock must exist until the file is closed. */
 static inline int becalm_regions_open(becalm_regions *file, const char *path, const becalm_clock *clock,
                                       const char *const *names, uint32_t many) {
     memset(file, 0, sizeof *file);
@@ -364,7 +364,7 @@ static inline void becalm_put_record_(unsigned char *to, const becalm_record *re
     unsigned flags = (migrated ? BECALM_MIGRATED : 0) | (ticks < 0 ? BECALM_OUT_OF_STEP : 0) |
                      (ticks >= 0 && ticks < clock->smallest_cost ? BECALM_SHORTER_THAN_COST : 0);
 #if defined(__x86_64__)
-    /* TSC_AUX under Linux: the processor's number, and its node above. */
+    /* Linux sets TSC_AUX to the processor's number, with its node in the bits above. */
     uint64_t began = record->begin.processor & 0xfff, ended = record->end.processor & 0xfff;
 #else
     uint64_t began = 0xffff, ended = 0xffff;
@@ -377,11 +377,11 @@ static inline void becalm_put_record_(unsigned char *to, const becalm_record *re
     becalm_put_(to, flags, 2);
 }
 
-/* Write what a ring holds, with the caller's number of its thread, and empty the ring. Not within a region. */
+/* Write the records of a ring with the caller's number for its thread, and empty the ring. Do not call it while timing. */
 static inline int becalm_regions_flush(becalm_regions *file, becalm_ring *ring, uint64_t thread) {
     unsigned char bytes[BECALM_HEAD_BYTES + BECALM_BLOCK_RECORDS * BECALM_RECORD_BYTES];
     uint64_t kept = becalm_ring_kept(ring), dropped = becalm_ring_dropped(ring), next = 0;
-    /* A ring that could keep nothing has a block without records, for the count of what was dropped. */
+    /* A ring without memory writes a block without records, for the number of dropped ones. */
     while (file->error == 0 && (next < kept || dropped > 0)) {
         uint32_t many = BECALM_BLOCK_RECORDS, index;
         uint64_t values[3];
@@ -402,7 +402,7 @@ static inline int becalm_regions_flush(becalm_regions *file, becalm_ring *ring, 
     return file->error;
 }
 
-/* Write that the file is whole, and close it. A file without that is readable, and known to be cut off. */
+/* Write the closing, and close the file. A file without closing is readable, and recognised as cut off. */
 static inline int becalm_regions_close(becalm_regions *file) {
     unsigned char bytes[BECALM_HEAD_BYTES];
     uint64_t values[3];

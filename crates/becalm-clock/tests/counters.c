@@ -1,5 +1,5 @@
-/* becalm_counters.h on page faults, which every kernel counts, and on cycles where there are any. Exits with the number of the
- * case that failed, or with 77 where counting is forbidden. */
+/* Tests becalm_counters.h with page faults, which every kernel counts, and with cycles where they are available. Exits with
+ * the number of the failed case, or with 77 if counting is forbidden. */
 #include "becalm_counters.h"
 
 int main(void) {
@@ -23,7 +23,7 @@ int main(void) {
     becalm_counters_close(&counters);
     if (counters.many != 0) return 6;
     if (becalm_counters_open(&counters, none, 1) != EINVAL || counters.many != 0) return 7;
-    /* Most virtual machines have none of these. */
+    /* Most virtual machines lack these events. */
     if (becalm_counters_open(&counters, hardware, 2) != 0) return counters.many == 0 ? 0 : 8;
     if (becalm_counters_read(&counters, before) != 0) return 9;
     for (index = 0; index < 10000; index++) sum = sum + index;

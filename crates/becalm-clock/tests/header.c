@@ -1,5 +1,4 @@
-/* The arithmetic of becalm_clock.h on cases with known answers; the same as those of the crate. Exits with the number of
- * the case that failed. */
+/* Tests the arithmetic of becalm_clock.h on the cases of the crate's tests. Exits with the number of the failed case. */
 #include "becalm_clock.h"
 
 static double quantum_of(const int64_t *given, int many) {
@@ -9,7 +8,7 @@ static double quantum_of(const int64_t *given, int many) {
     return becalm_quantum(copy, many);
 }
 
-/* Whether a ring of four keeps these of `pushed` records, from this one on. */
+/* Return whether a ring of four keeps these of `pushed` records, from this one on. */
 static int keeps(int drop_oldest, uint32_t pushed, uint64_t kept, uint32_t first) {
     becalm_record memory[4];
     becalm_ring ring;
@@ -25,7 +24,7 @@ static int keeps(int drop_oldest, uint32_t pushed, uint64_t kept, uint32_t first
 }
 
 int main(void) {
-    /* A scaled counter: 25, 26 and 27 are all one step, and reads within one may differ by the rounding. */
+    /* A scaled counter: 25, 26 and 27 are all one step, and reads within one may differ by rounding. */
     const int64_t scaled[] = {1, 25, 26, 1, 27, 52, 51, 78, 0, 1, 26};
     const int64_t even[] = {54, 56, 58, 60, 54, 62, 70};
     const int64_t every[] = {27, 28, 29, 30, 35, 41};
@@ -46,11 +45,11 @@ int main(void) {
     if (becalm_ticks(from, to) != 10) return 8;
     if (!keeps(1, 3, 3, 0) || !keeps(1, 4, 4, 0) || !keeps(1, 6, 4, 2) || !keeps(1, 8, 4, 4)) return 9;
     if (!keeps(0, 3, 3, 0) || !keeps(0, 6, 4, 0)) return 10;
-    clock.multiplier = (uint64_t)(1e9 / 24e6 * 4294967296.0 + 0.5); /* 24 MHz, as many an Armv8: an hour */
+    clock.multiplier = (uint64_t)(1e9 / 24e6 * 4294967296.0 + 0.5); /* 24 MHz, as on many Armv8 processors: an hour */
     found = (double)becalm_ns(&clock, INT64_C(24000000) * 3600);
     if (found < 3.6e12 - 3600 || found > 3.6e12 + 3600) return 11;
 #if defined(__x86_64__) && defined(__linux__)
-    /* A process that may not read the counter is told so, and not killed. The last case: it stays forbidden. */
+    /* A process that may not read the counter gets an error and is not killed. This is last, since it cannot be undone. */
     if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0 && becalm_clock_init(&clock) != -1) return 12;
 #endif
     return 0;

@@ -1,5 +1,5 @@
-/* becalm_regions.h on records with known lengths: writes a file to argv[1], which the Python reader then reads. Exits
- * with the number of the case that failed. */
+/* Tests becalm_regions.h on records with known lengths: writes a file to argv[1], which the Python reader then reads. Exits
+ * with the number of the failed case. */
 #include "becalm_regions.h"
 
 static const char *const names[] = {"even", "odd"};
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     if (becalm_regions_flush(&file, &ring, 11) != 0) return 5;
     if (becalm_regions_close(&file) != 0) return 6;
     if (becalm_regions_close(&file) != 0) return 7;
-    /* What is no file of regions stays. */
+    /* A file that is not one of regions is kept. */
     other = fopen(argv[2], "we");
     if (!other || fputs("my thesis", other) < 0 || fclose(other) != 0) return 8;
     if (becalm_regions_open(&file, argv[2], &clock, names, 2) != EEXIST) return 9;

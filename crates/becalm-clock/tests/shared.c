@@ -1,5 +1,5 @@
-/* As many processes as argv[2] says write argv[1] at the same time: each file must have its own regions. Prints the path of
- * each; exits with 77 where no clock can be used. */
+/* Lets argv[2] processes write argv[1] at the same time: each file must have its own regions. Prints the path of each, and
+ * exits with 77 if no clock can be used. */
 #include "becalm_regions.h"
 
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
                 becalm_stamp from = becalm_begin();
                 becalm_ring_push(&ring, 0, from, becalm_end());
             }
-            /* All of them at once. */
+            /* All processes write at the same time. */
             close(gate[1]);
             if (read(gate[0], &byte, 1) != 0 || becalm_regions_open(&file, argv[1], &clock, names, 1) != 0) return 3;
             becalm_regions_flush(&file, &ring, 0);

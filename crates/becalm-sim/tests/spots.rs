@@ -167,7 +167,7 @@ fn own_and_others_are_split_at_the_switches() {
 }
 
 #[test]
-fn threads_of_one_process_are_no_others_to_each_other() {
+fn threads_of_a_process_do_not_count_as_others() {
     let thread = |child| Record::new(0, 0, What::Fork { parent: 0, child, process: 7 }, (0, 0));
     let records = [
         thread(7),
@@ -239,7 +239,7 @@ fn an_id_that_is_given_again_is_another_program() {
 }
 
 #[test]
-fn a_task_that_ends_in_a_window_has_what_it_counted_until_then_and_no_spot_of_it() {
+fn a_task_that_ends_within_a_window_has_its_counts_and_no_spot() {
     let records = [
         switch(0, 0, IDLE, 7, (0, 0)),
         tick(5, 0, (10_000, 100)),
