@@ -11,7 +11,7 @@ mod programs;
 use becalm_core::source::switches::feed::Feed;
 use becalm_core::source::switches::recorder::RecordError;
 
-/// The end of every reason.
+/// The alternative, which is appended to every reason.
 const WITHOUT: &str = "Without BPF the same is recorded: leave --by bpf out.";
 
 /// Load the programs, without recording yet.

@@ -25,7 +25,7 @@ pub struct Eevdf {
     pub features: Features,
 }
 
-/// The features of kernel/sched/features.h.
+/// The scheduler features, named as in kernel/sched/features.h.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct Features {

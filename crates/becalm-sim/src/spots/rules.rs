@@ -33,7 +33,7 @@ pub struct Rules {
     pub refill_is_change: bool,
 }
 
-/// A method for type 1.
+/// A method that detects changes of the working set (type 1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
