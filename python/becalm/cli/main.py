@@ -20,7 +20,7 @@ from becalm.cli.echo import echo, write_out
 from becalm.cli.habits import meant
 from becalm.cli.workflow_commands import guard
 from becalm.errors import BecalmError, StoreError
-from becalm.verbs import TABLE
+from becalm.verbs import HEADINGS, TABLE
 from becalm.wording.printable import without_endless_words
 
 GARBAGE = 100_000
@@ -48,10 +48,17 @@ class Verbs(click.Group):
 
         return refuse_repeats(command)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs, which most people look for, then the options."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs, without loading them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, each.what) for name, each in VERBS.items()])
+        """Write the list of verbs below their headings, without loading them."""
+        width = max(map(len, VERBS))
+        for heading, names in HEADINGS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:{width}}", VERBS[name].what) for name in names.split()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve a verb as click does; `help`, `version` and programs without a verb are understood, too."""
@@ -141,9 +148,13 @@ def becalm(ctx: click.Context) -> None:
     """Measure and compare programs on Linux so that the answer can be trusted.
 
     \b
-    becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'
-    becalm run -- python3 -c pass
-    becalm doctor
+    becalm run -- python3 -c pass                       # how long one program takes
+    becalm compare 'gzip -5 -c FILE' 'gzip -6 -c FILE'  # which of two is faster
+    becalm doctor                                       # what this machine permits
+    becalm tune -- ./bench                              # which settings help it
+    becalm explain                                      # what slowed the last runs
+
+    `becalm VERB --help` has examples for each.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

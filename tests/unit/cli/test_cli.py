@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from becalm._version import SCHEMA
-from becalm.cli.main import VERBS
+from becalm.cli.main import HEADINGS, VERBS
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
@@ -40,7 +40,8 @@ def test_short_help(verb):
 def test_alone_it_helps():
     result = CliRunner().invoke(group, [])
     assert result.exit_code == 0
-    assert "Verbs:" in result.output
+    assert all(f"{heading}:" in result.output for heading in HEADINGS)
+    assert sorted(" ".join(HEADINGS.values()).split()) == sorted(VERBS)
 
 
 SIM = ("--host", "sim:drift", "--seed", "1")

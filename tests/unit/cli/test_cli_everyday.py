@@ -10,7 +10,7 @@ from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload, split
 from becalm.report import shown
-from becalm.verbs.compare import _programs
+from becalm.verbs.compare import programs_of
 from becalm.wording import numbers
 
 
@@ -54,7 +54,7 @@ def test_times_in_one_unit():
 
 def test_one_prepare_for_all_or_one_for_each():
     def prepared(commands, **given):
-        return [each.prepare for each in _programs(commands, given, {})]
+        return [each.prepare for each in programs_of(commands, given, {})]
 
     assert prepared(["a", "b"], prepares=["sync now"]) == [("sync", "now")] * 2
     assert prepared(["a", "b"], prepares=["one", "two"]) == [("one",), ("two",)]
@@ -66,10 +66,10 @@ def test_one_prepare_for_all_or_one_for_each():
 
 
 def test_a_name_for_all_variants():
-    made = _programs(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
+    made = programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level {n}"]}, {})
     assert [each.name for each in made] == ["level 1", "level 2", "level 3"]
     with pytest.raises(UsageError, match="3 programs but 1 names"):
-        _programs(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level"]}, {})
+        programs_of(["xz -{n}"], {"parameters": {"n": "1..3"}, "names": ["level"]}, {})
 
 
 def test_another_shell_runs_commands_and_hooks():
