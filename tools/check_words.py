@@ -5,7 +5,8 @@
     python tools/check_words.py --renew     # lowers the numbers in words_allowed.txt to those of today, raises none
 
 tools/words_allowed.txt holds a line `path rule number` for each file that does not keep a rule yet. A file with more
-violations than that fails the check, and so does one with fewer: the list only shrinks.
+violations than that fails the check, and so does one with fewer: the list only shrinks. What a file was allowed that is
+renamed passes to its new name.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ TEST = re.compile(r"test_(what|who)(ever|m|se)?_")
 RUST = re.compile(r"\s*(//[/!])(?!/)(.*)")
 Problem = tuple[int, str, str]
 """A line number, a rule and the word that breaks it."""
+Key = tuple[str, str]
+"""A path and a rule."""
 
 
 def check_docstring(line: int, text: str, rule: str) -> Iterator[Problem]:
@@ -146,16 +149,30 @@ def violations(root: Path) -> dict[str, list[Problem]]:
     return problems
 
 
-def read_allowed(root: Path) -> Counter[tuple[str, str]]:
+def read_allowed(root: Path) -> Counter[Key]:
     """Return the number of violations allowed by path and rule."""
     rows = [line.split() for line in (root / ALLOWED).read_text().splitlines()]
     return Counter({(path, rule): int(number) for path, rule, number in rows})
 
 
-def write_allowed(root: Path, counts: Counter[tuple[str, str]]) -> None:
+def write_allowed(root: Path, counts: Counter[Key]) -> None:
     """Write the list of allowed violations."""
     lines = [f"{path} {rule} {number}\n" for (path, rule), number in sorted(counts.items()) if number]
     (root / ALLOWED).write_text("".join(lines))
+
+
+def renewed(allowed: Counter[Key], counts: Counter[Key], paths: set[str]) -> Counter[Key]:
+    """Return the lowered list; what files that are gone were allowed passes to files that are new on the list."""
+    known = {path for path, _ in allowed}
+    gone = Counter({rule: 0 for rule in ADVICE})
+    for (path, rule), number in allowed.items():
+        gone[rule] += number if path not in paths else 0
+    lowered = allowed & counts
+    for (path, rule), number in sorted(counts.items()):
+        if path not in known and number <= gone[rule]:
+            lowered[path, rule] = number
+            gone[rule] -= number
+    return lowered
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
@@ -163,7 +180,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     problems, allowed = violations(root), read_allowed(root)
     counts = Counter((name, rule) for name, rows in problems.items() for _, rule, _ in rows)
     if "--renew" in arguments:
-        allowed = allowed & counts
+        allowed = renewed(allowed, counts, set(problems))
         write_allowed(root, allowed)
         arguments = []
     lines = [

@@ -111,6 +111,14 @@ def test_a_file_that_is_gone_leaves_the_list(checkout):
     assert (checkout / check_words.ALLOWED).read_text() == ""
 
 
+def test_a_renamed_file_keeps_its_place_on_the_list(checkout):
+    (checkout / "tools/a.py").rename(checkout / "tools/b.py")
+    assert check_words.main(["--renew"], checkout) == 0
+    assert (checkout / check_words.ALLOWED).read_text() == "tools/b.py name 2\n"
+    (checkout / "tools/c.py").write_text("found = 1\n")
+    assert check_words.main(["--renew"], checkout) == 1
+
+
 def test_every_violation_of_a_path_is_printed(checkout, capsys):
     assert check_words.main(["tools/a"], checkout) == 1
     assert capsys.readouterr().out.startswith("tools/a.py:1: name: 'found' does not tell what the value is")
