@@ -164,7 +164,7 @@ def write_allowed(root: Path, counts: Counter[Key]) -> None:
 def renewed(allowed: Counter[Key], counts: Counter[Key], paths: set[str]) -> Counter[Key]:
     """Return the lowered list; what files that are gone were allowed passes to files that are new on the list."""
     known = {path for path, _ in allowed}
-    gone = Counter({rule: 0 for rule in ADVICE})
+    gone: Counter[str] = Counter()
     for (path, rule), number in allowed.items():
         gone[rule] += number if path not in paths else 0
     lowered = allowed & counts

@@ -1,4 +1,4 @@
-"""What a bisection says."""
+"""Sentences of a bisection."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ INTERRUPTED = "Interrupted. The same command goes on from here."
 
 
 def goes_on(pairs: int) -> str:
-    """An interrupted search goes on."""
+    """Return the sentence that an interrupted search goes on."""
     return f"Going on with an interrupted search: {counted(pairs, 'pair')} of runs are known. --again begins anew."
 
 
 def building(commit: str, builds: bool) -> str:
-    """What is done with a commit that is new."""
+    """Return the sentence about building or checking out a new commit."""
     return f"{'Building' if builds else 'Checking out'} {short(commit)}."
 
 
 def measuring(commit: str, count: int, commits: int, posterior: Iterable[float]) -> str:
-    """What is measured now, and how much is known."""
+    """Return the sentence about the present measurement, and the number of commits that may be the one."""
     left = possible(posterior)
     of = counted(commits, "commit")
     return f"Measuring {short(commit)}, {counted(count, 'pair')} of runs; {left:,} of {of} may be the one."
 
 
 def possible(posterior: Iterable[float], share: float = 0.99) -> int:
-    """Fewest commits that hold so much of the probability."""
+    """Return the fewest commits that hold this share of the probability."""
     passed = 0.0
     for count, each in enumerate(sorted(posterior, reverse=True), start=1):
         passed += each
@@ -55,12 +55,12 @@ def lacking(submodules: bool) -> str:
 
 
 def skipped(commit: str, reason: str) -> str:
-    """A commit that cannot be measured."""
+    """Return the sentence about a commit that cannot be measured."""
     return f"Skipping {short(commit)}: {reason}."
 
 
 def found(result: BisectResult) -> str:
-    """The whole in some lines."""
+    """Return the whole result in some lines."""
     work = (
         f"{counted(result.runs, 'run')} and {counted(result.builds, 'build')} over {counted(result.commits, 'commit')}"
     )
@@ -85,7 +85,7 @@ def found(result: BisectResult) -> str:
 
 
 def _suspects(result: BisectResult) -> str:
-    """The commits that cannot be told apart; those of a merge by its name, with how to list them."""
+    """Return the commits that cannot be told apart; those of a merge by its name, with how to list them."""
     if result.merge and len(result.suspects) > 1:
         merge, count = short(result.merge), len(result.suspects) - 1
         return (
@@ -98,7 +98,7 @@ def _suspects(result: BisectResult) -> str:
 
 
 def _undecided(result: BisectResult, whole: str, work: str) -> str:
-    """Good and bad, whose difference is not known well enough to search for it."""
+    """Return the sentence that the difference between good and bad is not known well enough to search for it."""
     assert result.size is not None
     assert result.low is not None
     assert result.high is not None

@@ -11,7 +11,7 @@ WANTED = 0.1
 
 
 def not_reached(found: Calibration) -> str:
-    """Which sizes the budget was too small for."""
+    """Return the sentence about the sizes for which the budget was too small."""
     return f"The budget was over before there were two runs with {listed(map(str, found.not_reached))} groups."
 
 
@@ -22,7 +22,7 @@ FAILURE = (
 
 
 def _misfit(found: Calibration) -> str:
-    """The fitted size that is farthest off, or the noise that it was fitted to."""
+    """Return the part about the fitted size that is farthest off, or the noise that it was fitted to."""
     worst = max(found.fitted, key=lambda size: size.beyond_noise)
     noisiest = max(found.fitted, key=lambda size: size.noise)
     if worst.beyond_noise > DOUBTFUL:
@@ -37,7 +37,7 @@ def _misfit(found: Calibration) -> str:
 
 
 def sentence(found: Calibration) -> str:
-    """What was fitted, and how far its predictions may be trusted."""
+    """Return the sentence about the fitted costs, and how far their predictions may be trusted."""
     costs = found.costs
     fitted = (
         f"As on {found.host}, a message takes {duration(costs.message_ns)} to write and as long to read, waking a task "

@@ -14,25 +14,25 @@ from becalm.wording.metric import measured
 from becalm.wording.stored_comparison import ends, standing, value
 
 SAID = 5
-"""So many benchmarks are said one by one; the table has all."""
+"""The number of benchmarks that have a sentence of their own; the table has all."""
 
 SIGNS = {Gate.WITHIN: "✅", Gate.ABOVE: "❌", Gate.UNDECIDED: "❔"}
-"""What stands before an outcome in a comment."""
+"""The sign before an outcome in a comment."""
 
 
 def worded(found: CheckResult) -> CheckResult:
-    """The same with its sentences."""
+    """Return the check with its sentences."""
     return replace(found, sentence=whole(found))
 
 
 def typical(found: Summary) -> str:
-    """The median of what is measured."""
+    """Return the median as text, in the unit of what is measured."""
     taken = measured(found)
     return taken.shown(taken.median.value)
 
 
 def of_stored(each: BenchmarkDifference, found: StoredComparison) -> Checked:
-    """One benchmark of a stored comparison; undecided while nobody knows how far sittings shift."""
+    """Return a benchmark of a stored comparison as a check; undecided while the shift of sessions is unknown."""
     known, limit = each.shift is not None or found.shift is not None, found.fail_above or 0.0
     low, high = each.difference.harm[1:]
     gate = Gate.UNDECIDED
@@ -43,12 +43,12 @@ def of_stored(each: BenchmarkDifference, found: StoredComparison) -> Checked:
 
 
 def basis(found: StoredComparison) -> str:
-    """What the intervals of a stored comparison rest on."""
+    """Return the sentences about the basis of the intervals of a stored comparison."""
     return " ".join(standing(found))
 
 
 def whole(found: CheckResult) -> str:
-    """The answer first, then what is above the limit, then what is undecided."""
+    """Return the answer first, then benchmarks above the limit, then undecided ones."""
     bound, many = f"{percent(found.fail_above)} %", counted(len(found.checks), "benchmark")
     gates = {gate: [each for each in found.checks if each.gate is gate] for gate in Gate}
     above, open_ = gates[Gate.ABOVE], gates[Gate.UNDECIDED]
@@ -78,7 +78,7 @@ def whole(found: CheckResult) -> str:
 
 
 def change(each: Checked) -> str:
-    """How a benchmark changed, with the interval."""
+    """Return the change of a benchmark, with its interval."""
     d = each.difference
     if d is None:
         return each.failure or "not compared"
@@ -86,6 +86,6 @@ def change(each: Checked) -> str:
 
 
 def number(d: Difference) -> str:
-    """The difference alone."""
+    """Return only the difference."""
     half = (d.high - d.low) / 2
     return f"{percent(d.estimate, half if math.isfinite(half) else None, sign=True)} %"

@@ -1,4 +1,4 @@
-"""What is said of timers and of the clock that they read."""
+"""Sentences about timers and the clock that they read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOUBTS = {
     "not_pinned": "The thread could not be kept on one processor.",
     "quantum_unknown": "The step by which the counter advances could not be told.",
 }
-"""By the engine's kinds (crates/becalm-core/src/clock/trust.rs)."""
+"""The doubts about a clock, by the engine's kinds (crates/becalm-core/src/clock/trust.rs)."""
 
 INTERRUPTED = "Interrupted: cells that are missing were not measured. Go on: the same command with --resume."
 UNKNOWN = "?"
@@ -35,7 +35,7 @@ PLACES = {
 
 
 def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The statement of trust: what, and what is known of it. What the machine does not tell is left out."""
+    """Yield the parts of the statement of trust, each with what is known of it. Unknown ones are left out."""
     yield "counter", f"{trust['source']}, {trust['hz'] / 1e6:.3f} MHz within {trust['ppm']:.2f} ppm"
     if trust["fallback"]:
         yield "not the processor's own", trust["fallback"]
@@ -60,7 +60,7 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def length(found: WorkLength | None) -> str:
-    """A length of work, with the median of its searches where that is another."""
+    """Return a length of work, with the median of its searches where that is another."""
     if found is None:
         return UNKNOWN
     if found.typical_ns < 1.05 * found.ns:
@@ -71,12 +71,12 @@ def length(found: WorkLength | None) -> str:
 
 
 def shortest(cell: TimerCell) -> str:
-    """t_min, marked where the counter's step alone decides it."""
+    """Return t_min, marked where only the counter's step decides it."""
     return length(cell.t_min) + ("*" if cell.quantum_binds and cell.t_min is not None else "")
 
 
 def place(flush: str) -> str:
-    """Where code and timer come from, as a heading."""
+    """Return the source of code and timer, as a heading."""
     near = PLACES.get(flush, "from memory")
     return f"{near[0].upper()}{near[1:]} ({flush})"
 
@@ -107,29 +107,29 @@ DIFFERS = (
 
 
 def facts(host: str, trust: Mapping[str, Any]) -> str:
-    """Of which machine and when, below a page."""
+    """Return the machine and date, for the foot of a page."""
     return f"{host}, processor {trust['cpu']}, {datetime.fromtimestamp(trust['at']).strftime('%Y-%m-%d %H:%M')}"
 
 
 def smallest_difference(cell: TimerCell) -> str:
-    """t_diff; below the step it is known to be at most that."""
+    """Return t_diff; below the step it is known to be at most that."""
     return f"≤ {step(cell)}" if cell.t_diff_below_quantum else length(cell.t_diff)
 
 
 def step(cell: TimerCell) -> str:
-    """The step of the counter."""
+    """Return the step of the counter."""
     return amount(cell.quantum, cell.unit)
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A cost or a step in its unit."""
+    """Return a cost or a step in its unit."""
     if value is None:
         return UNKNOWN
     return f"{value:.3g} cycles" if unit == "cycles" else duration(value)
 
 
 def chosen(cell: TimerCell) -> str:
-    """Which timer for what."""
+    """Return the sentence about the best timer for a flush."""
     assert cell.t_min is not None
     near = PLACES.get(cell.flush, "from memory")
     bound = " (the counter's step allows no less)" if cell.quantum_binds else ""
@@ -141,7 +141,7 @@ def chosen(cell: TimerCell) -> str:
 
 
 def checked(check: ClockCheck) -> str:
-    """The answer to --check."""
+    """Return the answer to --check."""
     wanted = duration(check.wanted_ns)
     if check.t_min_ns is None:
         return f"Whether {wanted} can be timed here cannot be told: no timer's t_min could be measured."
@@ -152,14 +152,14 @@ def checked(check: ClockCheck) -> str:
 
 
 def nothing_measured(cells: int) -> str:
-    """No timer has a t_min."""
+    """Return the sentence that no timer has a t_min."""
     if cells == 0:
         return "No cell was measured."
     return "Nothing could be measured: no set of measurements varied little enough. The reasons are in the table."
 
 
 def searched(fewest: int, most: int) -> str:
-    """How often cells were searched, of which some were more than once."""
+    """Return the sentence about the number of searches of cells that were searched more than once."""
     many = str(most) if fewest == most else f"{fewest} to {most}"
     return (
         f"Each figure is the least of {many} searches, and holds on a large set that none of them has seen: what else "
@@ -168,7 +168,7 @@ def searched(fewest: int, most: int) -> str:
 
 
 def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
-    """What two evaluations come to: the first line names the best timer's shortest region in both."""
+    """Return the comparison of two evaluations: the first line names the best timer's shortest region in both."""
     first, second = names
     known = [pair for pair in pairs if pair.ratio is not None]
     apart = [pair for pair in known if pair.differs]
@@ -186,38 +186,38 @@ def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> 
 
 
 def factor(ratio: float | None) -> str:
-    """The second over the first."""
+    """Return the second over the first."""
     return UNKNOWN if ratio is None else f"{ratio:.3g}"
 
 
 def differs(pair: FoundPair) -> str:
-    """Whether the two are apart."""
+    """Return whether the two differ, in words."""
     if pair.differs is None:
         return UNKNOWN
     return "yes" if pair.differs else "no"
 
 
 def going_on(cells: int) -> str:
-    """An evaluation is resumed."""
+    """Return the sentence that an evaluation is resumed."""
     return f"{cells} cells are known from before."
 
 
 def reading(cell: TimerCell) -> str:
-    """What the numbers of a row rest on."""
+    """Return the measurements that a row rests on."""
     many = cell.many if cell.t_min is None else cell.t_min.confirmed
     return f"{many:,} × {cell.repetitions}"
 
 
 def variation(cell: TimerCell) -> str:
-    """The coefficient of variation that t_min was confirmed by."""
+    """Return the coefficient of variation with which t_min was confirmed."""
     return UNKNOWN if cell.t_min is None else share(cell.t_min.value)
 
 
 def null(cell: TimerCell) -> str:
-    """The null control of t_diff."""
+    """Return the null control of t_diff."""
     return UNKNOWN if cell.t_diff is None or cell.t_diff.null is None else share(cell.t_diff.null)
 
 
 def share(value: float) -> str:
-    """A share or a coefficient of variation."""
+    """Return a share or a coefficient of variation."""
     return UNKNOWN if value > 1e6 else f"{percent(value)} %"

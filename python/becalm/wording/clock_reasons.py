@@ -31,12 +31,12 @@ HINTS = (
     ),
     ("budget:", "budget: more time helps (--budget 15min), or fewer cells (--timer, --flush)."),
 )
-"""What a reason has in it, and what to know of it."""
+"""The part of a reason that calls for a hint, and the hint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why there is no figure of a cell. `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that is
+    """The reason why a cell has no figure. `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that is
     left out. `cell`: None for what is left out, which `name` then names."""
 
     figure: str
@@ -46,13 +46,13 @@ class Reason:
 
     @property
     def said(self) -> str:
-        """In full, of this cell alone."""
+        """The reason in full, for this cell only."""
         figure = "t_diff: " if self.figure == "t_diff" else ""
         return f"{figure}{self.text}{_steadiness([self])}"
 
 
 def reasons(found: ClockReport) -> list[Reason]:
-    """Of every cell, then of what was left out."""
+    """Return the reasons of every cell, then those of what was left out."""
     said = []
     for cell in found.cells:
         name = f"{cell.timer}, {cell.flush}"
@@ -65,7 +65,7 @@ def reasons(found: ClockReport) -> list[Reason]:
 
 
 def grouped(found: ClockReport) -> Iterator[tuple[str, str]]:
-    """Of how many cells, and why, and which ones they are."""
+    """Yield the number of cells and their common reason, and which ones they are."""
     alike: dict[tuple[str, str], list[Reason]] = {}
     for each in reasons(found):
         alike.setdefault((each.figure, _NUMBER.sub("#", each.text)), []).append(each)
@@ -80,13 +80,13 @@ def grouped(found: ClockReport) -> Iterator[tuple[str, str]]:
 
 
 def hints(found: ClockReport) -> str:
-    """What the words of the reasons mean, and what helps."""
+    """Return what the words of the reasons mean, and what helps."""
     said = [each.text for each in reasons(found)]
     return " ".join(hint for word, hint in HINTS if any(word in text for text in said))
 
 
 def merged(texts: Sequence[str]) -> str:
-    """One sentence for several that differ in their numbers alone: each number, or what it lies between.
+    """Return one sentence for several that differ only in their numbers: each number, or the range that it lies in.
 
     Raises ValueError for sentences that differ in more.
     """
@@ -107,7 +107,7 @@ def _value(number: str) -> float:
 
 
 def _steadiness(mine: Sequence[Reason]) -> str:
-    """What can be said all the same where there is no t_min."""
+    """Return what is known of cells without t_min all the same; empty where nothing is."""
     cells = [each.cell for each in mine if each.cell is not None and each.figure == "t_min"]
     if not cells:
         return ""
@@ -118,7 +118,7 @@ def _steadiness(mine: Sequence[Reason]) -> str:
 
 
 def _cells(mine: Sequence[Reason], found: ClockReport) -> str:
-    """Which cells: timers by flush, flushes with the same timers together."""
+    """Return the names of the cells: timers by flush, flushes with the same timers together."""
     flushes: dict[str, list[str]] = {}
     for each in mine:
         if each.cell is not None:

@@ -34,7 +34,7 @@ OWN_CPUS = (
 
 
 def sentence(found: CoRunProfile) -> str:
-    """What the profile says in one sentence."""
+    """Return the profile in one sentence."""
     known = [each for each in found.degradations if math.isfinite(each.low)]
     if not found.degradations:
         return "No two programs were measured together."
@@ -48,7 +48,7 @@ def sentence(found: CoRunProfile) -> str:
 
 
 def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
-    """What else a person should know."""
+    """Return further facts that a person should know."""
     said = list(told)
     for program in found.programs:
         if not program.alone:
@@ -82,7 +82,7 @@ def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def left_out(found: CoRunProfile) -> str:
-    """Which sets were not measured."""
+    """Return the sentence about sets that were not measured."""
     cores = sum(each.same_core for each in found.left_out)
     pairs = [each for each in found.left_out if len(each.programs) == 2 and not each.same_core]
     larger = len(found.left_out) - len(pairs) - cores
@@ -105,7 +105,7 @@ def left_out(found: CoRunProfile) -> str:
 
 
 def failed(outcome: str, status: int | None, stderr: str) -> str:
-    """Why a run failed, in a few words."""
+    """Return the reason why a run failed, in a few words."""
     how = {
         Outcome.TIMEOUT: "it took longer than its time limit",
         Outcome.REFUSED: "it could not be started",
@@ -117,12 +117,12 @@ def failed(outcome: str, status: int | None, stderr: str) -> str:
 
 
 def nothing(found: Sequence[str]) -> str:
-    """Too few programs end well alone."""
+    """Return the sentence that too few programs end well alone."""
     return f"Two programs that end well alone are needed. {' '.join(found)}"
 
 
 def where(found: CoRunProfile) -> str:
-    """On which CPUs it was measured, and how often."""
+    """Return the sentence about the CPUs and the number of rounds of the measurement."""
     rounds = max((each.rounds for each in found.degradations), default=0)
     cpus = ", ".join(map(str, found.beside_cpus))
     often = counted(rounds, "round")
@@ -131,7 +131,7 @@ def where(found: CoRunProfile) -> str:
 
 
 def names(some: Sequence[str]) -> str:
-    """Names of programs, fit to be shown."""
+    """Return the names of programs, fit to be shown."""
     return listed(printable(each) for each in some)
 
 

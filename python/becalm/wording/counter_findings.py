@@ -11,7 +11,7 @@ Numbers = Mapping[str, Any]
 
 
 def instructions(program: str, n: Numbers) -> str:
-    """Whether a difference is one of work, or of the speed at which it is done."""
+    """Return whether a difference is one of work, or of the speed at which it is done, in a sentence."""
     (more, far), (rate, low) = (_known(n[which]) for which in ("instructions", "rate"))
     level, ref = f"{100 * n['confidence']:g} %", n["reference"]
     if more is None or rate is None:
@@ -36,7 +36,7 @@ def instructions(program: str, n: Numbers) -> str:
 
 
 def _known(ends: Sequence[float | None]) -> tuple[float | None, float]:
-    """The estimate, 0 where none is shown, and how far its interval reaches; None where nothing is known."""
+    """Return the estimate, 0 where none is shown, and how far its interval reaches; None where nothing is known."""
     estimate, low, high = ends
     if estimate is None or low is None or high is None:
         return None, 0.0

@@ -1,4 +1,4 @@
-"""What a design is, and what came out of a filled one, in words."""
+"""Sentences about a design, and about the result of a filled one."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ MODELS = {
 }
 ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
 FAR = 3.0
-"""So many times as far out as the ends of the ranges no place is named: nobody would set it."""
+"""The distance, in half ranges from the centre, beyond which no place is named: nobody would set it."""
 
 WANTED = {"min": "smallest", "max": "largest", "target": "nearest to the target"}
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number to so many significant digits; a dash where there is none."""
+    """Return a number with this many significant digits; a dash where there is none."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return "–" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def p_value(value: float) -> str:
-    """A p-value: below 0.0001 that is all that is said."""
+    """Return a p-value; below 0.0001 only that."""
     return "–" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
@@ -83,21 +83,21 @@ def by_width(values: Sequence[float], width: float) -> list[str]:
 
 
 def at(place: SurfacePoint, factors: Sequence[Factor]) -> str:
-    """ "time 86.86 min, temp 176.7 C"."""
+    """Return a place as text: "time 86.86 min, temp 176.7 C"."""
     return ", ".join(
         f"{factor.name} {factor.worded(level, 5)}" for factor, level in zip(factors, place.levels, strict=True)
     )
 
 
 def distance(place: SurfacePoint, factors: Sequence[Factor]) -> float:
-    """How far out a point is in the range where it is farthest: 1 at the end of a range."""
+    """Return the distance of a point in the range where it is farthest: 1 at the end of a range."""
     return max(
         (abs(at) for factor, at in zip(factors, place.coded, strict=True) if not factor.categorical), default=0.0
     )
 
 
 def level_place(inside: bool, out: float, where: str) -> str:
-    """Where a surface is level: "within the ranges, at time 86 min"; beyond FAR the polynomial says nothing of it."""
+    """Return the place where a surface is level: "within the ranges, at time 86 min"; beyond FAR without its values."""
     if inside:
         return f"within the ranges, at {where}"
     if out > FAR:
@@ -106,22 +106,22 @@ def level_place(inside: bool, out: float, where: str) -> str:
 
 
 def model(name: str) -> str:
-    """ "quadratic model", "constant"."""
+    """Return the name of a model: "quadratic model", "constant"."""
     return "constant" if name == "mean" else f"{MODELS[name]} model"
 
 
 def power(value: float | None) -> str:
-    """What is fitted instead of the response; empty for itself."""
+    """Return the transformation that is fitted instead of the response; empty for the response itself."""
     return "" if value is None else "its logarithm" if value == 0 else f"its power {value:g}"
 
 
 def transform(value: float) -> str:
-    """A power as --transform takes it."""
+    """Return a power as --transform takes it."""
     return "log" if value == 0 else f"{value:.4g}"
 
 
 def designed(found: Design) -> str:
-    """What a design is."""
+    """Return the description of a design."""
     blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
     lines = [
         f"{FAMILIES[found.family]} design: {counted(len(found.runs), 'run')} of "
@@ -174,7 +174,7 @@ def _clear(found: Design) -> str:
 
 
 def partly(share: float) -> str:
-    """What effects of factors hold beside themselves, where interactions are partly aliased."""
+    """Return the sentence about parts of interactions in the effects of factors, where these are partly aliased."""
     if share <= 0:
         return "Interactions of two cannot be told from each other here; the factors' effects are clear of them."
     return (
@@ -184,7 +184,7 @@ def partly(share: float) -> str:
 
 
 def whole(found: DesignFit) -> str:
-    """Every response in a line, and the compromise."""
+    """Return every response in a line, and the compromise."""
     lines = [each.sentence for each in found.responses]
     if found.compromise is not None:
         best = found.compromise
@@ -201,7 +201,7 @@ def whole(found: DesignFit) -> str:
 
 
 def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -> str:
-    """One response: the model, how well it fits, the best place."""
+    """Return the sentences about one response: the model, how well it fits, the best place."""
     if found.model == "mean":
         return _nothing(found, factors, level)
     fitted = f" of {power(found.power)}" if found.power is not None else ""
@@ -213,7 +213,7 @@ def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05)
 
 
 def _predicted(value: float) -> str:
-    """Predicted R²; below 0 its size says nothing."""
+    """Return predicted R² as text; below 0 its size says nothing."""
     if value < 0:
         return ", predicted R² below 0: it predicts worse than the mean of all runs"
     return f", predicted R² {value:.3f}" if math.isfinite(value) else ""
@@ -265,7 +265,7 @@ def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str
 
 
 def _by_pure_error(found: ResponseFit, level: float) -> str:
-    """Effects and curvature that repeated runs show, where no model that these runs can test has them."""
+    """Return the effects and curvature that repeated runs show, where no model that these runs can test has them."""
     effects = found.effects
     assert effects is not None
     parts = []
@@ -291,7 +291,7 @@ def _standing(name: str, real: Sequence[str]) -> str:
 def swarm_parameters(
     fit: str, found: SwarmParameters, own: Sequence[float], usual: Sequence[float], *, better: bool
 ) -> str:
-    """What a designed experiment on a swarm's searches found, how good it is on fresh ones (R* and I*), and its use."""
+    """Return the sentences about fitted swarm parameters: their score on fresh searches (R* and I*), and their use."""
     compared = (
         f"On fresh searches it misses {own[0]:.0%} of what could be gained, and takes {own[1]:.0%} of the trials to "
         f"miss no more than a fifth; the usual parameters {usual[0]:.0%} and {usual[1]:.0%}."

@@ -18,7 +18,7 @@ Numbers = Mapping[str, Any]
 
 
 def lack_of_fit(response: str, n: Numbers) -> str:
-    """The model is wrong by more than repeated runs differ."""
+    """Return the sentence that the model is wrong by more than repeated runs differ."""
     said = (
         f"The {MODELS[n['model']]} model of {response} does not fit: it misses by more than repeated runs differ "
         f"(lack of fit, p {p_value(n['p_value'])}). Do not use its optimum as it is. "
@@ -50,7 +50,7 @@ def curvature(response: str, n: Numbers) -> str:
 
 
 def near_ridge(response: str, n: Numbers) -> str:
-    """The surface hardly bends in some direction."""
+    """Return the sentence that the surface hardly bends in some direction."""
     ways = "; ".join(
         f"{direction} (bends {number(100 * share, 2)} % as strongly as in its steepest)"
         for direction, share in zip(n["directions"], n["shares"], strict=True)
@@ -62,7 +62,7 @@ def near_ridge(response: str, n: Numbers) -> str:
 
 
 def no_effect(response: str, n: Numbers) -> str:
-    """Nothing was found."""
+    """Return the sentence that no effect was found."""
     more = "More trials (--most-runs)" if n.get("search") else "More runs (becalm design … --replicates)"
     return (
         f"Nothing that was varied changes {response} visibly. {more} or wider ranges would show effects below "
@@ -71,7 +71,7 @@ def no_effect(response: str, n: Numbers) -> str:
 
 
 def saturated(response: str, n: Numbers) -> str:
-    """No run is left for the error."""
+    """Return the sentence that no run is left for the error."""
     real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None stands out. "
     more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
@@ -81,7 +81,7 @@ def saturated(response: str, n: Numbers) -> str:
 
 
 def aliased_terms(response: str, n: Numbers) -> str:
-    """Terms that these runs cannot tell apart."""
+    """Return the sentence about terms that these runs cannot tell apart."""
     some = list(n["terms"])[:4]
     more = f", and {len(n['terms']) - 4} more" if len(n["terms"]) > 4 else ""
     return (
@@ -91,7 +91,7 @@ def aliased_terms(response: str, n: Numbers) -> str:
 
 
 def partly_aliased(response: str, n: Numbers) -> str:
-    """Each factor's effect holds parts of interactions."""
+    """Return the sentence that each factor's effect holds parts of interactions."""
     more = (
         "more trials (--most-runs)."
         if n.get("search")
@@ -104,7 +104,7 @@ def partly_aliased(response: str, n: Numbers) -> str:
 
 
 def power(response: str, n: Numbers) -> str:
-    """Box and Cox's power is not 1."""
+    """Return the sentence that Box and Cox's power is not 1."""
     return (
         f"The model fits a power of {response} better than {response} itself: {n['power']:.2f} "
         f"({_end(n['low'], -5)} to {_end(n['high'], 5)}). Next: --transform {transform(n['advised'])}."
@@ -116,7 +116,7 @@ def _end(value: float | None, reach: int) -> str:
 
 
 def no_power(response: str, n: Numbers) -> str:
-    """Values that have no power."""
+    """Return the sentence about values that have no power."""
     return (
         f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so that no power of "
         "it was looked for. Where its zero is arbitrary, add a constant to all values."
@@ -124,7 +124,7 @@ def no_power(response: str, n: Numbers) -> str:
 
 
 def fit_outlier(response: str, n: Numbers) -> str:
-    """A run far from what all others say."""
+    """Return the sentence about a run far from what all others suggest."""
     return (
         f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
         f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened"
@@ -133,7 +133,7 @@ def fit_outlier(response: str, n: Numbers) -> str:
 
 
 def influential(response: str, n: Numbers) -> str:
-    """Runs that rule the fit."""
+    """Return the sentence about runs that rule the fit."""
     again = f" Make {'it' if len(n['runs']) == 1 else 'them'} again."
     return (
         f"The model of {response} hangs on {'run' if len(n['runs']) == 1 else 'runs'} "
@@ -144,7 +144,7 @@ def influential(response: str, n: Numbers) -> str:
 
 
 def imprecise(response: str, n: Numbers) -> str:
-    """The surface hardly rises above its noise."""
+    """Return the sentence that the surface hardly rises above its noise."""
     return (
         f"The surface of {response} hardly rises above its noise: adequate precision {number(n['precision'], 3)}, "
         f"where {n['needed']:g} are needed. More runs, or wider ranges, before it is used."
@@ -152,7 +152,7 @@ def imprecise(response: str, n: Numbers) -> str:
 
 
 def overfitted(response: str, n: Numbers) -> str:
-    """It predicts worse than it fits."""
+    """Return the sentence that a model predicts worse than it fits."""
     said = number(n["predicted"], 3) if n["predicted"] >= 0 else "below 0, worse than the mean of all runs"
     return (
         f"The model of {response} fits better than it predicts: R² adjusted {n['adjusted']:.3f}, predicted "
@@ -161,13 +161,13 @@ def overfitted(response: str, n: Numbers) -> str:
 
 
 def untested_fit(response: str, n: Numbers) -> str:
-    """Without replicates the fit cannot be tested."""
+    """Return the sentence that the fit cannot be tested without replicates."""
     said = f"Whether the {MODELS[n['model']]} model of {response} fits cannot be tested: no point was run twice"
     return f"{said}." if n.get("search") else f"{said} in one block. Repeat centre points."
 
 
 def at_border(response: str, n: Numbers) -> str:
-    """The best place is at the end of a range."""
+    """Return the sentence that the best place is at the end of a range."""
     where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
     return (
         f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
@@ -177,7 +177,7 @@ def at_border(response: str, n: Numbers) -> str:
 
 
 def stationary(response: str, n: Numbers) -> str:
-    """The surface is level elsewhere, or of another kind than wanted."""
+    """Return the sentence that the surface is level elsewhere, or of another kind than wanted."""
     where = level_place(n["inside"], n.get("distance", 0.0), n.get("place", ""))
     return f"The surface of {response} has its stationary point {where}: a {n['kind']}" + (
         "." if n["kind"] == n["wanted"] else f", no {n['wanted']}; the best place is where the ranges end."
@@ -185,7 +185,7 @@ def stationary(response: str, n: Numbers) -> str:
 
 
 def extrapolated(response: str, n: Numbers) -> str:
-    """The best place is where no runs are."""
+    """Return the sentence that the best place is where no runs are."""
     return (
         f"No run of {response} is near its best place: what is said of it is extrapolated (leverage "
         f"{number(n['leverage'], 3)}, of all runs {number(n['largest'], 3)} at most). Make a run there before "
@@ -202,7 +202,7 @@ def missing_runs(response: str, n: Numbers) -> str:
 
 
 def outside_range(response: str, n: Numbers) -> str:
-    """Axial points beyond the ranges."""
+    """Return the sentence about axial points beyond the ranges."""
     return (
         f"Axial points lie outside the ranges: {'; '.join(n['ends'])}. To stay inside take --alpha inscribed or "
         "face-centred."

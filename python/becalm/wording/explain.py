@@ -29,23 +29,23 @@ SHARES = ("cpu", "steal")
 """Measures that are fractions."""
 
 PER = {"queue": " a task per CPU", "reclaims": " for one a second", "nfs": " for one call a second"}
-"""How a slope over a measure is said, where it is not per unit."""
+"""The unit of a slope over a measure, where it is not one unit of the measure."""
 
 UNITS = {measure.name: measure.unit for measure in MEASURES}
 
 
 def share(value: float) -> str:
-    """A share as whole percent."""
+    """Return a share as whole percent."""
     return f"{abs(100 * value) if abs(value) < 0.005 else 100 * value:.0f} %"
 
 
 def explanation(found: Explanation) -> str:
-    """One line a program and machine."""
+    """Return the explanation, one line per program and machine."""
     return "\n".join(case.sentence for case in found.cases) or "\n".join(each.sentence for each in found.findings)
 
 
 def case(found: Case) -> str:
-    """What is known of one program on one machine."""
+    """Return the sentences about one program on one machine."""
     a = found.attribution
     name = f"{found.program} on {found.machine}"
     runs = counted(found.runs, "run")
@@ -107,7 +107,7 @@ def _named(found: Case, a: Attribution) -> str:
 
 
 def _followed(a: Attribution) -> str:
-    """What else rose, though the plan did not ask for it; empty where nothing did."""
+    """Return the sentence about measures that rose, though the plan did not ask for it; empty where none did."""
     if not a.followed:
         return ""
     rose = listed([WHAT[each] for each in a.followed])
@@ -133,7 +133,7 @@ def _not_separable(found: Case, a: Attribution) -> str:
 
 
 def advice(a: Attribution) -> str:
-    """Which runs would tell causes apart; empty where none would or none are needed."""
+    """Return the sentence about runs that would separate causes; empty where none would or none are needed."""
     if a.answer is not Answer.NOT_SEPARABLE or len(a.together) != 2 or a.more_runs is None:
         return ""
     one, two = (WHAT[each] for each in a.together)
@@ -150,7 +150,7 @@ def _none(found: Case, a: Attribution) -> str:
 
 
 def _unsampled(a: Attribution) -> str:
-    """Why nothing may be said of the CPUs; empty where something may."""
+    """Return the sentence that nothing is known about load on the CPUs; empty where something is."""
     if "queue" not in a.missing:
         return ""
     return " The run queue is not known for many of its runs, so the load on the CPUs could not be assessed by it."
@@ -200,7 +200,7 @@ _ANSWERS = {
 
 
 def shape(name: str, found: Shape) -> str:
-    """The fitted shape over one measure."""
+    """Return the fitted shape over one measure."""
     unit = UNITS[name]
     per = " per 100 %" if name in SHARES else PER.get(name, f" per {unit}")
     knee = ""
@@ -218,7 +218,7 @@ def shape(name: str, found: Shape) -> str:
 
 
 def amount(name: str, value: float | None) -> str:
-    """A value of a measure with its unit."""
+    """Return a value of a measure with its unit."""
     if value is None:
         return "?"
     if name in SHARES:
@@ -228,5 +228,5 @@ def amount(name: str, value: float | None) -> str:
 
 
 def interval(each: Share) -> str:
-    """Share of the differences with its interval."""
+    """Return a share of the differences with its interval."""
     return f"{share(each.low)} to {share(each.high)}"

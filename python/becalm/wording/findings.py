@@ -53,7 +53,7 @@ _SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "r
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of finding. `sentence` of the program's name and the numbers; `meaning` and `numbers` for the docs."""
+    """A kind of finding. `sentence` of the program's name and the numbers; `meaning` and `numbers` for the docs."""
 
     kind: str
     meaning: str
@@ -340,16 +340,16 @@ _BY_KIND = {row.kind: row for row in TABLE}
 
 
 def finding(kind: str, numbers: Numbers, program: str = "") -> Finding:
-    """A finding with its sentence. Raises KeyError for a kind that has no row."""
+    """Return a finding with its sentence. Raises KeyError for a kind that has no row."""
     return Finding(kind, sentence(kind, numbers, program), numbers, program)
 
 
 def reworded(kept: Numbers) -> Finding:
-    """A finding that was kept as an object, with its sentence made anew. Raises KeyError for one without its parts."""
+    """Return a stored finding, with its sentence made again. Raises KeyError for one without its parts."""
     return finding(str(kept["kind"]), dict(kept["numbers"]), str(kept["program"]))
 
 
 def sentence(kind: str, numbers: Numbers, program: str = "") -> str:
-    """What is said of a finding. A `host` among the numbers of a program's finding names the machine it was made on."""
+    """Return the sentence of a finding. A `host` among the numbers of a program's finding names the machine."""
     said = _BY_KIND[kind].sentence(program, numbers)
     return f"On {numbers['host']}: {said}" if program and "host" in numbers else said

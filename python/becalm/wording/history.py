@@ -1,4 +1,4 @@
-"""What is said of sittings and of a project's history."""
+"""Sentences about sessions and a project's history."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ ORDERS = {
 
 
 def short(commit: str) -> str:
-    """A commit's name as people are shown it."""
+    """Return a commit's name as it is shown."""
     hexadecimal = len(commit) == 40 and all(each in "0123456789abcdef" for each in commit)
     return commit[:SHORT] if hexadecimal else commit
 
 
 def left_out(studies: Sequence[int], project: str) -> str:
-    """Damaged sittings. `project`: empty when that cannot be read either."""
+    """Return the sentence about damaged sessions. `project`: empty when that cannot be read either."""
     whose = repr(project) if project else "a project whose name cannot be read"
     return (
         f"The store is damaged: {counted(len(studies), 'sitting')} of {whose} (study {listed(map(str, studies))}) "
@@ -48,7 +48,7 @@ def left_out(studies: Sequence[int], project: str) -> str:
 
 
 def changed(commit: str) -> str:
-    """The working tree is not what the commit says."""
+    """Return the sentence that the working tree is not that of the commit."""
     return (
         f"The working tree has changes that are not in {short(commit)}: what is measured may be theirs. "
         "The sitting is marked so."
@@ -56,7 +56,7 @@ def changed(commit: str) -> str:
 
 
 def recorded(options: RecordOptions, found: Verdict, failed: Sequence[str]) -> str:
-    """What a sitting came to, in a line or two. `failed`: benchmarks of which runs did not end well."""
+    """Return the result of a session, in a line or two. `failed`: benchmarks with failed runs."""
     place = f"{options.project}, commit {short(options.commit)}"
     if options.branch:
         place += f" on {options.branch}"
@@ -75,12 +75,12 @@ RANGE_INTERRUPTED = "Interrupted. The same command goes on with the commits that
 
 
 def recording(commit: str, subject: str, number: int, count: int) -> str:
-    """The commit of a range that comes next."""
+    """Return the sentence about the next commit of a range."""
     return f"Recording {short(commit)} ({subject[:50]}), {number} of {counted(count, 'commit')}."
 
 
 def not_recorded(commit: str, reason: str) -> str:
-    """A commit of a range that cannot be built or measured."""
+    """Return the sentence about a commit of a range that cannot be built or measured."""
     return f"{short(commit)} is left out: {reason}"
 
 
@@ -96,7 +96,7 @@ def recorded_range(recorded: RecordedCommits) -> str:
 
 
 def history(found: Timeline) -> str:
-    """The whole in some lines."""
+    """Return the whole history in some lines."""
     if not found.sittings:
         return f"Nothing is recorded of {found.project!r}. `becalm record` keeps a sitting at a commit."
     commits = len({each.commit for each in found.sittings})
@@ -121,14 +121,14 @@ def history(found: Timeline) -> str:
 
 
 def alarmed(found: Timeline) -> Timeline:
-    """The same, where a change that the newest sitting has shown is a failure, with a sentence that says so."""
+    """Return the history as a failure, with a sentence, where the newest session has shown a change."""
     lines = [f"Seen with the newest sitting: {change(found, each)}" for each in found.newest]
     said = "\n".join((found.sentence, *(lines or ["The newest sitting has shown no change for the worse."])))
     return replace(found, fail_on_change=True, sentence=said)
 
 
 def change(found: Timeline, each: BenchmarkChange) -> str:
-    """One change in a sentence."""
+    """Return a change in a sentence."""
     name = "All benchmarks" if each.benchmark is None else found.benchmarks[each.benchmark].name
     first = found.sittings[each.at]
     way = "together became" if each.benchmark is None else "became"
@@ -143,12 +143,12 @@ def change(found: Timeline, each: BenchmarkChange) -> str:
 
 
 def size(value: float, half: float) -> str:
-    """A change with its uncertainty."""
+    """Return a change with its uncertainty."""
     return f"{percent(value, half, sign=True)} ± {percent(half, half)} %"
 
 
 def rarely(one_in: float) -> str:
-    """How often chance does that."""
+    """Return how rarely chance causes a change: "1 in 1,000"."""
     if one_in >= 1e9:
         return "< 1 in 1,000,000,000"
     digits = len(f"{one_in:.0f}")
@@ -156,7 +156,7 @@ def rarely(one_in: float) -> str:
 
 
 def other_machine(program: str, n: Numbers) -> str:
-    """Sittings that are not comparable with those before."""
+    """Return the sentence about sessions that cannot be compared with those before."""
     which = f"{n['machine']}, Linux {n['kernel']}" if n["kernel"] else n["machine"]
     return (
         f"From commit {short(n['commit'])} on there are sittings of another machine, kernel or settings "
@@ -166,13 +166,13 @@ def other_machine(program: str, n: Numbers) -> str:
 
 
 def other_unit(program: str, n: Numbers) -> str:
-    """A benchmark whose unit changed."""
+    """Return the sentence about a benchmark whose unit changed."""
     units = listed([each or "no unit" for each in n["units"]])
     return f"{program} was recorded in {units}: each is a history of its own."
 
 
 def gone(program: str, n: Numbers) -> str:
-    """A benchmark that is not measured any more."""
+    """Return the sentence about a benchmark that is not measured any more."""
     said = f"{program} was last recorded at commit {short(n['commit'])}."
     if n["new"]:
         joined = shlex.quote(f"{program}={n['new'][0]}")
@@ -181,7 +181,7 @@ def gone(program: str, n: Numbers) -> str:
 
 
 def lost_commits(program: str, n: Numbers) -> str:
-    """Commits that a rebase, a squash or another clone has left behind."""
+    """Return the sentence about commits that a rebase, a squash or another clone has dropped."""
     names = [short(name) for name in n["commits"]]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     which = f"{'Commit' if len(names) == 1 else 'Commits'} {listed(names[:5])}{more} {are(len(names))}"
@@ -207,12 +207,12 @@ def visible(value: float) -> str:
 
 
 def clock_stepped(program: str, n: Numbers) -> str:
-    """Clocks that go back."""
+    """Return the sentence about clocks that go back."""
     times = counted(n["times"], "time")
     rests = "rests on commits' dates" if n["order"] == "commit date" else "does not rest on clocks"
     return f"The clock of a machine went back {times} from one sitting to the next; their order {rests}."
 
 
 def uncommitted(program: str, n: Numbers) -> str:
-    """Sittings of changed working trees."""
+    """Return the sentence about sessions of changed working trees."""
     return f"{counted(n['sittings'], 'sitting')} had changes in the working tree that are in no commit."

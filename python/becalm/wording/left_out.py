@@ -12,12 +12,12 @@ NAMED = 6
 
 
 def left_out(program: str, n: Mapping[str, Any]) -> str:
-    """Entries that were left out for one reason."""
+    """Return the sentence about entries that were left out for one reason."""
     return f"Left out of {one_line(str(n.get('of') or 'the file'))}: {entries(n['entries'])}: {one_line(n['reason'])}."
 
 
 def local_time(program: str, n: Mapping[str, Any]) -> str:
-    """Dates without a time zone."""
+    """Return the sentence about dates without a time zone."""
     return (
         f"Dates in {one_line(str(n.get('of') or 'the file'))} have no time zone ({n['first']} is the first): they were "
         f"read as local time of this machine, UTC{n['offset']}. Of a machine elsewhere, "
@@ -26,7 +26,7 @@ def local_time(program: str, n: Mapping[str, Any]) -> str:
 
 
 def processors(program: str, n: Mapping[str, Any]) -> str:
-    """Benchmarks that ran on another number of processors, as far as their names tell."""
+    """Return the sentence about benchmarks that ran on another number of processors, as far as their names tell."""
     one, other = (f"{number} processors" if number else "a number that is not told" for number in (n["old"], n["new"]))
     names = entries([(name, 1) for name in n["benchmarks"]])
     return (
@@ -37,7 +37,7 @@ def processors(program: str, n: Mapping[str, Any]) -> str:
 
 
 def entries(pairs: Sequence[Sequence[Any]]) -> str:
-    """Names of entries, with the number of values where it is more than one."""
+    """Return the names of entries, with the number of values where it is more than one."""
     shown = [one_line(str(name)) + (f" ({count:,} values)" if count > 1 else "") for name, count in pairs[:NAMED]]
     more = len(pairs) - NAMED
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

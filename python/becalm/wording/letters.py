@@ -8,11 +8,11 @@ SIGNS = str.maketrans(
         "∞": "inf", "•": "*", "·": ".", "λ": "lambda", "α": "alpha", "β": "beta", "σ": "sigma",
     }
 )  # fmt: skip
-"""What stands for signs that becalm writes; any other letter, as of a program's name, is written as Python would."""
+"""The replacements for signs that becalm writes; any other letter, as of a name, is written as Python would."""
 
 
 def instead(error: UnicodeError) -> tuple[str, int]:
-    """What is written for the letters that an encoding lacks (codecs.register_error)."""
+    """Return the replacement for letters that an encoding lacks (codecs.register_error)."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -11,7 +11,8 @@ Numbers = Mapping[str, Any]
 
 
 def contaminated(program: str, n: Numbers) -> str:
-    """Rounds during which the machine was not quiet; `dropped`: they were left out, as was asked for beforehand."""
+    """Return the sentence about rounds during which the machine was not quiet; `dropped`: they were left out by a
+    rule."""
     rounds, complete, counts = n["rounds"], n["complete"], n["measures"]
     beyond = ", ".join(
         f"{_limit(measure, most)} in {counts[measure]:,}"
@@ -24,7 +25,7 @@ def contaminated(program: str, n: Numbers) -> str:
 
 
 def contamination_unknown(program: str, n: Numbers) -> str:
-    """Rounds of which a rule cannot say whether they were contaminated: what it needs is not known."""
+    """Return the sentence about rounds of which a rule cannot tell whether they were contaminated."""
     rounds, complete = n["rounds"], n["complete"]
     what = ", ".join(f"{measure} in {count:,}" for measure, count in n["measures"].items())
     said = (
@@ -37,12 +38,12 @@ def contamination_unknown(program: str, n: Numbers) -> str:
 
 
 def _limit(measure: str, most: float) -> str:
-    """A limit as people write it in a rule."""
+    """Return a limit as people write it in a rule."""
     return f"{measure}>{percent(most, 0.1)}%" if measure in ("cpu", "steal") else f"{measure}>{most:g}"
 
 
 def no_load(program: str, n: Numbers) -> str:
-    """A study that explains nothing."""
+    """Return the sentence about a study that explains nothing."""
     if n.get("imported"):
         study = n["study"]
         return (
@@ -58,7 +59,7 @@ def no_load(program: str, n: Numbers) -> str:
 
 
 def no_delay(program: str, n: Numbers) -> str:
-    """A program without a delay."""
+    """Return the sentence about a program without a delay."""
     return (
         f"{program} on {n['machine']}: its runs hold no CPU time and none was unloaded, so no delay can be computed. "
         "Measure it again with its CPU time: becalm run -- COMMAND, then becalm explain."
@@ -66,7 +67,7 @@ def no_delay(program: str, n: Numbers) -> str:
 
 
 def loaded_reference(program: str, n: Numbers) -> str:
-    """Steps without load of a plan during which the machine was busy all the same."""
+    """Return the sentence about steps of a plan without load during which the machine was busy."""
     steps = f"{n['loaded']:,} of {counted(n['steps'], 'step')} without load of {program} on {n['machine']}"
     were = "was" if n["loaded"] == 1 else "were"
     said = f"{steps} {were} not unloaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
@@ -76,7 +77,7 @@ def loaded_reference(program: str, n: Numbers) -> str:
 
 
 def network_errors(program: str, n: Numbers) -> str:
-    """Errors of the network, which no load explains."""
+    """Return the sentence about errors of the network, which no load explains."""
     return (
         f"On {n['machine']} there were {n['events']:,} errors, drops or collisions beside {n['of']:,} packets, more "
         f"than the usual limit of {100 * n['limit']:g} %: look at cable, switch, duplex and buffers before anything "
@@ -85,7 +86,7 @@ def network_errors(program: str, n: Numbers) -> str:
 
 
 def nfs_retransmissions(program: str, n: Numbers) -> str:
-    """Calls of NFS that were sent again."""
+    """Return the sentence about calls of NFS that were sent again."""
     return (
         f"On {n['machine']} {n['events']:,} of {n['of']:,} NFS calls were sent again, more than the usual limit of "
         f"{100 * n['limit']:g} %: the server is too slow or the network loses packets (nfsstat -rc)."

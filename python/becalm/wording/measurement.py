@@ -23,14 +23,14 @@ from becalm.wording.printable import distinct, one_line
 T = TypeVar("T")
 
 MANY = 3
-"""So many comparisons are no longer said one by one."""
+"""The number of comparisons from which they have no sentences of their own."""
 
 ENOUGH_ROUNDS = 10
-"""In which programs that differ by much more than they vary are told apart."""
+"""The number of rounds in which programs that differ by much more than they vary are told apart."""
 
 
 def memory(size: float) -> str:
-    """Bytes in binary units."""
+    """Return a number of bytes in binary units."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -39,7 +39,7 @@ def memory(size: float) -> str:
 
 
 def spent(ns: float) -> str:
-    """How long measuring took."""
+    """Return the time that measuring took, as text."""
     seconds = ns / 1e9
     if seconds < 0.1:
         return f"{seconds * 1e3:.0f} ms"
@@ -47,23 +47,23 @@ def spent(ns: float) -> str:
 
 
 def about(ns: int) -> int:
-    """A time that is estimated: two digits of it, rounded up."""
+    """Return an estimated time with two digits, rounded up."""
     unit = int("1" + "0" * max(0, len(str(ns)) - 2))
     return -(-ns // unit) * unit
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 pair", "212 pairs"."""
+    """Return a number with its noun: "1 pair", "212 pairs"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def are(number: int) -> str:
-    """Of one thing "is", of several "are"."""
+    """Return "is" for 1, "are" for other numbers."""
     return "is" if number == 1 else "are"
 
 
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:
-    """The verdict on one comparison, in words and numbers."""
+    """Return the verdict on one comparison, in words and numbers."""
     basis = counted(d.pairs, "pair") + (f", {spent(elapsed_ns)}" if elapsed_ns is not None else "")
     weak = (
         " The reference was measured at another time: a difference of the days is in this figure too." if d.weak else ""
@@ -101,7 +101,7 @@ def difference(d: Difference, elapsed_ns: int | None = None) -> str:
 
 
 def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
-    """The verdict of `run` on one program."""
+    """Return the verdict of `run` on one program."""
     (mean, _, cv, shown), level = metrics.measured(s), f"{100 * confidence:g} %"
     half = (mean.high - mean.low) / 2
     basis = counted(s.runs, "run") + ("" if elapsed_ns is None else f", {spent(elapsed_ns)}")
@@ -121,14 +121,14 @@ def run(s: Summary, elapsed_ns: int | None, confidence: float) -> str:
 
 
 def between(time: Interval, shown: Callable[[float], str]) -> str:
-    """The ends of an interval of a time, which is never below zero."""
+    """Return the ends of an interval of a time, which is never below zero."""
     return f"{shown(time.low)} to {shown(time.high)}" if time.low > 0 else f"at most {shown(time.high)}"
 
 
 def verdict(found: Verdict) -> str:
-    """A whole verdict: its comparisons, else its programs, whether a limit is kept, and why measuring ended early.
+    """Return a whole verdict: its comparisons, else its programs, the result of a limit, and why measuring ended early.
 
-    Of many programs it says which one is the fastest, and how that one compares; the others are in the table.
+    Of many programs it names the fastest and how that compares; the others are in the table.
     """
     lines = [each.sentence for each in found.differences]
     if found.ranking is not None:
@@ -150,7 +150,7 @@ def verdict(found: Verdict) -> str:
 
 
 def unranked(found: Verdict) -> str:
-    """Many programs in too few rounds to say anything: which looked best, and what it would take."""
+    """Return the sentence about many programs in too few rounds: which looked best, and what a verdict would take."""
     rounds, count = max(each.pairs for each in found.differences), len(found.differences) + 1
     head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns or 0)}"
     head += f" {are(rounds)} too few."
@@ -163,7 +163,7 @@ def unranked(found: Verdict) -> str:
 
 
 def limit(found: Verdict) -> str:
-    """What `--fail-above` concludes, and what it takes where it cannot."""
+    """Return the result of `--fail-above`, and what a result would take where there is none."""
     fail_above = found.fail_above or 0.0
     bound, of = f"{percent(fail_above)} %", "" if found.metric is None else found.metric.name
     if found.gate is Gate.WITHIN:
@@ -185,7 +185,7 @@ def limit(found: Verdict) -> str:
 
 
 def _longer(found: Verdict) -> str:
-    """That too little is known to say what would decide; of a few pairs, what enough to say it would take."""
+    """Return the sentence that too little is known to decide; of a few pairs, what would be enough."""
     pairs = max((each.pairs for each in found.differences if not each.weak), default=0)
     if not 0 < pairs < ENOUGH_ROUNDS:
         return "Measure longer."
@@ -194,7 +194,7 @@ def _longer(found: Verdict) -> str:
 
 
 def budget(ns: int) -> str:
-    """The option that asks for so much time, or a little more."""
+    """Return the option for a time budget of this length, or a little more."""
     seconds = ns / 1e9
     if seconds < 120:
         return f"--budget {math.ceil(seconds)}s"
@@ -202,7 +202,7 @@ def budget(ns: int) -> str:
 
 
 def fastest(found: Ranking, metric: Metric | None = None) -> str:
-    """Which one is the fastest, or best by a metric, with what certainty; else which may be, and what would decide."""
+    """Return the sentence about the fastest program, or the best, with its certainty; else what would decide."""
     names, count, level = found.fastest, len(found.places), f"{100 * found.confidence:g} %"
     best = "is the fastest" if metric is None else f"has the {'highest' if metric.higher else 'lowest'} {metric.name}"
     was, be = ("was", "be") if metric is None else ("had", "have")
@@ -227,12 +227,12 @@ def fastest(found: Ranking, metric: Metric | None = None) -> str:
 
 
 def ranks(best: int, worst: int) -> str:
-    """The places that one may have."""
+    """Return the ranks that a program may have."""
     return str(best) if best == worst else f"{best}-{worst}"
 
 
 def stopped(reason: Stopped) -> str:
-    """Why measuring ended, where that is worth a word."""
+    """Return the sentence about why measuring ended, where that matters; else empty."""
     return {
         Stopped.INTERRUPTED: "Interrupted; the verdict rests on what was measured until then.",
         Stopped.FAILED: "A program failed; the verdict rests on what was measured of the others and before.",
@@ -244,7 +244,7 @@ _HOOK = re.compile(r"The (setup|prepare|cleanup) command failed\. ")
 
 
 def failure(name: str, n: Mapping[str, Any]) -> str:
-    """Why a run does not count, and what to do; the numbers of the finding "failure"."""
+    """Return why a run does not count, and what to do, from the numbers of the finding "failure"."""
     status, outcome, stderr = n["status"], n["outcome"], n["stderr"]
     hook = _HOOK.match(stderr)
     if hook is not None and (outcome == "refused" or n.get("unread") or n.get("spoilt")):
@@ -277,7 +277,7 @@ def _when(n: Mapping[str, Any]) -> str:
 
 
 def signal_name(number: int) -> str:
-    """ " (SIGKILL)" for 9, empty for a number without a name."""
+    """Return " (SIGKILL)" for 9, empty for a number without a name."""
     import signal
 
     try:
@@ -296,7 +296,7 @@ def whole(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Names fit for a terminal: distinct, about `width` characters at most, cut in the middle; equal ones numbered."""
+    """Return distinct names of at most about `width` characters, cut in the middle; equal ones numbered."""
     return _numbered(distinct([one_line(name) for name in names], width))
 
 
@@ -366,7 +366,7 @@ def _reworded(value: Any, said: Callable[[str], str]) -> Any:
 
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:
-    """An earlier becalm was killed; its last runs were found. `aside`: the file of what could not be taken over."""
+    """Return the sentence that the last runs of a killed becalm were recovered. `aside`: the file of the rest."""
     said = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
     if aside is None:
         return said
@@ -377,7 +377,7 @@ def recovered(study: int, runs: int, aside: Path | None = None) -> str:
 
 
 def left_elsewhere(study: int, host: str) -> str:
-    """A becalm was killed that measured on another machine, and nobody has asked there since."""
+    """Return the sentence that a becalm was killed that measured on another machine, which was not asked since."""
     return (
         f"The becalm that measured study {study} was killed. Runs that had not arrived may still be on {host}: the "
         "next one that measures there fetches them."
@@ -390,11 +390,11 @@ _ROWS = {
     "series": ("series of load", "series of load"),
     "text": ("output", "outputs"),
 }
-"""What a store keeps of a study, as people call one and several."""
+"""The names of the parts of a stored study, singular and plural."""
 
 
 def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
-    """Runs, loads, series and texts of a store whose checksums do not fit, or that are gone: how many of how many."""
+    """Return the sentence about damaged or missing rows of a store: how many of how many."""
     lost = [(*damaged[what], words) for what, words in _ROWS.items() if what in damaged]
     parts = [f"{many:,} of {of:,} {words[of != 1]}" for many, of, words in lost]
     rest = "the other runs" if "run" in damaged else "the rest"
@@ -405,7 +405,7 @@ def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
 
 
 def missing_runs(study: StoredStudy) -> str:
-    """Runs that a store had, and of which no trace is left behind the last one that is there."""
+    """Return the sentence about runs that a store had and that are gone without a trace."""
     pronoun = "it" if study.missing_at_end == 1 else "them"
     return (
         f"Of study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
@@ -414,12 +414,12 @@ def missing_runs(study: StoredStudy) -> str:
 
 
 def damage(study: StoredStudy) -> str:
-    """What of a study is damaged or missing, as a part of a sentence; empty for a whole one."""
+    """Return the damage or loss of a study, as a part of a sentence; empty for a whole one."""
     return study.wrong or (last_missing(study) if study.missing else "")
 
 
 def last_missing(study: StoredStudy) -> str:
-    """How many are missing, and whether they are the last ones: a part of a sentence."""
+    """Return the number of missing runs, and whether they are the last ones, as a part of a sentence."""
     count, of = study.missing_at_end or study.missing, study.rows + study.missing
     last = "the last " if study.missing_at_end else ""
     many = "run" if last and count == 1 else f"{count:,}"
@@ -427,12 +427,12 @@ def last_missing(study: StoredStudy) -> str:
 
 
 def kept(study: int | None, rounds: int) -> str:
-    """Where the finished runs are after an error."""
+    """Return where the finished runs are after an error; empty where there are none."""
     return f" See `becalm show {study}`." if study is not None and rounds else ""
 
 
 def left_behind(name: str, runs: int) -> str:
-    """Descendants outlived their program."""
+    """Return the sentence that descendants outlived their program."""
     return (
         f"{name} left processes running in {counted(runs, 'run')}; they were killed when the run was over, and what "
         "they did afterwards is not in its times."
@@ -440,7 +440,7 @@ def left_behind(name: str, runs: int) -> str:
 
 
 def drift(found: Mapping[str, Any]) -> str:
-    """A place that somebody else has changed while becalm held it."""
+    """Return the sentence about a setting that was changed by others while becalm held it."""
     return (
         f"{found['knob']}: {found['place']} was changed to {found['found']!r} while it was set to {found['wanted']!r}. "
         "The last runs were made under other settings than asked for. A service may do that: `becalm doctor` names "

@@ -18,7 +18,7 @@ SHORTER = (("ms", 1e3), ("µs", 1e6), ("ns", 1e9))
 """Parts of a second, and how many there are in one."""
 
 FACTOR_FROM = 0.5
-"""From here on a difference reads better as a factor: "1.62 times that of A"."""
+"""The difference from which a factor reads better: "1.62 times that of A"."""
 
 TOO_NOISY = 1.0
 """An interval that reaches beyond a doubling bounds no difference: it is given as factors, with the advice to go on."""
@@ -30,7 +30,7 @@ def factors(d: Difference) -> str:
 
 
 def binary(size: float) -> tuple[str, float]:
-    """The binary unit that a number of bytes reads best in, and how many bytes it has."""
+    """Return the binary unit that a number of bytes reads best in, and its size in bytes."""
     step = min(len(BINARY) - 1, int(math.log2(size) // 10) if size >= 1 else 0)
     return BINARY[step], 1024.0**step
 
@@ -61,7 +61,7 @@ def quantity(value: float, unit: str = "", step: float = 0.0) -> str:
 
 
 class Measured(NamedTuple):
-    """What was measured of a program: its first metric, else its wall time; `shown` writes a value of it."""
+    """The measured values of a program: its first metric, else its wall time; `shown` writes a value."""
 
     mean: Interval
     median: Interval
@@ -70,7 +70,7 @@ class Measured(NamedTuple):
 
 
 def measured(found: Summary) -> Measured:
-    """Of a summary."""
+    """Return the measured values of a summary."""
     if not found.metrics:
         if found.mean_ns is None or found.median_ns is None or found.cv is None:
             raise ValueError(f"{found.name} has neither times nor metrics.")
@@ -84,18 +84,18 @@ def measured(found: Summary) -> Measured:
 
 
 def per_second(found: Summary) -> str:
-    """How much a program gets done in a second; empty where it is not known how much it does."""
+    """Return the work of a program per second; empty where that is not known."""
     made = found.throughput
     return "" if made is None else f"{quantity(made.per_second.value)} {made.what}/s"
 
 
 def median_of(name: str) -> str:
-    """The head above medians of a metric, which may be medians themselves."""
+    """Return the head above medians of a metric, which may be medians themselves."""
     return name if name.startswith("median ") else f"median {name}"
 
 
 def difference(d: Difference, basis: str, seen: str, weak: str) -> str:
-    """The verdict on one comparison of a metric; the end of the sentence as for wall times."""
+    """Return the verdict on one comparison of a metric; the end of the sentence as for wall times."""
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
     if d.answer is Answer.UNKNOWN:
         return (

@@ -15,22 +15,22 @@ NOTHING = "Nothing was set."
 
 
 def no_process(pid: int) -> str:
-    """A process that is not there."""
+    """Return the sentence about a process that does not exist."""
     return f"There is no process {pid}, or it has ended. {NOTHING}"
 
 
 def of_kernel(pid: int, name: str) -> str:
-    """A thread of the kernel."""
+    """Return the sentence about a thread of the kernel."""
     return f"Process {pid} ({one_line(name)}) is a thread of the kernel, which binds it by itself. {NOTHING}"
 
 
 def no_number(text: str) -> str:
-    """What is no number of a process."""
+    """Return the sentence about a text that is not the number of a process."""
     return f"{printable(text)!r} is no number of a process."
 
 
 def offline(pid: int, cpus: Sequence[int], online: Sequence[int]) -> str:
-    """CPUs that are not there."""
+    """Return the sentence about CPUs that do not exist or are offline."""
     return (
         f"Process {pid} cannot be moved to {_cpus(cpus)}, which {_are(cpus)} not online; there are {_list(online)}. "
         f"{NOTHING}"
@@ -55,7 +55,7 @@ def _widen(pid: int, cpus: str) -> str:
 
 
 def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
-    """No CPU to move to."""
+    """Return the sentence that there is no CPU to move to."""
     away = "" if set(there) == set(allowed) else f", of which {_list(there) or 'none'} are online"
     return (
         f"Process {pid} may use the CPUs {_list(allowed)}{away}: there is no other one to move it to. "
@@ -64,12 +64,12 @@ def nowhere(pid: int, allowed: Sequence[int], there: Sequence[int]) -> str:
 
 
 def no_llc(pid: int) -> str:
-    """Nobody says who shares a cache."""
+    """Return the sentence that the kernel does not tell who shares a cache."""
     return f"The kernel does not say which CPUs share a cache with process {pid}. Name a CPU instead. {NOTHING}"
 
 
 def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
-    """No CPU of that cache."""
+    """Return the sentence that no CPU of that cache is allowed."""
     words = "shares the last-level cache with" if llc == "same" else "has another last-level cache than"
     return (
         f"Process {pid} runs on CPU {runs}, and none of the CPUs {_list(others)} that it may be moved to {words} it. "
@@ -78,22 +78,22 @@ def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
 
 
 def wrong_llc(pid: int, cpus: Sequence[int], llc: str, found: Sequence[int]) -> str:
-    """A CPU that is named, and is of the other cache."""
+    """Return the sentence about a named CPU that is of the other cache."""
     return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} there are {_list(found)}. {NOTHING}"
 
 
 def other_llc(llc: str, known: Sequence[str]) -> str:
-    """A word that is none."""
+    """Return the sentence about an unknown word for a cache."""
     return f"There is no --llc {printable(llc)!r}. There are: {', '.join(known)}."
 
 
 def belongs(option: str) -> str:
-    """An option of --at-sweetspot."""
+    """Return the sentence about an option that needs --at-sweetspot."""
     return f"{option} is about waiting for a sweet spot: give --at-sweetspot, too."
 
 
 def not_both(option: str, account: bool, command: bool = False) -> str:
-    """An option of the other form."""
+    """Return the sentence about an option of the other form."""
     if command:
         return f"{option} does not go with `account -- CMD`, which runs that program by itself."
     if account:
@@ -102,22 +102,22 @@ def not_both(option: str, account: bool, command: bool = False) -> str:
 
 
 def ended(pid: int) -> str:
-    """It ended while it waited."""
+    """Return the sentence that a process ended while it waited."""
     return f"Process {pid} ended before it was moved. {NOTHING}"
 
 
 def not_in_time(pid: int) -> str:
-    """The recording ended first."""
+    """Return the sentence that the recording ended first."""
     return f"Recording ended before process {pid} was to be moved. {NOTHING}"
 
 
 def nothing_to_move() -> str:
-    """Nothing was recorded."""
+    """Return the sentence that no process was recorded."""
     return f"No process was recorded that could be moved. {NOTHING}"
 
 
 def not_for_command(cpus: Sequence[int], allowed: Sequence[int]) -> str:
-    """CPUs that a command would not be allowed."""
+    """Return the sentence about CPUs that a command would not be allowed to use."""
     return (
         f"The command may use the CPUs {_list(allowed)} only, as becalm itself, and not "
         f"{_list([each for each in cpus if each not in allowed])}. Nothing was run."
@@ -125,12 +125,12 @@ def not_for_command(cpus: Sequence[int], allowed: Sequence[int]) -> str:
 
 
 def no_destination(text: str, words: Sequence[str]) -> str:
-    """What is no CPU."""
+    """Return the sentence about a text that is not a list of CPUs."""
     return f"{printable(text)!r} is no list of CPUs to move to, such as 1 or 2-3, and none of: {', '.join(words)}."
 
 
 def not_there(host: str) -> str:
-    """A process of another machine."""
+    """Return the sentence about a process of another machine."""
     return (
         f"A program is moved on the machine where becalm runs, not on {one_line(host)}: run becalm there, or leave "
         "--migrate out."
@@ -138,7 +138,7 @@ def not_there(host: str) -> str:
 
 
 def sentence(found: Migrated) -> str:
-    """What was moved, when, and why then."""
+    """Return the sentence about a move: what, when, and why then."""
     who = f"Process {found.pid} ({one_line(found.name)}, {counted(found.threads, 'thread')})"
     when = "" if found.waited is None else f" {_after(found.waited)}"
     if found.cpus == (found.came,):
@@ -173,7 +173,7 @@ def _after(waited: Waited) -> str:
 
 
 def _worth(waited: Waited) -> str:
-    """What it would have waited for."""
+    """Return what the move would have waited for."""
     kinds = ", ".join(f"type {kind}, {KINDS[kind]}" for kind in waited.kinds)
     if not waited.bounded or waited.decided is None:
         return f"waited for {kinds}"
@@ -181,12 +181,12 @@ def _worth(waited: Waited) -> str:
 
 
 def no_limit(limit_ns: int) -> str:
-    """A hard limit that is none."""
+    """Return the sentence about an invalid hard limit."""
     return f"The limit of waiting is above 0 and at most 100 ms, not {duration(limit_ns)}."
 
 
 def events(counting: Counting) -> str:
-    """What was counted."""
+    """Return what was counted."""
     return _events(counting) + (" by BPF" if counting.by == "bpf" else "")
 
 
@@ -200,7 +200,7 @@ def _events(counting: Counting) -> str:
 
 
 def counting(waited: Waited) -> str:
-    """What was counted, and what that cannot see."""
+    """Return what was counted, and what that cannot see."""
     said = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
     if waited.bounded:
         return said
@@ -208,12 +208,12 @@ def counting(waited: Waited) -> str:
 
 
 def undone(pid: int) -> str:
-    """The end."""
+    """Return the sentence that a process may run where it could before."""
     return f"Process {pid} has its CPUs back."
 
 
 def gone(pid: int) -> str:
-    """It ended while it was bound."""
+    """Return the sentence that a process ended while it was bound."""
     return f"Process {pid} has ended."
 
 

@@ -12,11 +12,11 @@ WHY = {
     "spot": "at a spot", "not_worth_waiting": "not worth waiting", "waited_enough": "waited enough",
     "hard_limit": "at the limit", "unknown": "not known", "ended": "ended before",
 }  # fmt: skip
-"""Why those that were to wait were moved when they were."""
+"""The reasons for which waiting tasks were moved."""
 
 
 def sentence(found: Accounted) -> str:
-    """Whether waiting for sweet spots gains anything."""
+    """Return the sentence about whether waiting for sweet spots gains anything."""
     gain, cost = found.gain("time_ns"), found.cost("random", "time_ns")
     where = f"{'within its' if found.to == 'same' else 'to another'} last-level cache"
     moved = f"{counted(len(found.trials), 'move')} of {found.words} {where}"
@@ -42,7 +42,7 @@ def sentence(found: Accounted) -> str:
 
 
 def whys(found: Accounted) -> str:
-    """What became of those that were to wait."""
+    """Return the outcomes of moves that were to wait."""
     many = {why: sum(each.why == why for each in found.trials) for why in WHY}
     said = ", ".join(f"{count} {WHY[why]}" for why, count in many.items() if count)
     waited = sum(each.waited_ns for each in found.trials) / len(found.trials)
@@ -53,12 +53,12 @@ def whys(found: Accounted) -> str:
 
 
 def time(mean: Mean) -> str:
-    """A time with its interval."""
+    """Return a time with its interval."""
     return f"{duration(mean.value)} ± {duration(mean.half)}"
 
 
 def count(mean: Mean) -> str:
-    """A count with its interval."""
+    """Return a count with its interval."""
     return f"{mean.value:,.0f} ± {mean.half:,.0f}"
 
 
@@ -69,7 +69,7 @@ LIVE_WHY = {**WHY, "asked": "at the drawn moment", "not_moved": "not moved, beca
 
 
 def too_short(length_ns: int, least_ns: int) -> str:
-    """A program that ends before a move of it could be weighed."""
+    """Return the sentence about a program that ends before a move of it could be assessed."""
     return (
         f"The command runs for {duration(length_ns)}. To be moved at a moment of it, after what is usual is known, it "
         f"has to run for {duration(least_ns)}: give it more to do, or take a shorter --window."
@@ -77,7 +77,7 @@ def too_short(length_ns: int, least_ns: int) -> str:
 
 
 def share(effect: Effect | None) -> str:
-    """How much more, with its interval."""
+    """Return an effect as a percentage, with its interval."""
     if effect is None:
         return "not known"
     if not known(effect):
@@ -89,12 +89,12 @@ def share(effect: Effect | None) -> str:
 
 
 def known(effect: Effect) -> bool:
-    """Whether its interval ends on both sides."""
+    """Return whether the interval of an effect ends on both sides."""
     return math.isfinite(effect.low) and math.isfinite(effect.high)
 
 
 def live_sentence(found: LiveAccounted) -> str:
-    """Whether waiting for sweet spots gains anything, by wall time."""
+    """Return the sentence about whether waiting for sweet spots gains anything, by wall time."""
     waiting, moved = found.effect("waiting", "wall_ns"), found.effect("random", "wall_ns")
     rounds = counted(len(found.rounds), "round")
     cost = f"by moves at random moments its time changes by {share(moved)}"
@@ -112,7 +112,7 @@ def live_sentence(found: LiveAccounted) -> str:
 
 
 def live_lines(found: LiveAccounted) -> list[str]:
-    """What became of the moves, and what was counted."""
+    """Return the outcomes of the moves, and what was counted."""
     lines = []
     for arm, words in ((1, "At random moments"), (2, "At sweet spots")):
         said = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in found.whys(arm).items())

@@ -21,14 +21,14 @@ WIDEST = 100.0
 """An interval whose ends are farther apart than this factor says nothing."""
 
 WAYS = (Answer.FASTER, Answer.SLOWER, Answer.LOWER, Answer.HIGHER)
-"""What one program may be beside another one, where they differ."""
+"""The ways in which one program may differ from another."""
 
 DIFFER = 0.05
 """p value below which hosts are said to differ."""
 
 
 def across(found: PooledDifference, estimates: Mapping[str, float]) -> str:
-    """One comparison over hosts: where it goes which way, the average, and how much the hosts differ."""
+    """Return the comparison over hosts: where it goes which way, the average, and how much the hosts differ."""
     return f"{_directions(found, estimates)} {_average(found)}".strip()
 
 
@@ -54,7 +54,7 @@ def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
 
 
 def _than(found: PooledDifference, way: Answer) -> str:
-    """That one program is this way from the other."""
+    """Return the clause that one program differs from the other in this way."""
     if not found.metric:
         return f"{found.name} is {way} than {found.reference}"
     judged = "better" if (way is Answer.HIGHER) is (found.better is Better.HIGHER) else "worse"
@@ -81,7 +81,7 @@ def _differ(between: float, p_value: float) -> str:
 
 
 def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
-    """One program's times over hosts."""
+    """Return the sentence about one program's times over hosts."""
     if found.hosts < 2:
         return f"{found.name} takes {duration(found.typical_ns.value)} on {found.fastest}, the only host that is known."
     low, high = found.typical_ns.low, found.typical_ns.high
@@ -99,7 +99,7 @@ def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
 
 
 def metrics(found: PooledMetric, means: Mapping[str, float]) -> str:
-    """A number that one program prints over hosts."""
+    """Return the sentence about a metric of one program over hosts."""
 
     def shown(value: float) -> str:
         return quantity(value, found.unit)
@@ -121,8 +121,8 @@ def metrics(found: PooledMetric, means: Mapping[str, float]) -> str:
 
 
 def transfer(found: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
-    """Settings found on one host, as measured on another; `timed`: the mean time was to be small, or that of what the
-    programs print."""
+    """Return the sentences about settings found on one host, as measured on another; `timed`: a mean was minimised, of
+    the time or of what the programs print."""
     ratio = found.ratio
     level = f"{100 * confidence:g} %"
     if timed and metric is not None:
@@ -146,7 +146,7 @@ def transfer(found: Transfer, confidence: float, *, timed: bool = False, metric:
 
 
 def further(prediction: Transfer, confidence: float, *, timed: bool = False, metric: Metric | None = None) -> str:
-    """Describe what settings would do on a host that nobody has measured, as predicted from those that were."""
+    """Return the sentences about settings on a further host, as predicted from the measured ones."""
     level = f"{100 * confidence:g} %"
     head = f"On a further host like these the settings of {prediction.column} are expected to"
     if timed and metric is not None:
@@ -158,7 +158,7 @@ def further(prediction: Transfer, confidence: float, *, timed: bool = False, met
 
 
 def lost(hosts: Sequence[HostResult]) -> list[str]:
-    """One sentence for each host that did not come to its end."""
+    """Return a sentence for each host that was lost."""
     said = []
     for each in hosts:
         kept = f" What it gave before is study {each.study}, and counted above." if each.verdict is not None else ""
@@ -170,7 +170,7 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
 
 
 def several(found: MultiHostVerdict) -> str:
-    """The whole in words, one line a statement."""
+    """Return the whole in words, one line a statement."""
     # The wall time is known all the same, and stands in the table beside what was asked for.
     lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.metrics or found.times)]
     tuned = [each.verdict for each in found.hosts if isinstance(each.verdict, TuneVerdict)]

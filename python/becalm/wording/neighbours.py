@@ -11,7 +11,7 @@ from typing import Any
 from becalm.wording.printable import one_line
 
 OFTEN = 3
-"""So many short lives in a measurement are no accident."""
+"""The number of short lives in a measurement that are no accident."""
 
 MOSTLY_AWAY = 0.1
 """A neighbour that did not run for more than this share of the time was no steady one."""
@@ -23,7 +23,7 @@ def hardly_ran(did: Mapping[str, Any]) -> bool:
 
 
 def trouble(name: str, program: str, did: Mapping[str, Any]) -> Iterator[str]:
-    """What went wrong with a neighbour; nothing where it just ran. `did`: as the agent tells it."""
+    """Yield the failures of a neighbour; none where it just ran. `did`: in the agent's form."""
     name, program = one_line(name), one_line(program)
     if did["failures"]:
         how = f"exit code {did['status']}"

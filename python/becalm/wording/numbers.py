@@ -1,4 +1,4 @@
-"""How numbers are written: percentages, times and factors, with as many digits as they are worth."""
+"""Numbers as text: percentages, times and factors, with as many digits as they are worth."""
 
 from __future__ import annotations
 

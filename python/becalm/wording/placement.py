@@ -15,16 +15,16 @@ from becalm.wording.printable import printable
 SHOWN_PAIRS = 3
 
 NEAR = 1e-6
-"""What no solver tells from nothing, as a share of the cost or as the cost itself."""
+"""The cost, or share of it, that solvers do not distinguish from 0."""
 
 
 def percent(value: float, uncertainty: float | None = None) -> str:
-    """A share, in percent."""
+    """Return a share as a percentage."""
     return f"{number(value, uncertainty)} %"
 
 
 def sentence(found: PlacementAdvice) -> str:
-    """What to do, and what that gains; or that nothing is gained."""
+    """Return the advice and its gain, or that nothing is gained."""
     groups = "; ".join(_together(names) for names in found.sharing if names)
     gain = found.over_random
     if found.shape is Shape.ROUNDS:
@@ -57,7 +57,7 @@ def _less(gain: float) -> str:
 
 
 def interval(gain: Gain) -> str:
-    """Its 95 % interval."""
+    """Return the 95 % interval of a gain."""
     if gain.low is None or gain.high is None:
         return "(no interval)"
     return f"({number(gain.low, gain.noise)} to {percent(gain.high, gain.noise)})"
@@ -73,7 +73,7 @@ def _together(names: Sequence[str]) -> str:
 
 
 def notes(found: PlacementAdvice) -> list[str]:
-    """What else must be known: the proof, the worst sharing, what was not measured, what is odd about the machine."""
+    """Return further facts: the proof, the worst sharing, pairs that were not measured, warnings about the machine."""
     said = [proof(found)]
     worst = found.over_worst
     if found.over_random.found:
@@ -84,7 +84,7 @@ def notes(found: PlacementAdvice) -> list[str]:
 
 
 def proof(found: PlacementAdvice) -> str:
-    """How far from the best it may be."""
+    """Return the sentence about the distance from the optimum."""
     if found.bound is None or found.gap is None:
         late = "The search ran out of time. " if found.out_of_time else ""
         return f"{late}Whether another sharing is better by these costs was not proved (method {found.method})."
@@ -97,7 +97,7 @@ def proof(found: PlacementAdvice) -> str:
 
 
 def unmeasured(found: PlacementAdvice) -> list[str]:
-    """What pairs that nobody measured could change."""
+    """Return the sentence about what pairs that were not measured could change."""
     if not found.unmeasured:
         return []
     pairs = [f"{printable(one)} and {printable(other)}" for one, other in found.unmeasured]
@@ -115,7 +115,7 @@ def unmeasured(found: PlacementAdvice) -> list[str]:
 
 
 def explained(found: PlacementAdvice) -> list[str]:
-    """Why, in words."""
+    """Return the reasons in words."""
     if found.shape is Shape.ROUNDS:
         said = [
             "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
@@ -159,7 +159,7 @@ def explained(found: PlacementAdvice) -> list[str]:
 
 
 def trouble(profile: CoRunProfile) -> list[str]:
-    """What went wrong while it was measured."""
+    """Return the failures while it was measured."""
     said = []
     for program in profile.programs:
         if program.solo_s is None:
@@ -177,7 +177,7 @@ def trouble(profile: CoRunProfile) -> list[str]:
 
 
 def machine(facts: Mapping[str, object], chips: int) -> list[str]:
-    """What hides how CPUs share caches."""
+    """Return the sentences about a machine that hides how CPUs share caches."""
     virtual = facts.get("virtualisation")
     found = virtual if isinstance(virtual, dict) else {}
     said = []
@@ -195,11 +195,11 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
 
 
 def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """A profile of another machine."""
+    """Return the sentence about a profile of another machine."""
     what = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
     return f"{printable(source)} was measured on another machine: {what}. What programs cost each other differs there."
 
 
 def refused_elsewhere(said: str) -> str:
-    """The same where it is refused."""
+    """Return the same as a refusal."""
     return f"{said} Measure here with `becalm profile`, or take it all the same with --force."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def no_form(form: str, forms: str) -> str:
-    """A form that there is not."""
+    """Return the sentence about an unknown form."""
     return f"There is no form {form!r} of a placement. There are: {forms}."
 
 
 def no_cpus() -> str:
-    """Chips without CPUs."""
+    """Return the sentence about chips without CPUs."""
     return (
         "The chips of this placement have no CPU numbers: they were given by --chips, or the file of costs has none. "
         "Leave --chips out, or give chips their `cpus`."
@@ -17,7 +17,7 @@ def no_cpus() -> str:
 
 
 def no_rounds(form: str) -> str:
-    """Rounds where only CPUs can be said."""
+    """Return the sentence that this form has no rounds."""
     return (
         f"The programs share one cache, and run in rounds. {form} says on which CPUs something runs, not when: export "
         "`taskset`, a script that runs the rounds."
@@ -25,7 +25,7 @@ def no_rounds(form: str) -> str:
 
 
 def no_command(name: str) -> str:
-    """A task without a command."""
+    """Return the sentence about a task without a command."""
     return f"# {name}: the profile has no command of it; run it so: taskset -c CPUS COMMAND"
 
 

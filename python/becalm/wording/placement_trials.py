@@ -14,7 +14,7 @@ NEAR = 1e-9
 
 
 def sentence(found: Trials) -> str:
-    """Which methods were best, and what that is worth beside Linux."""
+    """Return the sentence about the best methods, and their gain over Linux."""
     best = found.best
     assert best is not None
     known = {each.method: each.cost(found.objective) for each in found.rows}
@@ -31,12 +31,12 @@ def sentence(found: Trials) -> str:
 
 
 def origin() -> str:
-    """Where the figures come from."""
+    """Return the sentence about the origin of the figures."""
     return f"Costs are of a {MODEL}."
 
 
 def learned(found: Training) -> str:
-    """How good what was trained is on programs that it has not seen, beside DI."""
+    """Return the sentence about how good a trained method is on programs that it has not seen, next to DI."""
     rows = {each.method: each for each in found.scores if each.held_out == "programs"}
     di = rows["di"]
     better = [name for name, each in rows.items() if name not in ("di", "random") and each.regret < di.regret]
@@ -56,5 +56,5 @@ def _cost(score: Score) -> str:
 
 
 def said(lines: Sequence[str]) -> str:
-    """Lines one after the other."""
+    """Return the lines as one text."""
     return "\n".join(each for each in lines if each)

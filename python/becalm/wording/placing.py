@@ -12,27 +12,27 @@ from becalm.wording.printable import one_line, printable
 
 
 def no_pair(text: str) -> str:
-    """A word that is no NAME=PID."""
+    """Return the sentence about a word that is not NAME=PID."""
     return f"{printable(text)!r} is not of the form NAME=PID, as in web=1234."
 
 
 def advice_alone(option: str) -> str:
-    """A form of the advice, asked for where it is put on."""
+    """Return the sentence about an option of the advice that was given with --apply."""
     return f"{option} is of the advice itself: say `becalm place {option} …` without --apply and --watch."
 
 
 def no_task(name: str, tasks: Sequence[str]) -> str:
-    """A task that the profile does not have."""
+    """Return the sentence about a task that the profile does not have."""
     return f"The profile has no program {printable(name)!r}. It has: {', '.join(map(one_line, tasks))}."
 
 
 def no_process(name: str, pid: int) -> str:
-    """A process that is not there."""
+    """Return the sentence about a process that does not exist."""
     return f"There is no process {pid}, which was said to be {one_line(name)}: it has ended. Nothing was set."
 
 
 def none_running(tasks: Sequence[str]) -> str:
-    """No task runs."""
+    """Return the sentence that no task is running."""
     return (
         f"None of {listed(map(one_line, tasks))} runs, as far as names tell. Say which processes they are: --pid "
         "NAME=PID."
@@ -40,12 +40,12 @@ def none_running(tasks: Sequence[str]) -> str:
 
 
 def offline(name: str, cpus: Sequence[int]) -> str:
-    """A chip that is offline."""
+    """Return the sentence about a chip that is offline."""
     return f"{one_line(name)} belongs on the CPUs {_list(cpus)}, and none of them is online. Nothing was set."
 
 
 def not_allowed(name: str, pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
-    """CPUs that a process may not use."""
+    """Return the sentence about CPUs that a process may not use."""
     return (
         f"{one_line(name)} (process {pid}) belongs on the CPUs {_list(cpus)}, and may only use {_list(allowed)}, by "
         "its affinity and its cpuset. Nothing was set."
@@ -53,7 +53,7 @@ def not_allowed(name: str, pid: int, cpus: Sequence[int], allowed: Sequence[int]
 
 
 def in_rounds() -> str:
-    """Rounds cannot be put on."""
+    """Return the sentence that rounds cannot be applied."""
     return (
         "All CPUs share one cache, so no choice of CPUs separates programs, and nothing was set. What helps is running "
         "them in rounds: `--export taskset` is a script that does."
@@ -61,12 +61,12 @@ def in_rounds() -> str:
 
 
 def no_cpus() -> str:
-    """Chips without CPUs."""
+    """Return the sentence about chips without CPUs."""
     return "The chips have no CPU numbers, so nothing can be set: leave --chips out, or give chips their `cpus`."
 
 
 def no_gain(found: PlacementAdvice) -> str:
-    """A gain that is no gain."""
+    """Return the sentence about a gain that is not shown."""
     gain = found.over_random
     if gain.noise is None:
         return (
@@ -80,51 +80,51 @@ def no_gain(found: PlacementAdvice) -> str:
 
 
 def needs_processes() -> str:
-    """--apply without processes."""
+    """Return the sentence about --apply without processes."""
     return "Which processes are to be placed? Name them (--pid NAME=PID), or have them found by name (--pids)."
 
 
 def needs(verb: str, option: str) -> str:
-    """An option of --apply or --watch alone."""
+    """Return the sentence about an option that only --apply or --watch takes."""
     return f"{option} is about placing running processes: give {verb}, too."
 
 
 def applied(where: Mapping[str, Sequence[int]], processes: int, until: str) -> str:
-    """What was set."""
+    """Return the sentence about a placement that was applied."""
     rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
     return f"{counted(processes, 'process').replace('processs', 'processes')} placed: {rows}. {until}"
 
 
 def until_reset() -> str:
-    """How it is undone."""
+    """Return the sentence about how it is undone."""
     return "It stays until `becalm reset`."
 
 
 def until_end(seconds: float | None) -> str:
-    """How long it lasts."""
+    """Return the sentence about how long it lasts."""
     return "It lasts until Ctrl-C." if seconds is None else f"It lasts for {seconds:g} s, or until Ctrl-C."
 
 
 def undone() -> str:
-    """The end."""
+    """Return the sentence at the end."""
     return "All processes have their CPUs back."
 
 
 def moved(why: str, where: Mapping[str, Sequence[int]]) -> str:
-    """A change while watching."""
+    """Return the sentence about a change while watching."""
     rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
     return f"{why} {rows or 'Nobody is placed'}."
 
 
 def came_and_went(came: Sequence[str], gone: Sequence[str]) -> str:
-    """Who came and went."""
+    """Return the tasks that came and went."""
     parts = [f"{listed(map(one_line, came))} came"] if came else []
     parts += [f"{listed(map(one_line, gone))} ended"] if gone else []
     return f"{' and '.join(parts)}:"
 
 
 def worth_moving(gain: float, needed: float) -> str:
-    """A change of who shares."""
+    """Return the sentence about a change of the sharing."""
     return f"Another sharing is worth {percent(gain)} more, which is above the {percent(needed)} that moving takes:"
 
 

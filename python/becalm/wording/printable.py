@@ -17,12 +17,13 @@ _HIDDEN = re.compile(rf"(?![\t\n])[{CONTROLS}{DIRECTIONS_AND_LINES}{SURROGATES}]
 
 
 def printable(text: str) -> str:
-    """`text` with such characters as `\\x1b` or `\\u202e`; tabs and ends of lines stay, `\\r\\n` counts as one."""
+    """Return `text` with such characters as `\\x1b` or `\\u202e` written out; tabs and line ends stay, `\\r\\n` is
+    one."""
     return _HIDDEN.sub(written_out, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> Line:
-    """The same of a name, on one line: with others beneath, it would read as more rows of a table than there are."""
+    """Return a name as printable text on one line, so that it cannot look like further rows of a table."""
     return Line.escape(text.replace("\r\n", "\n"))
 
 
@@ -43,7 +44,7 @@ def process_name(name: str) -> Line:
 
 
 def lettered(text: str, encoding: str) -> str:
-    """Text with what stands for signs that the encoding lacks, before lines are laid out: some stand-ins are longer."""
+    """Return text with replacements for signs that the encoding lacks, before lines are laid out: some are longer."""
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -60,7 +61,7 @@ def encodable(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """A name of at most `width` columns of a terminal: its beginning and its end, since names differ there."""
+    """Return a name of at most `width` columns of a terminal: its beginning and its end, since names differ there."""
     if width_of(text) <= width:
         return text
     if width < 3:
@@ -78,17 +79,17 @@ def cut(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """Columns of a terminal that a text takes (Unicode, UAX 11): two for wide letters, none for combining marks."""
+    """Return the columns of a terminal that a text takes (UAX 11): 2 for wide letters, 0 for combining marks."""
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
     )
 
 
 def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
-    """Names of at most about `width` columns that stay different where they were; equal ones stay equal.
+    """Return names of at most about `width` columns that stay different where they were; equal ones stay equal.
 
-    Of those that would look alike the beginning that they share is left out; where that does not tell them apart
-    either, they are cut more and numbered: "a…z [2]".
+    The beginning that names share is left out where they would look alike; where that does not tell them apart either,
+    they are cut more and numbered: "a…z [2]".
     """
     shown = {name: cut(name, width) for name in dict.fromkeys(names)}
     groups: dict[str, list[str]] = {}

@@ -26,12 +26,12 @@ BY_HAND: Mapping[str, str] = {
 
 
 def no_property(knob: str) -> str:
-    """A setting of a program that systemd does not have."""
+    """Return the sentence about a setting of a program that systemd lacks."""
     return BY_HAND.get(knob, "systemd has no property for it: start the program by becalm apply PROFILE --")
 
 
 def no_file(knob: str, place: str) -> str:
-    """A place that is no file of the kernel."""
+    """Return the sentence about a place that is not a file of the kernel."""
     return BY_HAND.get(knob, f"it is no file that something could write at a start: {place}")
 
 
@@ -41,12 +41,12 @@ def no_line(place: str, why: str) -> str:
 
 
 def elsewhere(form: str) -> str:
-    """What a single form of file cannot hold."""
+    """Return the reason for a setting that a single form of file cannot hold."""
     return f"not in a file of the form {form}; leave --format out for all of them"
 
 
 def whole(found: ProductionSettings) -> str:
-    """What was made of it."""
+    """Return the sentences about the files that were made."""
     files, left = counted(len(found.files), "file"), len(found.left)
     what = f"{found.origin.title[:1].upper()}{found.origin.title[1:]}"
     if not found.files:
@@ -71,7 +71,7 @@ def whole(found: ProductionSettings) -> str:
 
 
 def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:
-    """The first lines of every file: what it is, why, and from where."""
+    """Return the first lines of every file: what it is, why, and from where."""
     where = f", kernel {origin.kernel}" if origin.kernel else ""
     lines = [f"becalm: {origin.title}"]
     if origin.measured:
@@ -85,14 +85,14 @@ def head(origin: Origin, what: Sequence[str]) -> tuple[str, ...]:
 
 
 def about(place: SettingPlace) -> str:
-    """One setting, above its line."""
+    """Return the comment above the line of a setting."""
     before = "" if place.before is None else f"; {place.before} before"
     costs = f" Costs: {place.costs}." if place.costs else ""
     return f"{place.knob}: {place.why}{before}.{costs}"
 
 
 def program_unit(knobs: Sequence[str]) -> str:
-    """That the unit has to be named."""
+    """Return the error that the systemd unit must be named."""
     return (
         f"PROGRAM is the unit of the measured program: {listed(list(knobs))} "
         f"{'acts' if len(knobs) == 1 else 'act'} on it alone."

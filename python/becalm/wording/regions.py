@@ -1,4 +1,4 @@
-"""What is said of timed regions of a program's own code."""
+"""Sentences about timed regions of a program's own code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NAMED = 3
 
 
 def fine(ns: float) -> str:
-    """A time; below 10 ns with a tenth."""
+    """Return a time; below 10 ns with a tenth."""
     return duration(ns) if abs(ns) >= 10 or ns == round(ns) else f"{ns:.1f} ns"
 
 
 def with_sentence(found: RegionReport) -> RegionReport:
-    """The report with its sentence."""
+    """Return the report with its sentence."""
     return replace(found, sentence="\n".join(_sentences(found)))
 
 
@@ -68,7 +68,7 @@ def _varying(each: RegionSummary, name: str) -> str:
 
 
 def _modes(each: RegionSummary) -> str:
-    """Where regions gather around several lengths."""
+    """Return the sentence about the modes of a region's lengths; empty without any."""
     if not each.modes:
         return ""
     around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in each.modes]
@@ -76,13 +76,13 @@ def _modes(each: RegionSummary) -> str:
 
 
 def drawn(pictures: int, names: int) -> Iterator[str]:
-    """Which names have a picture, where not all have."""
+    """Yield the sentence about which names have a picture, where not all have."""
     if pictures < names:
         yield f"Drawn are the {pictures} names of {names:,} that take the most time; the table has all."
 
 
 def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
-    """What the columns of the table mean."""
+    """Return the meaning of the table's columns."""
     return (
         ("spread", "spread: from the 5th to the 95th percentile."),
         ("varies", "varies: whether the spread (5th to 95th percentile) is more than the timer can show."),
@@ -94,7 +94,7 @@ def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
 
 
 def with_comparison(found: RegionComparison) -> RegionComparison:
-    """The comparison with its sentence."""
+    """Return the comparison with its sentence."""
     return replace(found, sentence="\n".join(_compared(found)))
 
 
@@ -124,7 +124,7 @@ def _compared(found: RegionComparison) -> Iterator[str]:
 
 
 def _not_visible(d: RegionDifference, name: str) -> str:
-    """A difference below what the timer can show of means."""
+    """Return the sentence about a difference below what the timer can show of means."""
     return (
         f"What changed of {name}, {fine(abs(d.new_ns - d.old_ns))}, is less than the timer can show of such means, "
         f"{fine(d.visible_from_ns or 0.0)}: not visible. Time {d.calls or 1:,} calls as one region."
@@ -165,7 +165,7 @@ def _limit(found: RegionComparison) -> str:
 
 
 def unreadable(path: str, many: int) -> str:
-    """A file without a whole header."""
+    """Return the sentence about a file without a whole header."""
     there = (
         f"{counted(many, 'region')} in whole blocks are there, but without a header they have neither names nor a unit"
         if many
@@ -198,5 +198,5 @@ CAUSES = {
 
 
 def caused(columns: Sequence[str]) -> str:
-    """What the machine did more of."""
+    """Return the words for columns in which the machine did more."""
     return listed([CAUSES.get(each, each) for each in columns])

@@ -12,7 +12,7 @@ Numbers = Mapping[str, Any]
 
 
 def short(program: str, n: Numbers) -> str:
-    """Runs of about a millisecond."""
+    """Return the sentence about runs of about a millisecond."""
     return (
         f"A run takes only {duration(n['median_ns'])}: most of that is starting and ending a process. "
         "For the work inside, let the program do more of it in one run."
@@ -20,7 +20,7 @@ def short(program: str, n: Numbers) -> str:
 
 
 def warmup(program: str, n: Numbers) -> str:
-    """Slow first runs."""
+    """Return the sentence about slow first runs."""
     return (
         f"The first {counted(n['drop'], 'run')} took {percent(n['excess'])} % longer than the rest: "
         f"the program, its files or the processor warm up. Use --warmup {n['drop']} to leave them out."
@@ -28,7 +28,7 @@ def warmup(program: str, n: Numbers) -> str:
 
 
 def drift(program: str, n: Numbers) -> str:
-    """A trend over the runs."""
+    """Return the sentence about a trend over the runs."""
     way = "slower" if n["change"] > 0 else "faster"
     return (
         f"It became {percent(abs(n['change']))} % {way} from the first to the last run "
@@ -37,7 +37,7 @@ def drift(program: str, n: Numbers) -> str:
 
 
 def levels(program: str, n: Numbers) -> str:
-    """A level that changes late."""
+    """Return the sentence about a level that changes late."""
     way = "slower" if n["change"] > 0 else "faster"
     more = ""
     if n["levels"] > 2:
@@ -50,12 +50,12 @@ def levels(program: str, n: Numbers) -> str:
 
 
 def period(program: str, n: Numbers) -> str:
-    """A periodic component."""
+    """Return the sentence about a periodic component."""
     return f"The times rise and fall with a period of about {n['period']:.1f} runs: something happens periodically."
 
 
 def bimodal(program: str, n: Numbers) -> str:
-    """Two modes."""
+    """Return the sentence about two modes."""
     return (
         f"The times are bimodal: one mode near {duration(n['low_ns'])} ({percent(n['low_share'], 0.01)} % of the "
         f"runs), the other near {duration(n['high_ns'])}. Mean and interval describe neither. Memory layout and CPU "
@@ -65,7 +65,7 @@ def bimodal(program: str, n: Numbers) -> str:
 
 
 def outliers(program: str, n: Numbers) -> str:
-    """Runs that stand out, the farthest with their reasons."""
+    """Return the sentence about outliers, the farthest with their reasons."""
     parts = [
         f"run {seq} took {percent(abs(change))} % {'longer' if change > 0 else 'less'}: {reason(why)}"
         for seq, change, why in zip(n["seqs"], n["changes"], n["reasons"], strict=True)
@@ -80,7 +80,7 @@ def outliers(program: str, n: Numbers) -> str:
 
 
 def reason(why: Numbers) -> str:
-    """Why one run took longer or less than the median run (`analysis.outlier_reasons`)."""
+    """Return the reason why one run took longer or less than the median run (`analysis.outlier_reasons`)."""
     return _REASONS[why["kind"]](why)
 
 

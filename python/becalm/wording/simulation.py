@@ -8,7 +8,7 @@ from becalm.wording.measurement import counted, duration
 
 
 def sentence(found: Simulation) -> str:
-    """How long it took, and how many messages that is a second."""
+    """Return the sentence about the simulated time, and the messages per second."""
     first, last = found.runs[0], found.runs[-1]
     chosen = ", ".join(f"{name}={value}" for name, value in found.settings.values)
     under = f" with {chosen}" if chosen else ""
@@ -24,19 +24,19 @@ def sentence(found: Simulation) -> str:
 
 
 def progress(now_ns: int, ended: float) -> str:
-    """How far it has got; what Ctrl-C does."""
+    """Return the sentence about the progress, and what Ctrl-C does."""
     return (
         f"{duration(now_ns)} simulated, {100 * ended:.0f} % of the tasks have ended; Ctrl-C shows what there is by then"
     )
 
 
 def dropped(count: int, kept: int) -> str:
-    """What a trace or a picture leaves out."""
+    """Return the sentence about turns that a trace or a picture leaves out."""
     return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."
 
 
 def profile(found: MeasuredPrograms, path: str) -> str:
-    """What was measured of programs alone and beside each other, and what to do with it."""
+    """Return the speeds of programs alone and next to each other, and how to use the file."""
     lines = []
     for row in found.rows:
         speeds = (f"{100 * speed:.0f} % beside {name}" for name, speed in row.beside.items())

@@ -20,24 +20,24 @@ HEAVY = 30.0
 """Degrees of freedom of Student's t below which its tails are worth a word."""
 
 SAID = 3
-"""So many differences are said one by one; the table has all."""
+"""The number of differences that have a sentence of their own; the table has all."""
 
 
 def worded(found: StoredComparison) -> StoredComparison:
-    """The same with its sentences."""
+    """Return the comparison with its sentences."""
     each = tuple(replace(one, difference=replace(one.difference, sentence=difference(one))) for one in found.benchmarks)
     return replace(found, benchmarks=each, sentence=comparison(replace(found, benchmarks=each)))
 
 
 def value(found: BenchmarkDifference) -> Callable[[float], str]:
-    """How values of a benchmark are written."""
+    """Return the function that writes values of a benchmark."""
     if found.unit == "ns":
         return lambda ns: duration(ns) if ns >= 100 else f"{ns:.3g} ns"
     return partial(quantity, unit=found.unit)
 
 
 def difference(found: BenchmarkDifference) -> str:
-    """One benchmark."""
+    """Return the sentence about one benchmark."""
     d, shown = found.difference, value(found)
     level, half = f"{100 * d.confidence:g} %", (d.high - d.low) / 2
     change = f"{shown(found.old)} → {shown(found.new)}"
@@ -51,13 +51,13 @@ def difference(found: BenchmarkDifference) -> str:
 
 
 def mean_of(found: GeometricMean) -> str:
-    """What a geometric mean is of."""
+    """Return the name of a geometric mean."""
     of = found.metric or "time"
     return f"geometric mean of {found.benchmarks}{'' if of == 'time' else f', {of}'}"
 
 
 def ends(d: Difference) -> str:
-    """An interval."""
+    """Return an interval as text."""
     half = (d.high - d.low) / 2
     if not math.isfinite(half):
         return "not yet known"
@@ -65,7 +65,7 @@ def ends(d: Difference) -> str:
 
 
 def comparison(found: StoredComparison) -> str:
-    """The whole, one line a statement."""
+    """Return the whole, one line a statement."""
     return "\n".join(line for line in (*_answer(found), *standing(found), *_left(found), *_limit(found)) if line)
 
 
@@ -88,7 +88,7 @@ def _answer(found: StoredComparison) -> list[str]:
 
 
 def standing(found: StoredComparison) -> list[str]:
-    """What the intervals rest on."""
+    """Return the sentences about the basis of the intervals."""
     if not found.benchmarks:
         return []
     if found.shift is not None and any(each.shift is None for each in found.benchmarks):
@@ -116,7 +116,7 @@ def standing(found: StoredComparison) -> list[str]:
 
 
 def _repeated(found: StoredComparison) -> str:
-    """What repeated sessions say of the shift, of each benchmark by itself or of all together."""
+    """Return the sentence about the shift between repeated sessions, of each benchmark or of all together."""
     most = percent(max((benchmark.shift or 0.0) for benchmark in found.benchmarks))
     spread = f"standard deviation {'' if len(found.benchmarks) == 1 else 'up to '}{most} %"
     if len(found.suites) == 1:

@@ -13,25 +13,25 @@ Numbers = Mapping[str, Any]
 
 
 def failure(program: str, n: Numbers) -> str:
-    """A run that failed, or, with `arm`, the runs of some settings that did."""
+    """Return the sentence about a run that failed, or, with `arm`, the runs of some settings that did."""
     if "arm" in n:
         return tune.failed(n["arm"], program, n["failed"], n["runs"])
     return measurement.failure(program, n)
 
 
 def left_behind(program: str, n: Numbers) -> str:
-    """Descendants that outlived their program."""
+    """Return the sentence about descendants that outlived their program."""
     return measurement.left_behind(program, n["runs"])
 
 
 def emulated(program: str, n: Numbers) -> str:
-    """Times that tell nothing of a real machine."""
+    """Return the sentence about times that say nothing of a real machine."""
     host = printable(n.get("host") or "this host")
     return f"Times on {host} are emulated ({n['reason']}): they say nothing about a real processor."
 
 
 def settings(program: str, n: Numbers, runs: str = "these runs") -> str:
-    """What was set while programs ran."""
+    """Return the sentences about the settings while programs ran."""
     said = []
     if n["settings"]:
         said.append(f"Settings of {runs}: {_pairs(n['settings'])}.")
@@ -45,14 +45,14 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def neighbours(program: str, n: Numbers) -> str:
-    """What was kept running beside the programs."""
+    """Return the sentence about neighbours that ran alongside the programs."""
     names = listed(printable(each) for each in n["neighbours"])
     where = f" on CPUs {n['cpus']}" if n["cpus"] else ""
     return f"Kept running beside {program or 'these runs'}{where}: {names}."
 
 
 def beside(knob: str) -> str:
-    """A setting that is on, but not for programs that are started without rights."""
+    """Return the sentence about a setting that is applied, but not for programs that are started without rights."""
     return (
         f"{knob} is on, but only root puts programs on the CPUs that it keeps free: these programs run beside them. "
         "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
@@ -60,12 +60,12 @@ def beside(knob: str) -> str:
 
 
 def setting_changed(program: str, n: Numbers) -> str:
-    """A place that somebody else has changed while becalm held it."""
+    """Return the sentence about a setting that was changed by others while becalm held it."""
     return measurement.drift(n)
 
 
 def setting_clamped(program: str, n: Numbers) -> str:
-    """A place that the kernel gave another value than was asked for."""
+    """Return the sentence about a setting that the kernel gave another value than was asked for."""
     return f"Asked for {n['knob']}={n['wanted']}, the kernel set {n['found']} ({n['place']})."
 
 
@@ -75,17 +75,17 @@ def remark(program: str, n: Numbers) -> str:
 
 
 def imported(program: str, n: Numbers) -> str:
-    """Runs that another tool has measured."""
+    """Return the sentence about runs that another tool has measured."""
     return "Imported from another tool: machine, order and conditions of these runs are unknown."
 
 
 def nothing(program: str, n: Numbers) -> str:
-    """Nothing to transfer to other hosts."""
+    """Return the sentence that there are no settings to transfer to other hosts."""
     return f"Nothing is recommended on {n['host']}, so nothing was tried on the others."
 
 
 def same_machine(program: str, n: Numbers) -> str:
-    """Hosts that are one machine."""
+    """Return the sentence about hosts that are one machine."""
     return (
         f"{listed(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
         "several hosts although they are one. Name it once."
@@ -93,17 +93,17 @@ def same_machine(program: str, n: Numbers) -> str:
 
 
 def busy(program: str, n: Numbers) -> str:
-    """Something else ran on a machine while it was surveyed."""
+    """Return the sentence about other load on a machine while it was surveyed."""
     return survey.busy(n["host"], n["wait_share"])
 
 
 def few(program: str, n: Numbers) -> str:
-    """Too few machines of a kind."""
+    """Return the sentence about too few machines of a kind."""
     return survey.few(n["processor"], n["machines"], n["least"])
 
 
 def rate_not_kept(program: str, n: Numbers) -> str:
-    """A survey whose rate of wrong names is higher than stated."""
+    """Return the sentence about a survey whose rate of wrong names is higher than stated."""
     return (
         f"Machines with {n['processor']} vary very differently at {n['work']}, and neighbouring loops of one go "
         f"together (a correlation of {n['memory']:.2f}): up to one in ten of those named there may be named wrongly, "

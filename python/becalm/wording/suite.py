@@ -1,4 +1,4 @@
-"""What a suite came to in words."""
+"""The result of a suite in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN = "–"
 
 
 def sentence(found: Ratings) -> str:
-    """The whole in words, a line for each tuning."""
+    """Return the whole in words, a line for each tuning."""
     lines = [_line(found, each) for each in found.tunings]
     if found.failed:
         lines.append(
@@ -54,7 +54,7 @@ def _line(found: Ratings, tuning: Tuning) -> str:
 
 
 def copies(count: int) -> str:
-    """ "1 copy", "4 copies"."""
+    """Return a number of copies: "1 copy", "4 copies"."""
     return "1 copy" if count == 1 else f"{count} copies"
 
 
@@ -63,7 +63,7 @@ LARGEST = 999_999_999
 
 
 def number(value: float | None) -> str:
-    """Three digits, as SPEC reports: 12.3, 1,230."""
+    """Return a number with three digits, as SPEC reports: 12.3, 1,230."""
     if value is None:
         return UNKNOWN
     if not value < LARGEST:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def named(found: Outlier) -> str:
-    """One machine that is beyond its peers."""
+    """Return the sentence about one machine that is beyond its peers."""
     low, high = found.size.low, found.size.high
     than = f"than its {counted(found.peers, 'peer')} at {found.work}"
     if found.how == "slower":
@@ -28,7 +28,7 @@ def named(found: Outlier) -> str:
 
 
 def busy(host: str, share: float) -> str:
-    """Something else ran on a machine while it was surveyed."""
+    """Return the sentence about other load on a machine while it was surveyed."""
     return (
         f"{host} was not idle: the work waited {percent(share)} % of its time for a CPU. Its result includes the "
         "effect of that load."
@@ -36,7 +36,7 @@ def busy(host: str, share: float) -> str:
 
 
 def few(kind: str, count: int, least: int) -> str:
-    """Too few machines of a kind."""
+    """Return the sentence about too few machines of a kind."""
     return (
         f"{kind}: {counted(count, 'machine')} of that kind {'is' if count == 1 else 'are'} too few to tell an outlier "
         f"from usual differences; it takes {least}. They are listed, and none of them is flagged."
@@ -44,7 +44,7 @@ def few(kind: str, count: int, least: int) -> str:
 
 
 def surveyed(found: SurveyResult, short: Sequence[str] = ()) -> str:
-    """The whole in words, one line a statement. `short`: machines that were interrupted after a part of their loops."""
+    """Return the whole in words, one line a statement. `short`: machines interrupted after a part of their loops."""
     judged = {row.host for row in found.rows if row.slower_q is not None}
     lines = [each.sentence for each in found.named]
     share = percent(found.rate, 0.1)

@@ -6,7 +6,7 @@ from becalm.migration.spotted import Spotted
 from becalm.wording.measurement import counted, duration
 
 KINDS = ("a program begins", "its working set changes", "it is evicted while it waits")
-"""What a spot of each type is."""
+"""The meaning of each type of sweet spot."""
 
 COUNTED = ("begins", "set changes", "is evicted")
 """The same as titles of columns that count them."""
@@ -17,7 +17,7 @@ LEAST_WINDOWS = 2
 
 
 def sentence(found: Spotted) -> str:
-    """How many spots there are, and what is not known."""
+    """Return the sentence about the number of sweet spots, and what is not known."""
     windows, unknown = found.found["counted"]
     kinds = [sum(each["kind"] == kind for each in found.spots) for kind in range(3)]
     many = counted(sum(kinds), "sweet spot")
@@ -34,12 +34,12 @@ def sentence(found: Spotted) -> str:
 
 
 def drawn(found: Spotted) -> str:
-    """What the pictures show."""
+    """Return the title of the pictures."""
     return "Ratio of misses" if found.miss_ratio else "Phases of the program (no ratio of misses)"
 
 
 def legend(found: Spotted) -> str:
-    """What a line of the terminal shows."""
+    """Return the legend of the terminal's lines."""
     lasted = found.found["until_ns"] - found.found["from_ns"]
     time = duration(lasted) if found.unit == "ns" else f"{lasted:,} {found.unit}"
     what = "Share of references that miss" if found.miss_ratio else "Share of what was counted that is new"
@@ -47,12 +47,12 @@ def legend(found: Spotted) -> str:
 
 
 def counts(found: Spotted) -> tuple[str, str]:
-    """What heads the columns of both counters: what is counted, and what of it missed or is new."""
+    """Return the heads of the columns of both counters: what is counted, and what of it missed or is new."""
     return ("references", "missed") if found.miss_ratio else ("counted", "new")
 
 
 def origin(found: Spotted) -> str:
-    """What was counted, and by which rules."""
+    """Return what was counted, and by which rules."""
     rules = found.found["question"]["rules"]
     window = (
         f"{rules['window_ns'] / 1e6:g} ms"
@@ -67,7 +67,7 @@ def origin(found: Spotted) -> str:
 
 
 def moved(found: Spotted) -> list[str]:
-    """What became of the move that was asked for: when, why then, what was counted, and what it cost."""
+    """Return the sentences about the move that was asked for: when, why then, what was counted, and its cost."""
     move = found.move
     if move is None:
         return []

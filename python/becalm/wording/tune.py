@@ -24,7 +24,8 @@ COST = 0.0005
 
 
 def factor(ratio: Interval | float, value: float | None = None) -> str:
-    """A ratio, or a value beside it, with as many digits as its interval lets stand: "0.85", "5.1", "17.8", "82"."""
+    """Return a ratio, or a value next to it, with the digits that its interval supports: "0.85", "5.1", "17.8",
+    "82"."""
     interval = ratio if isinstance(ratio, Interval) else Interval(ratio, ratio, ratio)
     number, half = interval.value if value is None else value, (interval.high - interval.low) / 2
     if not math.isfinite(number):
@@ -36,18 +37,18 @@ def factor(ratio: Interval | float, value: float | None = None) -> str:
 
 
 def share(value: float) -> str:
-    """A spread as a percentage with two digits that count: "5.8 %", "0.071 %"."""
+    """Return a spread as a percentage with two significant digits: "5.8 %", "0.071 %"."""
     return f"{percent(value)} %" if math.isfinite(value) else "unknown"
 
 
 def change(interval: Interval) -> str:
-    """A change of the mean time with its sign: "+2.1 %"."""
+    """Return a change of the mean time with its sign: "+2.1 %"."""
     half = (interval.high - interval.low) / 2
     return f"{percent(interval.value, half if math.isfinite(half) else None, sign=True)} %"
 
 
 def change_ends(interval: Interval) -> str:
-    """The ends of a change's interval: "+1.9 to +2.3 %"; empty where nothing is known."""
+    """Return the ends of a change's interval: "+1.9 to +2.3 %"; empty where nothing is known."""
     half = (interval.high - interval.low) / 2
     if not math.isfinite(half):
         return "not known"
@@ -55,7 +56,7 @@ def change_ends(interval: Interval) -> str:
 
 
 def give_or_take(interval: Interval) -> str:
-    """A change of the mean time with half its interval: "+2.1 ± 0.7 %"."""
+    """Return a change of the mean time with half its interval: "+2.1 ± 0.7 %"."""
     half = (interval.high - interval.low) / 2
     if not math.isfinite(half):
         return f"{percent(interval.value, sign=True)} %, not known how sure"
@@ -64,14 +65,14 @@ def give_or_take(interval: Interval) -> str:
 
 
 def ends(interval: Interval) -> str:
-    """The ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
+    """Return the ends of a ratio's interval: "2.5 to 3.9"; "0.45 or more" without an upper one."""
     if not math.isfinite(interval.high) or interval.high > 1e6:
         return "not known" if interval.low < 1e-6 else f"{factor(interval.low)} or more"
     return f"{factor(interval, interval.low)} to {factor(interval, interval.high)}"
 
 
 def named(arm: str) -> str:
-    """An arm as the subject of a sentence."""
+    """Return an arm as the subject of a sentence."""
     return {
         BASELINE: "no settings",
         TUNED: "the chosen settings",
@@ -82,17 +83,17 @@ def named(arm: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A knob's value as a person writes it."""
+    """Return a knob's value as a person writes it."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """ "governor=performance, nice=-20", or "none"."""
+    """Return settings as text: "governor=performance, nice=-20", or "none"."""
     return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
 
 
 def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
-    """Whether a program varies less with an arm than with the baseline, and what that costs."""
+    """Return whether a program varies less with an arm than with the baseline, and what that costs, in a sentence."""
     level, basis = f"{100 * confidence:g} %", f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     between = f"from {share(baseline.spread.value)} to {share(arm.spread.value)}"
     if each.ratio.low > 1:
@@ -137,7 +138,7 @@ def _cost(each: ArmComparison) -> str:
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
-    """What one knob contributes, costs, and whether it can be left out."""
+    """Return the sentence about the effect and cost of one knob, and whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
     several = AND in each.knob
     between = (
@@ -163,7 +164,7 @@ def _paid(each: AblationEffect) -> str:
 
 
 def boots(count: int, boot_ns: float, share: float) -> str:
-    """How often the machine was started again, what that took, and what it means for the runs."""
+    """Return the sentence about restarts of the machine: their number, time, and meaning for the runs."""
     return (
         f"The machine was started again {counted(count, 'time')}; each time takes about {boot_ns / 1e9:.1f} s, "
         f"{percent(share)} % of the study. Runs of one boot have something in common (where memory lies, what else "
@@ -172,7 +173,7 @@ def boots(count: int, boot_ns: float, share: float) -> str:
 
 
 def not_booted(lost: Mapping[str, str]) -> str:
-    """What settings of the next boot might have done that were not tried."""
+    """Return the sentence about settings of the next boot that were not tried, and what they are for."""
     what = "; ".join(f"{knob} ({matters})" for knob, matters in lost.items())
     return (
         f"Settings of the next boot were not tried, since this host is not started again during a study: {what}. What "
@@ -182,7 +183,7 @@ def not_booted(lost: Mapping[str, str]) -> str:
 
 
 def failed(arm: str, program: str, runs: int, good: int) -> str:
-    """Runs of an arm did not end well."""
+    """Return the sentence that runs of an arm failed."""
     return (
         f"{program} failed in {counted(runs, 'run')} with {named(arm)} ({good:,} ended well); settings under which a "
         "program fails are not usable, however little it varies."
@@ -190,7 +191,7 @@ def failed(arm: str, program: str, runs: int, good: int) -> str:
 
 
 def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
-    """For each program the comparison that a person wants first: of what is recommended, else of what was chosen."""
+    """Return for each program the most important comparison: of the recommended settings, else of the chosen ones."""
     order = [arm.name for arm in found.arms if arm.settings == found.settings and arm.name != BASELINE]
     for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
         if mine := tuple(each for each in found.comparisons if each.arm == name):
@@ -199,7 +200,7 @@ def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
 
 
 def verdict(found: TuneVerdict) -> str:
-    """The verdict of a tune study, one line a statement; the first lines are what a person must know."""
+    """Return the verdict of a tune study, one line a statement; the first lines are what a person must know."""
     lines = [each.sentence for each in headline(found)]
     timed = found.objective == TIMED
     if not lines and not found.chosen and timed:
@@ -249,7 +250,7 @@ def verdict(found: TuneVerdict) -> str:
 
 
 def _not_searched(found: TuneVerdict, who: str) -> list[str]:
-    """There was no time for a search, and what fresh runs of the strongest settings say where there are some."""
+    """Return the sentences for a study without time for a search, with the results of the strongest settings."""
     arms = list(dict.fromkeys(each.arm for each in found.comparisons))
     if not arms:
         return [f"No settings were tried for {who}: after the first look there was no time for a search."]
@@ -259,7 +260,7 @@ def _not_searched(found: TuneVerdict, who: str) -> list[str]:
 
 
 def _nothing_faster(found: TuneVerdict) -> str:
-    """A search for the fastest settings chose nothing, and why."""
+    """Return the sentence that a search for the fastest settings chose nothing, and why."""
     tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
     who = found.programs[0] if len(found.programs) == 1 else "the programs together"
     why = next((str(each.numbers["why"]) for each in found.findings if each.kind == "choice"), "")
@@ -271,7 +272,7 @@ def _nothing_faster(found: TuneVerdict) -> str:
 
 
 def _lists(found: TuneVerdict) -> list[ArmComparison]:
-    """Comparisons of known profiles that are shown to help where the chosen settings are not."""
+    """Return the comparisons of known profiles that are shown to help where the chosen settings are not."""
     ours = (BASELINE, TUNED, RECOMMENDED)
     return [
         each for each in found.comparisons if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm
@@ -279,7 +280,7 @@ def _lists(found: TuneVerdict) -> list[ArmComparison]:
 
 
 def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
-    """What to type now, and what it does."""
+    """Return the commands to type next, and what they do."""
     if not found.settings:
         return (("becalm compare 'OLD' 'NEW'", "detects small differences all the same: in random order"),)
     where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
@@ -293,11 +294,11 @@ def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
 
 
 PROFILE_FILE = "tuned.toml"
-"""What the profile is saved as where there is no study to name."""
+"""The file name of the profile where there is no study to name."""
 
 
 def profile(found: TuneVerdict) -> str:
-    """The recommended settings as a profile in TOML, to copy."""
+    """Return the recommended settings as a profile in TOML, to copy."""
     name = f"tuned-{found.study}" if found.study is not None else "tuned"
     programs = listed(found.programs)
     # As readers of profiles take it: on one line.

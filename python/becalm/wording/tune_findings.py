@@ -25,7 +25,7 @@ def _source(program: str, n: Numbers) -> tuple[str, str, str, str]:
 
 
 def processor(program: str, n: Numbers) -> str:
-    """The processor's speed varies; whether settings help all the same is what fresh runs said."""
+    """Return the sentence that the processor's speed varies; fresh runs tell whether settings help all the same."""
     part, additions, here, runs = _source(program, n)
     said = (
         f"Most of the variation of {program} arises while it computes: {part}, and {additions}, {here}. "
@@ -48,7 +48,7 @@ def processor(program: str, n: Numbers) -> str:
 
 
 def strongest(program: str, n: Numbers) -> str:
-    """What was measured before it was said that nothing helps."""
+    """Return the sentence about the measurements behind the answer that no settings help."""
     if n["helped"]:
         end = f"With {tune.named(n['helped'])} it varies less."
     else:
@@ -63,7 +63,7 @@ def strongest(program: str, n: Numbers) -> str:
 
 
 def drifted(program: str, n: Numbers) -> str:
-    """The machine changed its speed during the search."""
+    """Return the sentence that the machine changed its speed during the search."""
     return (
         f"From block to block of the search the time of all settings changed by {tune.share(n['spread'])} (drift, p "
         f"{n['p_value']:.2g}): it was taken off before anything was fitted."
@@ -71,7 +71,8 @@ def drifted(program: str, n: Numbers) -> str:
 
 
 def censored(program: str, n: Numbers) -> str:
-    """Failed trials, and those that were ended early; `slow` is not of an older becalm."""
+    """Return the sentence about failed trials, and those that were ended early; `slow` is missing from an older
+    becalm."""
     slow = n.get("slow", 0)
     if slow == n["failed"]:
         what = f"{'was' if slow == 1 else 'were'} ended early: a run of it took longer than --abort-above allows"
@@ -84,12 +85,12 @@ def censored(program: str, n: Numbers) -> str:
 
 
 def no_fit(program: str, n: Numbers) -> str:
-    """Why there is no surface."""
+    """Return the sentence about why there is no surface."""
     return f"No surface was fitted to the trials: {n['why']}"
 
 
 def program(program: str, n: Numbers) -> str:
-    """The program itself, its caches and its memory."""
+    """Return the sentence about the program itself, its caches and its memory."""
     part, additions, here, runs = _source(program, n)
     return (
         f"Most of the variation of {program} arises while it computes: {part}; but {additions}, {here}, so it is not "
@@ -99,7 +100,7 @@ def program(program: str, n: Numbers) -> str:
 
 
 def waiting(program: str, n: Numbers) -> str:
-    """Time in which the program does not compute."""
+    """Return the sentence about time in which the program does not compute."""
     part, _, _, runs = _source(program, n)
     return (
         f"Most of the variation of {program} is time in which it does not compute: only {part}. It waits for a CPU, "
@@ -108,7 +109,7 @@ def waiting(program: str, n: Numbers) -> str:
 
 
 def parallel(program: str, n: Numbers) -> str:
-    """A program that uses several CPUs while settings are tried that restrict it to fewer."""
+    """Return the sentence about a program that uses several CPUs while settings are tried that restrict it to fewer."""
     return (
         f"{program} keeps {n['cpus']:.1f} CPUs busy at a time, and {', '.join(n['confining'])} would leave it fewer: "
         "it would vary less and take longer. --preserve-multicore leaves such settings out."
@@ -116,13 +117,13 @@ def parallel(program: str, n: Numbers) -> str:
 
 
 def tried(program: str, n: Numbers) -> str:
-    """Settings that were to be tried and are not."""
+    """Return the sentence about settings that were to be tried and were not."""
     what = f"sets the same as {n['same_as']} here" if n.get("same_as") else "has nothing that can be set here"
     return f"{n['name']} {what}, so it was not measured."
 
 
 def list_best(program: str, n: Numbers) -> str:
-    """A known list is recommended."""
+    """Return the sentence that a known list is recommended."""
     times = tune.factor(Interval(n["ratio"], n["low"], n["high"]))
     return (
         f"The list of {n['list']} does better than what the search chose, {times} times ({n['low']:.2g} to "
@@ -140,7 +141,7 @@ def no_better(program: str, n: Numbers) -> str:
 
 
 def budget(program: str, n: Numbers) -> str:
-    """What a budget left no time for."""
+    """Return the sentence about parts that the budget left no time for."""
     profiles = [name for name in n["left_out"] if not name.startswith(WITHOUT)]
     parts = ["what each setting contributes"] if len(profiles) < len(n["left_out"]) else []
     parts += [f"{' and '.join(profiles)}"] if profiles else []
@@ -148,17 +149,17 @@ def budget(program: str, n: Numbers) -> str:
 
 
 def refused(program: str, n: Numbers) -> str:
-    """Settings that the host did not take."""
+    """Return the sentence about settings that the host refused."""
     return f"{tune.settings_text(n['settings'])} was not measured: {n['error']}"
 
 
 def partial(program: str, n: Numbers) -> str:
-    """A profile of which this host lacks something."""
+    """Return the sentence about a profile of which this host lacks a part."""
     return f"{n['profile']} was measured without {', '.join(n['knobs'])}: not available on this machine."
 
 
 def boots(program: str, n: Numbers) -> str:
-    """How often the machine was restarted."""
+    """Return the sentence about restarts of the machine."""
     return tune.boots(n["boots"], n["boot_ns"], n["share"])
 
 
@@ -168,5 +169,5 @@ def at_boot(program: str, n: Numbers) -> str:
 
 
 def choice(program: str, n: Numbers) -> str:
-    """How a method chose."""
+    """Return the sentence about a method's choice."""
     return str(n["why"])

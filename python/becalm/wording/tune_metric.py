@@ -20,14 +20,14 @@ def change(ratio: Interval, metric: Metric) -> Interval:
 
 
 def _size(found: Interval) -> str:
-    """Size and interval of a change whose direction is said beside."""
+    """Return the size and interval of a change whose direction is stated next to it."""
     if found.high < 0:
         found = Interval(-found.value, -found.high, -found.low)
     return f"{sized(found)} ({{level}}: {between(found)})"
 
 
 def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float, metric: Metric) -> str:
-    """Whether the metric of a program is better with an arm than with the baseline."""
+    """Return whether the metric of a program is better with an arm than with the baseline, in a sentence."""
     level = f"{100 * confidence:g} %"
     basis = f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     means = [quantity(one.metric.value, metric.unit) for one in (arm, baseline) if one.metric is not None]
@@ -47,7 +47,7 @@ def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float, 
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float, metric: Metric) -> str:
-    """What one knob contributes, and whether it can be left out."""
+    """Return the sentence about the effect of one knob, and whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
     worse = Interval(each.ratio.value - 1, each.ratio.low - 1, each.ratio.high - 1)
     without = f"without it {metric.name} is {sized(worse)} worse ({level}: {between(worse)})"
@@ -62,7 +62,7 @@ def contribution(each: AblationEffect, margin: float, confidence: float, metric:
 
 
 def transfer(found: Transfer, level: str, metric: Metric) -> str:
-    """Settings found on one host, as measured on another."""
+    """Return the sentence about settings found on one host, as measured on another."""
     where, changed = f"On {found.row} with the settings of {found.column}", change(found.ratio, metric)
     if found.ratio.low > 1 or found.ratio.high < 1:
         way = "higher" if changed.value > 0 else "lower"

@@ -11,7 +11,7 @@ from becalm.wording.tune import ends, factor, named, value_text
 
 
 def gain(ratio: Interval) -> Interval:
-    """Time saved, a share, from a ratio of times (without over with): 1.25 is 20 % less."""
+    """Return the share of time saved from a ratio of times (without over with): 1.25 is 20 % less."""
     return Interval(1 - 1 / ratio.value, _saved(ratio.low), _saved(ratio.high))
 
 
@@ -20,13 +20,13 @@ def _saved(ratio: float) -> float:
 
 
 def sized(change: Interval) -> str:
-    """The size of a change: "12 %"."""
+    """Return the size of a change: "12 %"."""
     half = (change.high - change.low) / 2
     return f"{percent(change.value, half if math.isfinite(half) else None)} %"
 
 
 def between(change: Interval) -> str:
-    """The ends of a change: "8 to 15 %", with their signs where they differ."""
+    """Return the ends of a change: "8 to 15 %", with their signs where they differ."""
     half = (change.high - change.low) / 2
     if not math.isfinite(half):
         return "not known"
@@ -35,7 +35,7 @@ def between(change: Interval) -> str:
 
 
 def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
-    """Whether a program runs faster with an arm than with the baseline, and what its deviation does."""
+    """Return whether a program runs faster with an arm than with the baseline, and its deviation, in a sentence."""
     level = f"{100 * confidence:g} %"
     basis = f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     times = f"{duration(arm.mean_ns.value)} instead of {duration(baseline.mean_ns.value)}"
@@ -60,14 +60,14 @@ def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) 
 
 
 def seen(each: ArmComparison) -> str:
-    """Which gain would have been seen."""
+    """Return the clause about the gain that would have been seen."""
     if not math.isfinite(each.detectable) or each.detectable > 1000:
         return "; they are too few to see anything"
     return f"; {percent(1 - 1 / each.detectable)} % would have been seen"
 
 
 def _deviation(each: ArmComparison) -> str:
-    """What becomes of the standard deviation; nothing where no run differs from another."""
+    """Return the sentence about the standard deviation; empty where no run differs from another."""
     if each.deviation is None or not 0 < each.deviation.value < math.inf:
         return ""
     if each.deviation.low == each.deviation.high == 1:
@@ -81,7 +81,7 @@ def _deviation(each: ArmComparison) -> str:
 
 
 def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
-    """What one knob contributes, and whether it can be left out."""
+    """Return the sentence about the effect of one knob, and whether it can be left out."""
     level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
     longer = Interval(each.ratio.value - 1, each.ratio.low - 1, each.ratio.high - 1)
     half = (longer.high - longer.low) / 2

@@ -12,16 +12,16 @@ from becalm.wording.measurement import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
 
 SMALL = 0.02
-"""Up to here nothing is said to have delayed a run: a fiftieth is within what clocks of ticks can tell."""
+"""The delay up to which no cause is named, a fraction: clocks of ticks can tell no less."""
 
 LEAST_SHARE = 0.01
-"""Of one CPU: who used less is not named."""
+"""The share of a CPU below which a program is not named."""
 
 LEAST_NS = 100_000_000
-"""In a shorter time than ten ticks of 10 ms (USER_HZ, proc(5)) the CPU time of other programs says nothing."""
+"""The time below which the CPU time of other programs says nothing, ns: ten ticks of 10 ms (USER_HZ, proc(5))."""
 
 MOST = 5
-"""So many other programs are named."""
+"""The number of other programs that are named."""
 
 CAUSES = {
     SLOWER: "slower execution: more CPU time than unloaded",
@@ -30,7 +30,7 @@ CAUSES = {
     MEMORY: "swapping and freeing memory",
     STEAL: "time that the hypervisor gave to others",
 }
-"""What a bar is called in a sentence."""
+"""The names of the bars in a sentence."""
 
 
 BASES = {
@@ -38,16 +38,16 @@ BASES = {
     OWN_CPU: "its own CPU time",
     PARALLEL_CPU: "what its own CPU time takes in parallel",
 }
-"""What a reference is called in a sentence."""
+"""The names of the references in a sentence."""
 
 
 def answer(found: Watched) -> str:
-    """How long the run took, how much longer than it should have, and what most of that was; a line a statement."""
+    """Return the time of the run, its delay, and the main causes; a line a statement."""
     return "\n".join([*_lines(found), *_around(found)])
 
 
 def _around(found: Watched) -> Iterator[str]:
-    """On what the times rest."""
+    """Yield the sentences about the basis of the times."""
     if found.emulated:
         yield study_findings.emulated("", {"reason": found.emulated})
     if found.settings or found.kept:
@@ -91,7 +91,7 @@ def _leads(bar: Bar, delay_ns: float) -> bool:
 
 
 def factor(found: Delay) -> str:
-    """The delay factor with what it is measured by."""
+    """Return the delay factor with its reference."""
     base = BASES[found.reference]
     digits = 2 if found.factor < 10 else 1 if found.factor < 100 else 0
     times = f"{found.factor:,.{digits}f}"
@@ -99,7 +99,7 @@ def factor(found: Delay) -> str:
 
 
 def ending(found: Watched) -> str:
-    """How a run that did not end well ended."""
+    """Return how a failed run ended."""
     run = found.run
     if run.outcome == "timeout":
         return "was killed when its time was over"
@@ -113,12 +113,12 @@ def ending(found: Watched) -> str:
 
 
 def known(found: Watched) -> str:
-    """How much the kernel let be known of the program."""
+    """Return the sentence about how much of the program the kernel let be known."""
     return f"What is known about the program (level {found.level} of {len(LEVELS) - 1}): {LEVELS[found.level]}."
 
 
 def cost(found: Watched) -> str:
-    """What observing took, and what was lost."""
+    """Return the sentence about the cost of observing, and what was lost."""
     if found.cost is None or found.load is None:
         return ""
     said = f"Observing took {duration(found.load.cost_ns or 0)} of CPU time"
@@ -132,7 +132,7 @@ def cost(found: Watched) -> str:
 
 
 def consumers(found: Watched) -> str:
-    """Other programs that used most CPU time, in one line; empty without any worth naming."""
+    """Return the other programs that used most CPU time, in one line; empty without any worth naming."""
     wall = found.load.interval_ns if found.load is not None else found.run.took_ns
     if wall < LEAST_NS:
         return ""
@@ -156,7 +156,8 @@ CPUS_OWN = {
 
 
 def interrupters(found: Watched) -> str:
-    """Who interrupted the CPUs most often, a second, in one line; empty where that is not known."""
+    """Return the devices that interrupted the CPUs most often, per second, in one line; empty where that is not
+    known."""
     wall = found.load.interval_ns if found.load is not None else found.run.took_ns
     if wall <= 0:
         return ""
@@ -169,6 +170,6 @@ def _rate(per_second: float) -> str:
 
 
 def _source(name: str) -> str:
-    """A device without the number of its interrupt; what is no device in words."""
+    """Return a device without the number of its interrupt; other sources in words."""
     number, colon, device = name.partition(":")
     return device if colon and number.isdecimal() else CPUS_OWN.get(name, name)
