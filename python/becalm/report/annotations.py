@@ -25,11 +25,11 @@ MOST = 10
 """GitHub shows ten annotations of a kind and step; more are in the comment."""
 
 SEVERITY = {Gate.ABOVE: ("error", "major"), Gate.UNDECIDED: ("warning", "minor")}
-"""What an outcome is called by GitHub and by GitLab; nothing is said of what is within the limit."""
+"""The names of an outcome for GitHub and GitLab; benchmarks within the limit are not mentioned."""
 
 
 def chosen(kind: str, environment: Mapping[str, str]) -> str:
-    """Whom to annotate for: what was asked for, else who runs this (their own variables say so)."""
+    """Return the service to annotate for: the one asked for, else the one that runs this, by its variables."""
     if kind != "auto":
         return kind
     if environment.get("GITHUB_ACTIONS") == "true":
@@ -38,7 +38,7 @@ def chosen(kind: str, environment: Mapping[str, str]) -> str:
 
 
 def github(found: CheckResult, file: str = "") -> str:
-    """Lines for the log. `file`: what they point at, below the repository; empty for the whole."""
+    """Return the lines for the log. `file`: what they point at, below the repository; empty for the whole."""
     return "".join(f"{line}\n" for line in _commands(found, file))
 
 
@@ -63,7 +63,7 @@ def _property(text: str) -> str:
 
 
 def gitlab(found: CheckResult, file: str = "") -> str:
-    """The text of a code quality report. `file`: what it points at; it needs one."""
+    """Return the text of a code quality report. `file`: what it points at; it needs one."""
     issues = [
         {
             "description": f"{printable(each.name)}: {change(each)}, {each.gate}",

@@ -17,7 +17,7 @@ from becalm.wording.measurement import percent
 
 
 def on_terminal(found: BisectResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = found.sentence.splitlines()
     return apart(
         [Group(Text(first, "" if plain else "bold"), *map(Text, rest)), *(grid(t, plain) for t in tables(found))]
@@ -25,7 +25,7 @@ def on_terminal(found: BisectResult, *, plain: bool = False, columns: int = 80) 
 
 
 def tables(found: BisectResult) -> Iterator[Table]:
-    """Measured commits in their order, and skipped ones."""
+    """Yield the measured commits in their order, and the skipped ones."""
     rows = tuple(
         (
             short(each.commit),

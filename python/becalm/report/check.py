@@ -41,14 +41,14 @@ SILENT = "@\u200b"
 
 
 def on_terminal(found: CheckResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = found.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     return apart([head, *(grid(each, plain) for each in tables(found))])
 
 
 def tables(found: CheckResult) -> Iterator[Table]:
-    """Every benchmark, the worst first."""
+    """Yield every benchmark, the worst first."""
     if not found.checks:
         return
     head = ("benchmark", "old", "new", "difference", f"{100 * found.confidence:g} % interval", "outcome")
@@ -56,7 +56,7 @@ def tables(found: CheckResult) -> Iterator[Table]:
 
 
 def ordered(found: CheckResult) -> list[Checked]:
-    """Above the limit, then undecided, then within it; the worst of each first."""
+    """Return benchmarks above the limit, then undecided ones, then those within it; the worst of each first."""
     place = {gate: index for index, gate in enumerate(("above", "undecided", "within"))}
     return sorted(
         found.checks, key=lambda each: (place[each.gate], -each.difference.harm[0] if each.difference else 0.0)
@@ -70,7 +70,7 @@ def _row(each: Checked) -> tuple[str, ...]:
 
 
 def as_markdown(found: CheckResult) -> str:
-    """The comment."""
+    """Return the comment."""
     text = written(_comment(found, whole=True))
     return text if len(text) <= MOST_CHARACTERS else written(_comment(found, whole=False))
 
@@ -94,5 +94,5 @@ def _cells(row: tuple[str, ...], whole: bool) -> tuple[str, ...]:
 
 
 def _safe(text: str, whole: bool) -> str:
-    """Text of which nothing is markup, nor mentions anybody: @name and #1 would call people and link to others."""
+    """Return text without markup, and without mentions: @name and #1 would notify people and link to others."""
     return escaped(text if whole else cut(text, LONGEST_LINE)).replace("@", SILENT)

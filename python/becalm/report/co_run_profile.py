@@ -26,12 +26,12 @@ MOST_ROWS = 40
 
 
 def on_terminal(found: CoRunProfile, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `becalm profile`."""
+    """Return the report for the terminal."""
     return Group(*_parts(found, plain))
 
 
 def tables(found: CoRunProfile) -> Iterator[Cells]:
-    """The programs, then what each lost beside which others."""
+    """Yield the programs, then what each loses next to which others."""
     yield listed(_programs(found))
     yield listed(_list(found, list(found.degradations)))
 
@@ -74,7 +74,7 @@ def _programs(found: CoRunProfile) -> Table:
 
 
 def _square(found: CoRunProfile) -> Table:
-    """Rows lose beside columns."""
+    """Return the table in which rows lose next to columns."""
     names = [each.name for each in found.programs]
     made = _columns("", *(_letter(index) for index in range(len(names))), left=1)
     for index, name in enumerate(names):
@@ -101,7 +101,7 @@ def _cell(each: Degradation | None) -> str:
 
 
 def _ranks(values: dict[str, float | None]) -> dict[str, str]:
-    """1 for the largest; nothing where it is not known."""
+    """Return the ranks, 1 for the largest; empty for an unknown value."""
     known = sorted((value for value in values.values() if value is not None), reverse=True)
     return {name: str(known.index(value) + 1) for name, value in values.items() if value is not None}
 

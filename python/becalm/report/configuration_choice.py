@@ -24,7 +24,7 @@ NAME = 24
 
 
 def on_terminal(found: ConfigurationChoice, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = found.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     return apart([head, *(grid(table, plain, NAME) for table in _tables(found, SHOWN))])

@@ -22,7 +22,7 @@ Facts = Mapping[str, Any]
 
 
 def on_terminal(diagnosis: Diagnosis, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees of `becalm doctor`; `plain` uses ASCII marks only."""
+    """Return the report for the terminal; `plain` uses only ASCII marks."""
     machine = _machine(diagnosis.facts)
     parts = [_header(diagnosis), *([machine] if machine.row_count else []), _measured(diagnosis)]
     if diagnosis.findings:
@@ -32,7 +32,7 @@ def on_terminal(diagnosis: Diagnosis, *, plain: bool = False, columns: int = 80)
 
 
 def tables(diagnosis: Diagnosis) -> Iterator[Cells]:
-    """The machine, and what is missing of it."""
+    """Yield the machine, and what is missing of it."""
     yield Cells("Machine", ("", ""), tuple((name, text) for name, text in _rows(diagnosis.facts) if text))
     lacking = [row for row in diagnosis.facts.get("abilities") or [] if row["have"] is not True]
     if lacking:
@@ -206,7 +206,7 @@ def _measured(diagnosis: Diagnosis) -> RenderableType:
 
 
 def noise(floor: Noise) -> str:
-    """The noise floor in words."""
+    """Return the noise floor in words."""
     work = f"{counted(floor.runs, 'run')} of {duration(floor.median_ns)} of the same work"
     text = f"{work} varied by {percent(floor.cv)} % (robustly {percent(floor.robust_cv)} %); "
     text += f"the slowest took {percent(floor.worst)} % longer than the median"
@@ -224,7 +224,7 @@ def noise(floor: Noise) -> str:
 
 
 def overhead(cost: Overhead) -> str:
-    """What becalm adds, in words."""
+    """Return the overhead of becalm in words."""
     bare = f"starting and waiting for an empty program alone, which takes {duration(cost.bare_ns)}"
     middle = f"middle half {_micro(cost.low_ns)} to {_micro(cost.high_ns)} µs of {counted(cost.runs, 'pair')}"
     if cost.low_ns <= 0 <= cost.high_ns:
@@ -268,7 +268,7 @@ def _abilities(facts: Facts, arrow: str) -> list[RenderableType]:
 
 
 ALIKE = 3
-"""From so many on, files that are refused for the same reason share a line; --json names each."""
+"""The number of files from which those refused for the same reason share a line; --json names each."""
 
 
 def _reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

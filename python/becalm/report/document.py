@@ -16,7 +16,7 @@ from becalm.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One study with its runs. `environment` is "unknown" where the file does not tell it."""
+    """A study with its runs. `environment` is "unknown" where the file does not tell it."""
 
     study: Study
     runs: Sequence[Run]
@@ -32,13 +32,13 @@ class Document:
     regions: Sequence[bytes] = ()
     """Pieces of a file of timed regions, as they were (docs/reference/regions.md)."""
     noticed: Sequence[Finding] = ()
-    """What settings showed while they were on."""
+    """The findings about settings while they were applied."""
     revision: Revision = UNKNOWN
     """The code that was measured, as a foreign file tells."""
 
 
 def by_program(document: Document) -> list[tuple[str, list[Run]]]:
-    """Each program's name and its counted good runs in order."""
+    """Return each program's name and its counted good runs in order."""
     runs: list[list[Run]] = [[] for _ in document.study.workloads]
     for run in document.runs:
         if run.outcome == "ok" and not run.warmup:

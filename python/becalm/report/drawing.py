@@ -38,13 +38,13 @@ HALF, THIRD = 3.62, 2.35
 """The same of pictures that stand two and three beside each other, and below each other on a phone."""
 
 REM = 57.5 / WIDTH
-"""Of the page's column, 57.5 rem wide, for an inch (page.css)."""
+"""The inches per rem of the page's column, which is 57.5 rem wide (page.css)."""
 
 EM = 9.5 / 72
 """The size of the letters in inches."""
 
 TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
-"""Over less than so many decades, ticks at these multiples of powers of ten."""
+"""The multiples of powers of ten that have ticks, by the number of decades below which they apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Margins:
     between: float = 0.0
 
     def shares(self, width: float, height: float, columns: int) -> dict[str, float]:
-        """As matplotlib has it: edges as shares of the picture, what is between as one of an axis' width."""
+        """Return matplotlib's form: edges as shares of the picture, the space between as one of an axis' width."""
         axis = (width - self.left - self.right - (columns - 1) * self.between) / columns
         return {
             "left": self.left / width,
@@ -74,8 +74,9 @@ def _plain(value: float, _: object) -> str:
 
 
 def plain_ticks(axis: Any, limits: tuple[float, float], most: int = 12, form: Any = _plain) -> None:
-    """Ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades, `most` at
-    all; within one decade, round numbers at equal distances. `form`: of a value and its place, as matplotlib has it."""
+    """Set ticks of a logarithmic axis in plain numbers: at 1, 2 and 5 of each decade, fewer over many decades, `most`
+    at all; within one decade, round numbers at equal distances. `form`: of a value and its place, as matplotlib has it.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     low, high = sorted(limits)
@@ -107,7 +108,7 @@ def figure(
     margins: Margins | None = None,
     fitted: bool = False,
 ) -> Iterator[tuple[Figure, Any]]:
-    """A figure in our style that no screen shows, in inches.
+    """Yield a figure in our style that no screen shows, in inches.
 
     `margins`: what stands around the axes has this room; `fitted`: it gets the room that it takes by `fit`. Else
     matplotlib measures it, which takes as long as drawing.
@@ -177,12 +178,12 @@ def _labels(axis: Axis) -> tuple[float, bool]:
 
 
 def _clean(text: str) -> str:
-    """Escaped, and without what XML has no place for (XML 1.0, production Char): names of programs hold anything."""
+    """Return escaped text without characters that XML forbids (XML 1.0, production Char): names may contain any."""
     return html.escape(re.sub("[\x00-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text))
 
 
 def svg(drawn: Figure, name: str, told: str) -> str:
-    """The picture as an element of a page: no header, no foreign names, unique ids, colours by name, text told."""
+    """Return the picture as an element of a page: no header, unique ids, colours by name, with a text alternative."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 

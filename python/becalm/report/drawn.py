@@ -53,51 +53,52 @@ HOMES = {
     "LiveAccounted": "live_account",
     "PlacementAdvice": "placement",
 }
-"""Where the report of a value stands whose module is not called like its class."""
+"""The module of the report of a value, where it is not named like the value's class."""
 
 
 class Conclusion(Protocol):
-    """What every verb that measures or explains gives."""
+    """A result of a verb that measures or explains."""
 
     @property
     def sentence(self) -> str:
         """The whole in words."""
 
     def to_json(self) -> dict[str, Any]:
-        """The documented form."""
+        """Return the documented form."""
 
 
 def home(found: object) -> ModuleType:
-    """The module that draws a value."""
+    """Return the module that draws a value."""
     name = type(found).__name__
     return importlib.import_module(f"becalm.report.{HOMES.get(name, name.lower())}")
 
 
 def on_terminal(found: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
-    """Everything a person sees of it. `plain`: ASCII but for the units, no colours; `more`: of its own report."""
+    """Return the report for the terminal. `plain`: ASCII except for the units, no colours; `more`: of its own
+    report."""
     draw: Callable[..., RenderableType] = home(found).on_terminal
     return draw(found, plain=plain, columns=columns, **more)
 
 
 def as_markdown(found: Conclusion) -> str:
-    """For an issue, a pull request or a paper's appendix."""
+    """Return the report as Markdown, for an issue, a pull request or a paper's appendix."""
     own = getattr(home(found), "as_markdown", None)
     return str(own(found)) if own is not None else generic_markdown(found)
 
 
 def as_html(found: Conclusion) -> str:
-    """One page that needs nothing else."""
+    """Return the report as one page that needs nothing else."""
     own = getattr(home(found), "as_html", None)
     return str(own(found)) if own is not None else generic_html(found)
 
 
 def generic_markdown(found: Conclusion) -> str:
-    """Its sentence, tables and findings as Markdown."""
+    """Return sentence, tables and findings as Markdown."""
     return written(_markdown(found))
 
 
 def generic_html(found: Conclusion) -> str:
-    """Its sentence, tables and findings as a page."""
+    """Return sentence, tables and findings as a page."""
     lines = found.sentence.splitlines()
     return filled(
         "plain.html",
@@ -110,7 +111,7 @@ def generic_html(found: Conclusion) -> str:
 
 
 def as_json(found: Conclusion) -> str:
-    """The documented form as text."""
+    """Return the documented form as text."""
     return json.dumps(found.to_json(), indent=2, allow_nan=False)
 
 
@@ -136,11 +137,11 @@ FORMS: dict[str, Callable[[Conclusion], str]] = {
     ".md": as_markdown,
     ".json": lambda found: as_json(found) + "\n",
 }
-"""By the ending of a file; one more is one row."""
+"""The writer of a report by the ending of its file; one more is one row."""
 
 
 def check(given: str) -> Path:
-    """The path of a report that can be written: asked before hours of measuring, not after them. Raises UsageError."""
+    """Return the path of a report that can be written, which is checked before measuring. Raises UsageError."""
     path = Path(given)
     if path.suffix not in FORMS:
         raise UsageError(f"--report writes .html, .md and .json, not {path.name!r}.")
@@ -168,7 +169,7 @@ def tried(found: Conclusion) -> None:
 
 
 def listed(table: Any) -> Table:
-    """A table of the terminal (rich) as text in cells."""
+    """Return a table of the terminal (rich) as text in cells."""
     numbers = tuple(index for index, column in enumerate(table.columns) if column.justify == "right")
     rows = zip(*(column.cells for column in table.columns), strict=True)
     head = tuple(str(column.header) for column in table.columns)

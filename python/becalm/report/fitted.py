@@ -31,7 +31,7 @@ SEVERAL = 10
 BETWEEN = " | "
 
 CUT = "…"
-"""Where a name was cut (`becalm.wording.printable.cut`)."""
+"""The mark where a name was cut (`becalm.wording.printable.cut`)."""
 
 
 class Names(Text):
@@ -42,7 +42,7 @@ class Names(Text):
         self.names = tuple(names)
 
     def within(self, width: int) -> str:
-        """The names in so many characters."""
+        """Return the names in this many characters."""
         for count in range(len(self.names), 1, -1):
             rest = f"{BETWEEN}{len(self.names) - count} more" if count < len(self.names) else ""
             room = width - len(rest) - len(BETWEEN) * (count - 1)
@@ -53,7 +53,7 @@ class Names(Text):
 
 
 def _shared(names: Sequence[str], room: int) -> Sequence[str]:
-    """Names in so much room together: long ones have what short ones leave."""
+    """Return names in this room together: long ones have what short ones leave."""
     most = room
     while sum(min(cell_len(each), most) for each in names) > room:
         most -= 1
@@ -73,15 +73,15 @@ class Fitted:
         self.least = least
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """As rich asks for it."""
+        """Yield the table in rich's protocol."""
         yield self.at(options.max_width, console.encoding)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """As rich asks for it."""
+        """Return the width in rich's protocol."""
         return Measurement(1, options.max_width)
 
     def at(self, width: int, encoding: str = "utf-8") -> Table:
-        """The table for so many columns of a terminal that shows this encoding."""
+        """Return the table for a width in columns of a terminal with this encoding."""
         table = _lettered(self.table, encoding)
         natural = [_width(table, index) for index in range(len(table.columns))]
         left, needed, least = self._left(natural, width)
@@ -101,12 +101,12 @@ class Fitted:
         return table
 
     def columns(self, width: int, encoding: str = "utf-8") -> list[int]:
-        """The columns that there is room for."""
+        """Return the numbers of the columns that there is room for."""
         table = _lettered(self.table, encoding)
         return self._left([_width(table, index) for index in range(len(table.columns))], width)[0]
 
     def _left(self, natural: Sequence[int], width: int) -> tuple[list[int], int, int]:
-        """These columns, the room that they need at least, and the characters that a name keeps in it.
+        """Return these columns, the room that they need at least, and the characters that a name keeps in it.
 
         Names keep fewer before a column that cannot be spared is pushed out.
         """
@@ -137,7 +137,7 @@ class Explained:
         self.style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """As rich asks for it."""
+        """Yield the note in rich's protocol."""
         heads = [self.table.head[index] for index in self.drawn.columns(options.max_width, console.encoding)]
         yield Text(explained(self.table.legend, heads), self.style)
 
@@ -150,7 +150,7 @@ def _width(table: Table, index: int) -> int:
 
 
 def _lettered(table: Table, encoding: str) -> Table:
-    """A copy of the table with what stands for signs that the encoding lacks, so that widths are those that show."""
+    """Return a copy of the table with replacements for signs that the encoding lacks, so that widths are real."""
     made = copy.deepcopy(table)
     for column in made.columns:
         column.header = _in_letters(column.header, encoding)
@@ -168,7 +168,7 @@ def _in_letters(cell: RenderableType, encoding: str) -> RenderableType:
 
 
 def _cut(cells: Sequence[RenderableType], width: int, encoding: str) -> list[RenderableType]:
-    """Names of `width` characters, different where they were."""
+    """Return names of `width` characters, different where they were."""
     # What stands for the sign of a cut may be longer.
     longer = len(lettered(CUT, encoding)) - len(CUT)
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]

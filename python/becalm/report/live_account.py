@@ -1,4 +1,4 @@
-"""What moves cost a real program, on the terminal, in Markdown and as a page."""
+"""The cost of moves for a real program, on the terminal, in Markdown and as a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = {
 
 
 def on_terminal(found: LiveAccounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The sentence, the tables, and what became of the moves."""
+    """Return the sentence, the tables, and the outcomes of the moves."""
     del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     for table in tables(found):
@@ -35,7 +35,7 @@ def on_terminal(found: LiveAccounted, *, plain: bool = False, columns: int = 80)
 
 
 def tables(found: LiveAccounted) -> Iterator[Table]:
-    """Times, and counts where they are known: a row a comparison. The last one's note is what became of the moves."""
+    """Yield times, and counts where they are known: a row a comparison. The last note has the outcomes of the moves."""
     note = " ".join(wording.live_lines(found))
     effects = {(pair, name): found.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
     known = any(effects[pair, name] is not None for pair in PAIRS for name in QUANTITIES[2:])

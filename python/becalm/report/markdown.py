@@ -10,12 +10,12 @@ from becalm.wording.printable import encodable, printable
 
 
 def written(lines: Iterable[str]) -> str:
-    """Lines as a text. A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold."""
+    """Return lines as a text. A name that is not UTF-8 comes with surrogates (PEP 383), which no file can hold."""
     return encodable("\n".join(lines) + "\n")
 
 
 def grid(table: Table, codes: int | None = None) -> Iterator[str]:
-    """A table, line by line. `codes`: a column of code."""
+    """Yield a table, line by line. `codes`: a column of code."""
     yield _row(table.head)
     yield "| " + " | ".join("---:" if index in table.numbers else "---" for index in range(len(table.head))) + " |"
     for row in table.rows:
@@ -28,10 +28,10 @@ def _row(cells: tuple[str, ...], codes: int | None = None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing is markup: names of programs hold anything."""
+    """Return text without markup: names of programs may contain anything."""
     return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(" ".join(text.split())))
 
 
 def code(text: str) -> str:
-    """A command in back-ticks, within a table."""
+    """Return a command in back-ticks, within a table."""
     return "`" + printable(" ".join(text.split())).replace("|", "\\|").replace("`", "'") + "`"

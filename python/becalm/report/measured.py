@@ -15,12 +15,12 @@ from becalm.wording.metric import per_second, quantity
 
 
 def on_terminal(found: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `run` and `compare`."""
+    """Return the report for the terminal."""
     return verdict(found, plain=plain)
 
 
 def tables(found: Verdict) -> Iterator[Table]:
-    """The programs, and how they differ."""
+    """Yield the programs, and how they differ."""
     yield from _summaries(found)
     if ranked := places(found):
         order = tuple((ranks(each.best, each.worst), each.name, str(each.rounds)) for each in ranked)
@@ -31,7 +31,7 @@ def tables(found: Verdict) -> Iterator[Table]:
 
 
 def as_html(found: Verdict) -> str:
-    """The page."""
+    """Return the page."""
     from becalm.report.measured_html import page
 
     return page(found, tuple(tables(found)))

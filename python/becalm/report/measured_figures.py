@@ -51,12 +51,12 @@ PLACES = 160
 
 
 def drawn(found: Verdict) -> list[Summary]:
-    """The programs of which there is anything to draw, in the order of the tables."""
+    """Return the programs that can be drawn, in the order of the tables."""
     return [each for each in sorted_summaries(found) if each.quantiles][:MOST]
 
 
 def axis_unit(found: Verdict) -> tuple[str, float]:
-    """The unit of an axis and how many of what is measured make one."""
+    """Return the unit of an axis and its size in what is measured."""
     if found.metric is not None:
         return found.metric.unit, 1.0
     medians = [each.median_ns.value for each in found.summaries if each.median_ns is not None]
@@ -101,7 +101,8 @@ def tail(found: Verdict, program: Summary, limits: tuple[float, float]) -> str:
 
 
 def violins(found: Verdict, width: float = WIDTH) -> str:
-    """How the runs of each program are distributed, with half of them in the box and the median marked."""
+    """Return the picture of the distributions of each program's runs, with half of them in the box and the median
+    marked."""
     programs = drawn(found)
     if not programs:
         return ""
@@ -146,7 +147,7 @@ def violins(found: Verdict, width: float = WIDTH) -> str:
 
 
 def distributions(found: Verdict) -> list[str]:
-    """Of each program, which share of its runs took at most so long; beside the reference where there is one."""
+    """Return for each program the picture of the share of its runs up to each time, next to the reference."""
     programs = drawn(found)
     if not programs:
         return []
@@ -176,7 +177,7 @@ def distributions(found: Verdict) -> list[str]:
 
 
 def courses(found: Verdict) -> list[str]:
-    """The runs of each program in the order they were made: drifts, steps and outliers show."""
+    """Return the pictures of each program's runs in the order they were made: drifts, steps and outliers show."""
     programs = drawn(found)
     if not programs:
         return []
@@ -207,7 +208,7 @@ def courses(found: Verdict) -> list[str]:
 
 
 def memories(found: Verdict, width: float = WIDTH) -> str:
-    """What one run of each program had resident over its time."""
+    """Return the picture of the resident memory of each program over one run."""
     programs = [each for each in sorted_summaries(found) if each.memory][: len(COLORS)]
     if not programs:
         return ""
@@ -241,7 +242,7 @@ def ratios(
     colors: Mapping[str, str] | None = None,
     width: float = WIDTH,
 ) -> str:
-    """By how much each differs from its reference, in percent with intervals, on a logarithmic axis.
+    """Return the picture of the differences from the references, in percent with intervals, on a logarithmic axis.
 
     `colors`: of the programs, by name; without them what is worse and better has its own.
     """

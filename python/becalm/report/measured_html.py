@@ -16,7 +16,7 @@ from becalm.wording.measurement import spent
 
 
 def page(found: Verdict, tables: tuple[Table, ...]) -> str:
-    """The page."""
+    """Return the page."""
     lines = found.sentence.splitlines()
     names = [each.name for each in found.summaries]
     return filled(
@@ -32,7 +32,7 @@ def page(found: Verdict, tables: tuple[Table, ...]) -> str:
 
 
 def _mood(found: Verdict) -> str:
-    """Good or bad only where that is shown of all that were compared."""
+    """Return good or bad only where that is shown for all comparisons."""
     worse = [each.worse for each in found.differences]
     if not worse or None in worse or (True in worse and False in worse):
         return ""

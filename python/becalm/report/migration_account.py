@@ -1,4 +1,4 @@
-"""What moves cost, on the terminal and in Markdown."""
+"""The cost of moves, on the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from becalm.wording import migration_account as wording
 
 
 def on_terminal(found: Accounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The sentence and the table."""
+    """Return the sentence and the table."""
     del columns
     head = Text(found.sentence, "" if plain else "bold")
     return Group(head, Text(), grid(table(found), plain), Text(), Text(wording.whys(found), "" if plain else "dim"))
 
 
 def as_markdown(found: Accounted) -> str:
-    """The same in Markdown."""
+    """Return the same in Markdown."""
     return markdown.written([f"**{found.sentence}**", "", *markdown.grid(table(found)), "", wording.whys(found)])
 
 
 def table(found: Accounted) -> Table:
-    """A row a way of moving, and their difference."""
+    """Return a row for each way of moving, and their difference."""
     rows = [
         (words, *(wording.count(found.cost(arm, name)) for name in ("references", "misses")), _time(found, arm))
         for words, arm in (("at a random moment", "random"), ("at a sweet spot", "spot"))

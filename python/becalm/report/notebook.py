@@ -46,7 +46,7 @@ def _parts(found: Any) -> Iterator[str]:
 
 
 def _tables(found: Any) -> Iterator[str]:
-    """The tables of its report; of one that has none of its own, what the terminal shows; of one without, nothing."""
+    """Yield the tables of its report; of one without tables, what the terminal shows; else nothing."""
     try:
         module = home(found)
     except ModuleNotFoundError:

@@ -23,7 +23,7 @@ MOST_PAIRS = 6
 def on_terminal(
     found: PlacementAdvice, *, explain: bool = False, plain: bool = False, columns: int = 80
 ) -> RenderableType:
-    """The sentence, who is where, the costliest pairs, and what else must be known."""
+    """Return the sentence, the sharing, the costliest pairs, and further notes."""
     del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     for table in tables(found):
@@ -36,7 +36,7 @@ def on_terminal(
 
 
 def as_markdown(found: PlacementAdvice) -> str:
-    """The same in Markdown, with why it is so."""
+    """Return the same in Markdown, with the reasons."""
     lines = [f"**{markdown.escaped(found.sentence)}**"]
     for table in tables(found):
         lines += ["", *markdown.grid(table)]
@@ -46,7 +46,7 @@ def as_markdown(found: PlacementAdvice) -> str:
 
 
 def as_html(found: PlacementAdvice) -> str:
-    """The page."""
+    """Return the page."""
     sharing, *costly = tables(found)
     pictures = tuple(placement_figures.pictures(found))
     parts = [Part("Who runs when" if found.shape is Shape.ROUNDS else "Who shares which chip", (), sharing)]
@@ -63,7 +63,7 @@ def as_html(found: PlacementAdvice) -> str:
 
 
 def tables(found: PlacementAdvice) -> Iterator[Table]:
-    """Who is where; the costliest pairs."""
+    """Yield the sharing and the costliest pairs."""
     rows: list[tuple[str, ...]] = []
     for number, names in enumerate(found.sharing):
         lost = ", ".join(percent(found.degradation[name]) for name in names)

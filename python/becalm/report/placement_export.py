@@ -33,7 +33,7 @@ class PlacementExport:
     note: str
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         files = [{"name": name, "content": content} for name, content in self.files]
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "placement-export", "form": self.form, "files": files,
@@ -42,7 +42,7 @@ class PlacementExport:
 
 
 def exported(found: PlacementAdvice, form: str) -> PlacementExport:
-    """The files of a form. Raises UsageError for another form, or a placement that it cannot say."""
+    """Return the files of a form. Raises UsageError for another form, or a placement that it cannot express."""
     if form not in FORMS:
         raise UsageError(wording.no_form(form, ", ".join(FORMS)))
     if found.shape is Shape.ROUNDS and form != "taskset":
@@ -53,7 +53,7 @@ def exported(found: PlacementAdvice, form: str) -> PlacementExport:
 
 
 def _taskset(found: PlacementAdvice) -> PlacementExport:
-    """Lines of a shell: `taskset -c 0,1 COMMAND &` (util-linux)."""
+    """Return the lines of a shell: `taskset -c 0,1 COMMAND &` (util-linux)."""
     rounds = found.shape is Shape.ROUNDS
     note = wording.ROUNDS if rounds else wording.TASKSET
     lines = ["#!/bin/sh", f"# {note}"]
@@ -80,7 +80,7 @@ PROPERTIES = ("CPUAffinity", "AllowedCPUs")
 
 
 def _systemd(found: PlacementAdvice) -> PlacementExport:
-    """Drop-ins (systemd.exec(5), systemd.resource-control(5))."""
+    """Return drop-ins (systemd.exec(5), systemd.resource-control(5))."""
     files = []
     taken: set[str] = set()
     for name in found.degradation:
@@ -92,7 +92,8 @@ def _systemd(found: PlacementAdvice) -> PlacementExport:
 
 
 def _kubernetes(found: PlacementAdvice) -> PlacementExport:
-    """Pods of quality of service Guaranteed, by chip (kubernetes.io: Control CPU Management Policies on the Node)."""
+    """Return pods of quality of service Guaranteed, by chip (kubernetes.io: Control CPU Management Policies on the
+    Node)."""
     lines = [f"# {each}" for each in wording.KUBERNETES.split(". ")]
     pods: set[str] = set()
     for number, names in enumerate(found.sharing):
@@ -115,11 +116,11 @@ def _kubernetes(found: PlacementAdvice) -> PlacementExport:
 FORMS: dict[str, Callable[[PlacementAdvice], PlacementExport]] = {
     "taskset": _taskset, "systemd": _systemd, "kubernetes": _kubernetes,
 }  # fmt: skip
-"""By name."""
+"""The forms by name."""
 
 
 def lines(found: PlacementExport) -> Iterator[str]:
-    """All files as one text, each with its name where there are several."""
+    """Yield all files as one text, each with its name where there are several."""
     for name, content in found.files:
         if len(found.files) > 1:
             yield f"# {name}"
@@ -127,12 +128,12 @@ def lines(found: PlacementExport) -> Iterator[str]:
 
 
 def _comment(text: str) -> Line:
-    """A name on one line, at the end of which no backslash continues it."""
+    """Return a name on one line that no backslash at its end continues."""
     return Line(one_line(" ".join(text.split())).rstrip("\\"))
 
 
 def _unit(name: str) -> str:
-    """A name of a unit: its characters, others as systemd escapes them (systemd.unit(5))."""
+    """Return the name of a unit: its characters, others as systemd escapes them (systemd.unit(5))."""
     if re.fullmatch(r"[A-Za-z0-9:_][A-Za-z0-9:_.-]*", name):
         return name.removesuffix(".service")
     return "".join(
@@ -146,12 +147,12 @@ def _bytes(char: str) -> bytes:
 
 
 def _label(name: str) -> str:
-    """A name as Kubernetes takes it (RFC 1123): at most 63 small letters, digits, and hyphens within."""
+    """Return a name in Kubernetes' form (RFC 1123): at most 63 small letters, digits, and hyphens within."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "program"
 
 
 def _once(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken."""
+    """Return the name, with a number where it is taken."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name}-{number}", number + 1

@@ -25,7 +25,7 @@ DARKEST = 0.75
 
 
 def pictures(found: PlacementAdvice) -> Iterator[Picture]:
-    """The square of pairs, and the gains, as far as they are known."""
+    """Yield the square of pairs, and the gains, as far as they are known."""
     if found.costliest and len(_names(found)) > 1:
         where = "round" if found.shape is Shape.ROUNDS else "chip"
         said = f"What the program of a row loses beside that of a column, % of its speed. Framed: they share a {where}."
@@ -36,7 +36,7 @@ def pictures(found: PlacementAdvice) -> Iterator[Picture]:
 
 
 def _names(found: PlacementAdvice) -> list[str]:
-    """Programs in the order of the sharing; of too many, those of the costliest pairs."""
+    """Return the programs in the order of the sharing; of too many, those of the costliest pairs."""
     order = [name for names in found.sharing for name in dict.fromkeys(names)]
     if len(order) <= MOST:
         return order

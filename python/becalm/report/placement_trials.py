@@ -17,7 +17,7 @@ from becalm.wording.measurement import duration
 
 
 def on_terminal(found: Trials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The sentence and its tables."""
+    """Return the sentence and its tables."""
     del columns
     parts: list[RenderableType] = [Text(sentence(found), "" if plain else "bold")]
     for table in tables(found):
@@ -27,7 +27,7 @@ def on_terminal(found: Trials | Training, *, plain: bool = False, columns: int =
 
 
 def as_markdown(found: Trials | Training) -> str:
-    """The same in Markdown."""
+    """Return the same in Markdown."""
     lines = [sentence(found)]
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
@@ -35,12 +35,12 @@ def as_markdown(found: Trials | Training) -> str:
 
 
 def sentence(found: Trials | Training) -> str:
-    """What is said first."""
+    """Return the first sentence."""
     return found.sentence if isinstance(found, Trials) else wording.learned(found)
 
 
 def notes(found: Trials | Training) -> list[str]:
-    """What is said last."""
+    """Return the notes at the end."""
     if isinstance(found, Training):
         return [
             each for each in (found.skipped, *(f"Written: {path}" for path in found.saved), wording.origin()) if each
@@ -49,7 +49,7 @@ def notes(found: Trials | Training) -> list[str]:
 
 
 def tables(found: Trials | Training) -> Iterator[Table]:
-    """Methods by what their sharing costs; what was learned, by what was held out."""
+    """Yield the methods by the cost of their sharing; the trained ones by what was held out."""
     if isinstance(found, Training):
         yield from _trained(found)
         return

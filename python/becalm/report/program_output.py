@@ -1,4 +1,4 @@
-"""What programs write, passed on: a listener that writes it where becalm's own output goes, and does nothing else.
+"""The output of programs, passed on by a listener that writes it where becalm's own output goes, and does nothing else.
 
 A program that inherits becalm's output needs nobody for that; one on another machine does.
 """
@@ -11,7 +11,7 @@ from becalm.nouns.progress import Quiet
 
 
 class PassOn(Quiet):
-    """Writes what programs write; says nothing of its own."""
+    """A listener that writes the output of programs and nothing of its own."""
 
     def wrote(self, stream: str, text: str) -> None:
         """Write it, at once."""
@@ -21,9 +21,9 @@ class PassOn(Quiet):
 
 
 class Telling(PassOn):
-    """Passes on what programs write, and says on standard error what the person should know."""
+    """A listener that passes on the output of programs, and writes warnings to standard error."""
 
     def warned(self, sentence: str) -> None:
-        """Say it, at once."""
+        """Write the warning at once."""
         sys.stderr.write(f"becalm: {sentence}\n")
         sys.stderr.flush()

@@ -35,21 +35,21 @@ LONG_RUN_S = 5.0
 """A single run that takes longer than this and than the whole budget gets a hint."""
 
 MOST_INTERVALS = 12
-"""So many comparisons are shown while measuring; more would scroll the display off a small terminal."""
+"""The number of comparisons shown while measuring; more would scroll the display off a small terminal."""
 
 
 @contextmanager
 def listener(
     *, quiet: bool = False, live: bool = True, lines: bool = True, plain: bool = False, limits: bool = True
 ) -> Iterator[ProgressListener]:
-    """The progress display for where standard error goes.
+    """Yield the progress display for the kind of standard error.
 
     Arguments:
-        quiet: warnings only.
-        live: a display that redraws itself, if standard error is a terminal.
-        lines: else a line every ten seconds.
-        plain: ASCII only, without colours.
-        limits: whether `--timeout` is an option of what is done.
+    quiet: warnings only.
+    live: a display that redraws itself, if standard error is a terminal.
+    lines: else a line every ten seconds.
+    plain: ASCII only, without colours.
+    limits: whether `--timeout` is an option of what is done.
     """
     out = console(plain=plain, stderr=True)
     if not quiet and live and out.is_terminal:
@@ -73,7 +73,7 @@ def listener(
 
 
 class Warnings(PassOn):
-    """Says what a person should know now, and nothing of its own."""
+    """A listener that writes warnings and nothing of its own."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
@@ -84,7 +84,7 @@ class Warnings(PassOn):
 
 
 class Watch:
-    """Knows how long the present run has lasted and whether that is worth a hint.
+    """A watch on the present run, which tells whether its length is worth a hint.
 
     `clock` counts seconds; `limits`: `--timeout` is there to be named.
     """
@@ -92,20 +92,20 @@ class Watch:
     def __init__(self, clock: Callable[[], float], limits: bool) -> None:
         self._clock, self._limits = clock, limits
         self.moved = clock()
-        """When the last run ended."""
+        """The time when the last run ended, s."""
         self._patience_s = math.inf
 
     def started(self, goal: StoppingRule) -> None:
-        """Measuring begins."""
+        """Start watching at the beginning of a measurement."""
         self.moved = self._clock()
         self._patience_s = max(LONG_RUN_S, 60.0 if goal.budget_ns is None else goal.budget_ns / 1e9)
 
     def running(self) -> None:
-        """A run has finished."""
+        """Record that a run has finished."""
         self.moved = self._clock()
 
     def hint(self) -> str:
-        """What to do about a run that takes longer than the whole budget; empty as long as none does."""
+        """Return a hint on a run that takes longer than the whole budget; empty for shorter ones."""
         waited = self._clock() - self.moved
         if waited <= self._patience_s:
             return ""
@@ -129,7 +129,7 @@ class Lines(Warnings):
         self._ended = threading.Event()
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
-        """Measuring begins."""
+        """Start writing lines at the beginning of a measurement."""
         self._watch.started(goal)
         threading.Thread(target=self._wait, name="becalm-progress", daemon=True).start()
 
@@ -140,15 +140,15 @@ class Lines(Warnings):
                 return
 
     def close(self) -> None:
-        """Measuring has ended, one way or another."""
+        """End the lines with the measurement."""
         self._ended.set()
 
     def running(self, done: int) -> None:
-        """Runs have finished."""
+        """Record that runs have finished."""
         self._watch.running()
 
     def searching(self, state: SearchProgress) -> None:
-        """A line for every question of a search; the best settings so far where they are others than before."""
+        """Write a line for every question of a search; the best settings so far where they have changed."""
         self._last = self._clock()
         known, self._best = self._best, dict(state.best)
         shown = replace(state, best={}) if known == self._best else state
@@ -179,25 +179,25 @@ class Display(Warnings):
         live.get_renderable = self.draw  # type: ignore[method-assign]
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
-        """Measuring begins."""
+        """Start the display at the beginning of a measurement."""
         self._names, self._goal = short(names), goal
         self._watch.started(goal)
 
     def running(self, done: int) -> None:
-        """Runs have finished."""
+        """Record that runs have finished."""
         self._done = done
         self._watch.running()
 
     def progressed(self, state: Progress) -> None:
-        """The data were looked at."""
+        """Record a look at the data."""
         self._state = state
 
     def searching(self, state: SearchProgress) -> None:
-        """A search has come to its next question."""
+        """Record the next question of a search."""
         self._search, self._asked = state, self._clock()
 
     def draw(self) -> RenderableType:
-        """What stands on the terminal now."""
+        """Return the present display."""
         if self._search is not None:
             return self._searched(self._search)
         title = "  |  ".join(self._names) or "Starting …"
@@ -252,7 +252,7 @@ NAMED = 6
 
 
 def search(state: SearchProgress) -> list[str]:
-    """Where a search stands: what is measured now, and what is known so far."""
+    """Return the state of a search: what is measured now, and what is known so far."""
     arms = "" if state.arms == 1 else f", {state.arms} settings in turn"
     lines = [*([state.cost] if state.cost else []), f"{PHASES[state.phase]}: {state.why}{arms}"]
     if state.baseline is not None and math.isfinite(state.baseline):
@@ -273,7 +273,7 @@ def _seen(state: SearchProgress, value: float) -> str:
 
 
 def ends(goal: StoppingRule) -> str:
-    """What would end the measurement."""
+    """Return the limits that would end the measurement."""
     limits = [] if goal.budget_ns is None else [f"at most {spent(goal.budget_ns)}"]
     limits += [] if goal.runs is None else [counted(goal.runs, "round")]
     limits += [] if goal.precision is None else [f"until ±{percent(goal.precision)} %"]
@@ -281,12 +281,12 @@ def ends(goal: StoppingRule) -> str:
 
 
 def counts(state: Progress) -> str:
-    """How much was measured until now."""
+    """Return the amount measured so far."""
     return f"{counted(state.rounds, 'round')}, {spent(state.elapsed_ns)}"
 
 
 def intervals(verdict: Verdict | None) -> list[str]:
-    """One line a comparison, or one for a single program."""
+    """Return a line for each comparison, or one for a single program."""
     if verdict is None:
         return []
     verdict = shortened(verdict)

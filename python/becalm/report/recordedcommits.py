@@ -15,14 +15,14 @@ from becalm.wording.history import short
 
 
 def on_terminal(recorded: RecordedCommits, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = recorded.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     return apart([head, *(grid(table, plain) for table in tables(recorded))])
 
 
 def tables(recorded: RecordedCommits) -> Iterator[Table]:
-    """The commits in their order."""
+    """Yield the commits in their order."""
     rows = tuple(
         (short(commit.commit), "" if commit.study is None else str(commit.study), _state(commit), commit.subject)
         for commit in recorded.commits

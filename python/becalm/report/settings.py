@@ -18,10 +18,10 @@ from becalm.nouns.settings_change import ApplyResult, BootApplied, BootEntry, Ch
 from becalm.wording.measurement import counted, duration
 
 MANY = 3
-"""So many knobs that are missing for one reason are told in one sentence."""
+"""The number of knobs missing for one reason from which they share a sentence."""
 
 MOST_ROWS = 12
-"""So many places of one knob are shown one by one."""
+"""The number of places of one knob that are shown one by one."""
 
 WIDEST = 12
 """Longer values are cut in the list of all; `becalm knobs NAME` shows them whole."""
@@ -35,11 +35,11 @@ SCOPES = {
 FEATURES = "Features of the scheduler (sched_feature_NAME; put back when becalm ends)"
 
 Place = tuple[str, str, tuple[str, ...]]
-"""One line about a place: knob, path, and what it held and holds."""
+"""A line about a place: knob, path, and its old and new values."""
 
 
 def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
-    """Columns of which all but the one that explains stay on one line; `widths` are at least so wide."""
+    """Return a table whose columns, except the explaining one, stay on one line; `widths` are minimal."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(heads))
     for index, head in enumerate(heads):
         wraps = index == len(heads) - 1 or head == "place"
@@ -50,11 +50,11 @@ def _table(*heads: str, widths: Sequence[int] = ()) -> Table:
 
 
 FEATURE = "sched_feature_"
-"""How knobs begin that are features of the scheduler: there are many, and they have a table of their own."""
+"""The beginning of knobs that are features of the scheduler: there are many, and they have a table of their own."""
 
 
 def catalogue(rows: Sequence[Knob]) -> RenderableType:
-    """All knobs, in groups by where they act; those that are missing with the reason."""
+    """Return all knobs, in groups by where they act; missing ones with the reason."""
     heads = ("name", "now", "tried", "why it matters, or why it is not here")
     features = [row for row in rows if row.name.startswith(FEATURE)]
     sections = {}
@@ -83,7 +83,7 @@ Line = tuple[str, str, str, str]
 
 
 def _lines(rows: Sequence[Knob]) -> tuple[list[tuple[bool, Line]], list[str]]:
-    """A line a knob, and whether it is here; and a sentence for many that are missing for one reason."""
+    """Return a line a knob, and whether it exists here; and a sentence for many that are missing for one reason."""
     missing: dict[str, list[str]] = {}
     for row in rows:
         if not row.supported:
@@ -94,7 +94,7 @@ def _lines(rows: Sequence[Knob]) -> tuple[list[tuple[bool, Line]], list[str]]:
 
 
 def _about(row: Knob) -> Line:
-    """A knob's line in the catalogue."""
+    """Return a knob's line in the catalogue."""
     consent = "(dangerous) " if row.group == "dangerous" else ""
     why = f"{consent}{row.rationale}" if row.supported else f"not here: {row.reason}"
     value = (row.value or "") if row.supported else ""
@@ -104,7 +104,7 @@ def _about(row: Knob) -> Line:
 
 
 def knob(row: Knob) -> RenderableType:
-    """Everything about one knob."""
+    """Return everything about one knob."""
     table = _table("", "")
     table.columns[0].style = "dim"
     table.columns[0].no_wrap = True
@@ -136,7 +136,7 @@ def knob(row: Knob) -> RenderableType:
 
 
 def applied(done: ApplyResult, host: str = "local") -> RenderableType:
-    """What was put on, or would be."""
+    """Return the settings that were applied, or would be."""
     changed = [each for each in done.changes if each.changes]
     parts: list[RenderableType] = []
     if done.boot is not None:
@@ -161,7 +161,7 @@ def applied(done: ApplyResult, host: str = "local") -> RenderableType:
 
 
 def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[RenderableType]:
-    """Settings of the boot: which starts have them, and what comes next."""
+    """Return the settings of the boot: which starts have them, and what comes next."""
     words = " ".join(boot.parameters)
     machine = "this machine" if host == "local" else host
     next_step = "the same command again"
@@ -187,7 +187,7 @@ def _boot_applied(profile: str, boot: BootApplied, host: str) -> list[Renderable
 
 
 def _take_off(host: str) -> str:
-    """The command that puts everything back on a host."""
+    """Return the command that restores everything on a host."""
     return "becalm reset" if host == "local" else f"becalm reset --host {host}"
 
 
@@ -196,7 +196,7 @@ def _changes(changes: Sequence[Change]) -> Table:
 
 
 def _places(places: Sequence[Place], *heads: str) -> Table:
-    """A line a place; the same of several CPUs or interrupts is one line."""
+    """Return a line a place; equal ones of several CPUs or interrupts share a line."""
     table = _table("knob", "place", *heads)
     for column in table.columns[2:]:
         column.no_wrap = True
@@ -212,11 +212,12 @@ def _places(places: Sequence[Place], *heads: str) -> Table:
 
 
 NUMBERED = re.compile(r"(?<=/cpu)\d+(?=/)|(?<=/irq/)\d+(?=/)")
-"""What tells apart places that are alike: the number of a CPU or of an interrupt."""
+"""The difference between similar places: the number of a CPU or of an interrupt."""
 
 
 def folded(places: Sequence[Place]) -> list[Place]:
-    """Places that differ in a number only, with the same values, as one: /sys/…/cpu0-3,6/…, in the order of the first.
+    """Return places that differ only in a number, with the same values, as one: /sys/…/cpu0-3,6/…, in the order of the
+    first.
 
     The numbers are ascending, ranges as the kernel writes lists of CPUs.
     """
@@ -241,7 +242,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def left_out(skipped: Sequence[Excluded]) -> Table:
-    """Knobs with the reason why they were not set."""
+    """Return knobs with the reason why they were not set."""
     table = _table("", "")
     for each in skipped:
         table.add_row(Text(each.knob, "dim"), Text(each.reason, "dim"))
@@ -249,7 +250,7 @@ def left_out(skipped: Sequence[Excluded]) -> Table:
 
 
 def reset(done: Reset, host: str = "local") -> RenderableType:
-    """What was taken off."""
+    """Return the settings that were restored."""
     if not done.places and not done.sentence and not done.elsewhere and not done.staying:
         return Text("Nothing of becalm's is on: the machine is as it was.", "bold")
     parts: list[RenderableType] = []
@@ -280,7 +281,7 @@ def _interrupts(elsewhere: Sequence[str]) -> str:
 
 
 def status(found: Status, host: str = "local") -> RenderableType:
-    """Who set what when."""
+    """Return the settings that are applied, by whom and when."""
     parts: list[RenderableType] = []
     if found.busy:
         parts.append(Text(f"A becalm is at work: {found.busy}.", "bold"))
@@ -320,7 +321,7 @@ def status(found: Status, host: str = "local") -> RenderableType:
 
 
 def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
-    """An entry for one boot: whether the machine runs it or will, and what is written for it."""
+    """Return an entry for one boot: whether the machine runs it or will, and which files were written for it."""
     if entry.damaged is not None:
         return [
             Text(f"{entry.damaged} cannot be understood: docs/how-to/reboot.md says how to remove a boot entry.", "red")
@@ -368,8 +369,8 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
 
 
 def _now(each: Held) -> str:
-    """What a place holds; what becalm set where somebody else has changed that since, and what was asked for where the
-    kernel made another value of it."""
+    """Return the value of a place; becalm's where others have changed it since, and the requested one where the kernel
+    made another value of it."""
     now = each.now or "?"
     if each.ours not in (None, each.now):
         return f"{now} (becalm set {each.ours})"

@@ -1,4 +1,4 @@
-"""How a person wants tables to be sorted, for the whole process; `becalm.wording.numbers` has the unit of times.
+"""The order in which a person wants tables, for the whole process; `becalm.wording.numbers` has the unit of times.
 
 The command line sets it once, before anything is measured; reports ask for it.
 """
@@ -17,7 +17,7 @@ SORTS: dict[str, Callable[[Summary], object] | None] = {
     "time": lambda each: measured(each).median.value,
     "spread": lambda each: measured(each).cv.value,
 }
-"""By what the programs of a table are sorted. auto: the fastest first where they are ranked, else as given."""
+"""The keys by which programs of a table are sorted. auto: the fastest first where they are ranked, else as given."""
 
 
 class _Chosen:
@@ -30,5 +30,5 @@ def sort_by(name: str) -> None:
 
 
 def key() -> Callable[[Summary], object] | None:
-    """What to sort programs by; None for the report's own order."""
+    """Return the key to sort programs by; None for the report's own order."""
     return SORTS[_Chosen.sort]

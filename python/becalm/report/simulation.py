@@ -19,7 +19,7 @@ from becalm.wording.measurement import counted, duration
 
 
 def on_terminal(found: Simulation, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The sentence and its tables."""
+    """Return the sentence and its tables."""
     del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
     parts += [grid(table, plain) for table in tables(found)]
@@ -28,7 +28,7 @@ def on_terminal(found: Simulation, *, plain: bool = False, columns: int = 80) ->
 
 
 def tables(found: Simulation) -> Iterator[Table]:
-    """Where the time of the CPUs went, and how long tasks and messages waited."""
+    """Yield the tables of the CPUs' time, and of the waits of tasks and messages."""
     capacity = sum(each.cpus * each.end_ns for each in found.runs)
     rows = []
     for what, name in (("running tasks", "run_ns"), ("switching, waking, moving", "overhead_ns"), ("idle", "idle_ns")):
@@ -43,7 +43,7 @@ def tables(found: Simulation) -> Iterator[Table]:
 
 
 def counts(found: Simulation) -> str:
-    """How often what happened, and how fair it was."""
+    """Return the counts of events, and the fairness."""
     said = [
         f"{found.typical('switches'):,.0f} switches",
         f"{counted(round(found.typical('preemptions')), 'preemption')} among them",
@@ -54,7 +54,7 @@ def counts(found: Simulation) -> str:
 
 
 def as_html(found: Simulation) -> str:
-    """The page."""
+    """Return the page."""
     shares, waits = tables(found)
     parts = []
     if found.timeline is not None and found.timeline.spans:
@@ -76,7 +76,7 @@ def as_html(found: Simulation) -> str:
 
 
 def calibration_on_terminal(found: Calibration) -> RenderableType:
-    """The sentence, each size, and how to use the costs."""
+    """Return the sentence, each size, and how to use the costs."""
     sizes = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     whole = found.bootstrapped
     heads = ["groups", "measured", "simulated", "difference", *(["as a whole"] if whole else []), ""]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COLORS = (BEFORE, AFTER, OTHER, ALARM)
 PIECES = 300
-"""Into so many pieces the whole time is cut."""
+"""The number of pieces into which the whole time is cut."""
 
 TURNS = 400
 """Turns in the picture of the beginning."""
@@ -34,12 +34,12 @@ Turn = tuple[int, int, int, int]
 
 
 def kind(name: str) -> str:
-    """What a task is called without its numbers: "client 3" is a client."""
+    """Return the name of a task without its numbers: "client 3" is a client."""
     return re.sub(r"(,? thread)?[ .:\d]+$", "", name) or name
 
 
 def colored(drawn: Timeline) -> dict[str, str]:
-    """The colour of each kind of task, by CPU time."""
+    """Return the colour of each kind of task, by CPU time."""
     spent: dict[str, int] = {}
     for _, task, start, end in drawn.spans:
         name = kind(drawn.names[task])
@@ -49,8 +49,8 @@ def colored(drawn: Timeline) -> dict[str, str]:
 
 
 def pieces(spans: Sequence[Turn], until_ns: int, count: int = PIECES) -> list[Turn]:
-    """Turns of kinds, by number: each piece of a CPU's time is of the kind that ran longest in it, equal neighbours are
-    one, and pieces that were idle for more than half are left out. Times in ns."""
+    """Return the turns of kinds, by number: each piece of a CPU's time is of the kind that ran longest in it, equal
+    neighbours are joined, and pieces that were idle for more than half are left out. Times in ns."""
     width = max(1, -(-until_ns // count))
     ran: dict[tuple[int, int], dict[int, int]] = {}
     for cpu, which, start, end in spans:
@@ -72,7 +72,7 @@ def pieces(spans: Sequence[Turn], until_ns: int, count: int = PIECES) -> list[Tu
 
 
 def timelines(found: Simulation, drawn: Timeline) -> Iterator[Picture]:
-    """The whole time, and the first turns."""
+    """Yield the whole time, and the first turns."""
     colors = colored(drawn)
     names = list(colors)
     spans = [(cpu, names.index(kind(drawn.names[task])), start, end) for cpu, task, start, end in drawn.spans]
@@ -128,7 +128,7 @@ def _legend(axes: Axes, shown: Sequence[tuple[str, str]]) -> None:
 
 
 def waits(run: SimulatedRun) -> Iterator[Picture]:
-    """How many waited longer than any time, of tasks for a CPU and of messages for being read."""
+    """Yield the pictures of how many waits exceed each time: of tasks for a CPU and of messages for being read."""
     lines = [("waiting for a CPU", run.wait, BEFORE), ("message, sent to read", run.message_latency, AFTER)]
     lines = [each for each in lines if len(each[1].survival) > 1 and each[1].largest_ns > 0]
     if not lines:
@@ -161,7 +161,7 @@ def _shortest(each: Latency) -> int:
 
 
 def curve(each: Latency, least: float) -> list[tuple[float, float]]:
-    """The survival curve from `least` on, which stands for all shorter times: never below it, and down to none."""
+    """Return the survival curve from `least` on, which stands for all shorter times: never below it, and down to 0."""
     points = each.survival
     before = [share for at, share in points if at <= least]
     return [(least, before[-1]), *((at, share) for at, share in points if at > least)]

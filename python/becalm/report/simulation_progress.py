@@ -1,4 +1,4 @@
-"""How far a long simulation has got: a line on a terminal that changes, elsewhere one now and then."""
+"""The progress of a long simulation: a line on a terminal that changes, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from becalm.report.terminal import console
 from becalm.wording.simulation import progress
 
 Told = Callable[[int, float], None]
-"""Takes the simulated time, ns, and the share of the tasks that have ended."""
+"""A callback for the simulated time, ns, and the share of the tasks that have ended."""
 
 
 @contextmanager
 def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bool = False) -> Iterator[Told]:
-    """The display for where standard error goes.
+    """Yield the display for the kind of standard error.
 
     Arguments:
-        quiet: nothing at all.
-        lines: where it is no terminal, a line every ten seconds.
-        plain: ASCII only, without a line that changes.
+    quiet: nothing at all.
+    lines: where it is no terminal, a line every ten seconds.
+    plain: ASCII only, without a line that changes.
     """
     out = console(plain=plain, stderr=True)
     if quiet:

@@ -21,11 +21,11 @@ NAME = 16
 """Characters that a benchmark's name keeps before columns are left out: old and new values say more than it."""
 
 NOT_SEEN = "not seen"
-"""Of a change: it is short, so that both values fit beside it into 80 columns."""
+"""The word for a change that was not seen: it is short, so that both values fit next to it into 80 columns."""
 
 
 def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = found.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
     noticed = [findings(found.findings, plain)] if found.findings else []
@@ -33,7 +33,7 @@ def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 
 
 
 def tables(found: StoredComparison) -> Iterator[Table]:
-    """Every benchmark that both have, those that became worse most first."""
+    """Yield every benchmark that both have, the largest slowdown first."""
     if not found.benchmarks:
         return
     level = f"{100 * found.confidence:g} % interval"
@@ -52,7 +52,7 @@ def tables(found: StoredComparison) -> Iterator[Table]:
 
 
 def as_html(found: StoredComparison) -> str:
-    """The page."""
+    """Return the page."""
     from becalm.report import measured_figures as figures
 
     lines = found.sentence.splitlines()

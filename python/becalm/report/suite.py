@@ -19,7 +19,7 @@ BY_CPU = "by CPU time"
 
 
 def on_terminal(found: Ratings, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Sentences, then a table for each tuning."""
+    """Return the sentences, then a table for each tuning."""
     parts: list[RenderableType] = [Text(line, style="" if plain else "bold") for line in found.sentence.splitlines()]
     for tuning in found.tunings:
         table = Table(title=_title(tuning), title_justify="left", box=None, pad_edge=False)
@@ -37,14 +37,14 @@ def on_terminal(found: Ratings, *, plain: bool = False, columns: int = 80) -> Re
 
 
 def tables(found: Ratings) -> Iterator[Cells]:
-    """A table for each tuning."""
+    """Yield a table for each tuning."""
     for tuning in found.tunings:
         rows = tuple(tuple(row) for row in _rows(found, tuning, False))
         yield Cells(_title(tuning), tuple(_heads(found)), rows, tuple(range(1, len(_heads(found)))))
 
 
 def as_markdown(found: Ratings) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     lines = [f"# {found.suite}", "", *(f"{line}  " for line in found.sentence.splitlines())]
     for tuning in found.tunings:
         heads = _heads(found)
@@ -69,7 +69,7 @@ def _heads(found: Ratings) -> list[str]:
 
 
 def _beside(found: Ratings) -> bool:
-    """Whether other load was beside any run of one copy."""
+    """Return whether there was other load during any run of one copy."""
     return any(each.contaminated for tuning in found.tunings for each in tuning.programs)
 
 
@@ -96,7 +96,7 @@ def _row(found: Ratings, each: Rated) -> list[str]:
 
 
 def _spread(each: Rated) -> str:
-    """From the fastest to the slowest run, over the median: three runs have no standard deviation to speak of."""
+    """Return the range of the runs over the median, as three runs have no useful standard deviation."""
     values, median = (each.values, each.median) if each.metric else (each.times_ns, each.median_ns)
     if median is None or len(values) < 2:
         return UNKNOWN

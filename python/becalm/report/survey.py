@@ -20,12 +20,12 @@ MOST_ROWS = 40
 
 
 def on_terminal(found: SurveyResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of a survey."""
+    """Return the report for the terminal."""
     return Group(*_parts(found, plain))
 
 
 def tables(found: SurveyResult) -> Iterator[Cells]:
-    """The peers, then every machine."""
+    """Yield the peers, then every machine."""
     yield listed(_peers(found))
     if found.rows:
         yield listed(_machines(list(found.rows), set(), True))
@@ -51,7 +51,7 @@ def _parts(found: SurveyResult, plain: bool) -> Iterator[RenderableType]:
 
 
 def _peers(found: SurveyResult) -> Table:
-    """Machines of one processor at one piece of work."""
+    """Return the table of machines of one processor at one piece of work."""
     kinds = _columns("processor", "work", "machines", "time", "spread", "differ by nature")
     for kind in found.kinds:
         between = "" if kind.between is None else f"{percent(kind.between)} %"
@@ -61,7 +61,7 @@ def _peers(found: SurveyResult) -> Table:
 
 
 def _columns(*heads: str) -> Table:
-    """The first column takes what the others leave."""
+    """Return a table whose first column takes what the others leave."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(heads):
         made.add_column(head, justify="left" if index < 2 else "right", overflow="fold", no_wrap=index >= 2)

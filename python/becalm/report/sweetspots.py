@@ -26,7 +26,7 @@ MOST = 12
 
 
 def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The sentence, curves and tables."""
+    """Return the sentence, curves and tables."""
     del columns
     parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold"), Text(), Text(wording.legend(found))]
     parts += [Text(line) for line in curves(found, ASCII if plain else SHADES)]
@@ -39,7 +39,7 @@ def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> Re
 
 
 def as_markdown(found: Spotted) -> str:
-    """The same in Markdown."""
+    """Return the same in Markdown."""
     lines = [f"**{found.sentence}**", "", wording.legend(found), "", "```", *curves(found, SHADES), "```"]
     for table in tables(found):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
@@ -49,7 +49,7 @@ def as_markdown(found: Spotted) -> str:
 
 
 def as_html(found: Spotted) -> str:
-    """The page."""
+    """Return the page."""
     title, *lines = found.sentence.splitlines()
     programs, *others = tables(found)
     parts = [
@@ -71,7 +71,7 @@ def as_html(found: Spotted) -> str:
 
 
 def curves(found: Spotted, shades: str) -> list[str]:
-    """The share of references that miss over time, a line a program, from 0 to the largest. `?`: not known."""
+    """Return the share of references that miss over time, a line a program, from 0 to the largest. `?`: not known."""
     lines = []
     first, last = found.found["from_ns"], found.found["until_ns"]
     for number, seen in list(enumerate(found.programs))[:MOST]:
@@ -91,7 +91,7 @@ def curves(found: Spotted, shades: str) -> list[str]:
 
 
 def _marks(found: Spotted, number: int) -> list[str]:
-    """A line below a program's curve with its own marks; none where it set none."""
+    """Return a line below a program's curve with its own marks; none where it set none."""
     first, last = found.found["from_ns"], found.found["until_ns"]
     times = [each["time_ns"] for each in found.found.get("marks", ()) if each["program"] == number]
     places = {min(COLUMNS - 1, max(0, (at - first) * COLUMNS // max(1, last - first))) for at in times}
@@ -100,7 +100,7 @@ def _marks(found: Spotted, number: int) -> list[str]:
 
 
 def tables(found: Spotted) -> Iterator[Table]:
-    """Programs, spots, migrations."""
+    """Yield programs, spots, migrations."""
     rows, (counted, missed) = [], wording.counts(found)
     for number, seen in list(enumerate(found.programs))[:MOST]:
         mine = [each["kind"] for each in found.spots if each["program"] == number]
@@ -149,12 +149,12 @@ def _excess(moved: dict[str, Any]) -> tuple[str, str]:
 
 
 def _lasted(found: Spotted, moved: dict[str, Any]) -> str:
-    """How long the misses of it lasted."""
+    """Return how long the misses of a move lasted."""
     return "" if moved["until_ns"] is None else _time(found, moved["until_ns"] - moved["time_ns"])
 
 
 def _at(found: Spotted, at: int) -> str:
-    """When, since the begin."""
+    """Return a time since the beginning."""
     return _time(found, at - found.start_ns)
 
 

@@ -25,7 +25,7 @@ UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def curves(found: Spotted) -> Iterator[Picture]:
-    """A picture a program, of the first `MOST`: windows that are not known are gaps."""
+    """Yield a picture a program, of the first `MOST`: unknown windows are gaps."""
     rest = len(found.programs) - MOST
     for number in range(len(found.programs))[:MOST]:
         if not any(each["known"] and each["references"] for each in found.windows(number)):
@@ -72,7 +72,7 @@ def _curve(found: Spotted, number: int, name: str) -> str:
 
 
 def _spots(axes: Axes, found: Spotted, number: int, at: Callable[[int], float], top: float) -> None:
-    """Marks above the curve, and what they mean."""
+    """Draw the marks above the curve, and their legend."""
     shown = False
     for kind, (color, marker) in enumerate(SPOTS):
         times = [at(each["time_ns"]) for each in found.spots if each["program"] == number and each["kind"] == kind]
@@ -89,7 +89,7 @@ def _spots(axes: Axes, found: Spotted, number: int, at: Callable[[int], float], 
 
 
 def _known(found: Spotted, number: int) -> Iterator[list[dict[str, Any]]]:
-    """Runs of windows with known ratios that follow each other."""
+    """Yield runs of windows with known ratios that follow each other."""
     part: list[dict[str, Any]] = []
     end = -math.inf
     for each in found.windows(number):

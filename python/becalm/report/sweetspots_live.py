@@ -19,7 +19,7 @@ MOST = 12
 
 
 def line(found: Interval, ratio: bool) -> str:
-    """One second. `ratio`: whether misses and references are of a cache."""
+    """Return the line of one second. `ratio`: whether misses and references are of a cache."""
     where = ",".join(str(cpu) for cpu in found.cpus) or "none"
     if found.unknown:
         counts = "counts unknown: records were lost"
@@ -35,7 +35,7 @@ def line(found: Interval, ratio: bool) -> str:
 def shown(
     ratio: bool, *, plain: bool = False, redraw: bool = True, out: Console | None = None
 ) -> Iterator[Callable[[Interval], None]]:
-    """A function that shows each second, on standard error. `redraw`: on a terminal the last ones are redrawn."""
+    """Yield a function that shows each second, on standard error. `redraw`: on a terminal the last ones are redrawn."""
     to = out or console(plain=plain, stderr=True)
     if not (redraw and to.is_terminal and not plain):
         yield lambda found: to.print(Text(line(found, ratio)), soft_wrap=True)

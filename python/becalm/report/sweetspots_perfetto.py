@@ -20,13 +20,13 @@ MONOTONIC = 3
 """BuiltinClock: times are only compared with each other, so any clock does that is not of the day."""
 
 SEQUENCE = 1
-"""Of whoever writes packets: there is one."""
+"""The packet sequence id; there is a single writer."""
 
 STATES = {1: "misses more", 2: "evicted"}
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first."""
+    """Return seven bits a byte, the lowest first."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -36,23 +36,23 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field with a whole number."""
+    """Return a field with a whole number."""
     return varint(field << 3) + varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """A field with a floating point number."""
+    """Return a field with a floating point number."""
     return varint(field << 3 | 1) + struct.pack("<d", value)
 
 
 def nested(field: int, value: bytes | str) -> bytes:
-    """A field with a message or a text."""
+    """Return a field with a message or a text."""
     content = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def written(found: Spotted) -> bytes:
-    """The trace."""
+    """Return the trace."""
     return b"".join(nested(1, packet) for packet in _packets(found))
 
 

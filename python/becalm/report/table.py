@@ -30,6 +30,6 @@ class Table:
 
 
 def explained(legend: Legend, shown: Collection[str] | None = None) -> str:
-    """A legend as a note; `shown`: the heads of the columns that there are, None: all."""
+    """Return a legend as a note; `shown`: the heads of the present columns, None: all."""
     said = [text for head, text in legend if not head or shown is None or head in shown]
     return " ".join(said)

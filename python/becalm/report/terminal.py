@@ -38,7 +38,7 @@ PICTURED = 24
 
 
 def style(d: Difference) -> str:
-    """In which colour an answer stands."""
+    """Return the colour of an answer."""
     if d.answer is Answer.UNKNOWN:
         return "bold yellow"
     return "bold" if d.worse is None else "bold red" if d.worse else "bold green"
@@ -48,7 +48,7 @@ class Screen(Console):
     """A console that writes out what a terminal would obey in texts: all of them come through here."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Segments as rich makes them; control codes that rich itself sends are no texts."""
+        """Yield segments as rich makes them; control codes that rich itself sends are not texts."""
         if isinstance(renderable, Text) and (text := lettered(renderable.plain, self.encoding)) != renderable.plain:
             # Colours of its parts are not moved along: where signs are lacking there are mostly none.
             renderable = renderable.copy()
@@ -57,14 +57,14 @@ class Screen(Console):
             yield each if each.control else Segment(printable(each.text), each.style)
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Text as rich lays it out, with what stands for signs that cannot be written here."""
+        """Return text as rich lays it out, with replacements for signs that cannot be written here."""
         return super().render_str(lettered(text, self.encoding), **how)
 
 
 def console(*, plain: bool = False, stderr: bool = False) -> Console:
-    """Where to print: colours only on a terminal (rich heeds NO_COLOR), none of them in plain output.
+    """Return the console to print to: colours only on a terminal (rich heeds NO_COLOR), and not in plain output.
 
-    What stands in brackets or between colons is part of a name ("policy[batch]"), never rich's markup.
+    Text in brackets or between colons is part of a name ("policy[batch]"), never rich's markup.
     """
     soft_wrap = not _terminal(stderr)
     return Screen(
@@ -77,18 +77,18 @@ def _terminal(stderr: bool) -> bool:
 
 
 def verdict(found: Verdict, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees at the end of `run` and `compare`."""
+    """Return the report for the terminal."""
     return Group(*_spaced(_parts(measurement.shortened(found), plain)))
 
 
 def apart(parts: Iterable[RenderableType]) -> RenderableType:
-    """Parts with an empty line between them."""
+    """Return parts with an empty line between them."""
     lines = [line for part in parts for line in (Text(), part)]
     return Group(*lines[1:])
 
 
 def _spaced(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
-    """An empty line between parts, but not between sentences."""
+    """Yield parts with an empty line between them, but not between sentences."""
     before: RenderableType | None = None
     for part in parts:
         if before is not None and not (isinstance(part, Text) and isinstance(before, Text)):
@@ -156,19 +156,19 @@ def _comparison(found: Verdict, plain: bool) -> Table:
 
 
 def places(found: Verdict) -> tuple[Place, ...]:
-    """Three programs and more in order; empty for fewer."""
+    """Return the ranks of three programs and more, in order; empty for fewer."""
     return () if found.ranking is None else found.ranking.places
 
 
 def left_out(found: Verdict, name: str) -> str:
-    """That a program, or the reference, was left out of later rounds before its interval was known."""
+    """Return the note that a program, or the reference, was left out of later rounds before its interval was known."""
     rounds = {place.name: place.rounds for place in places(found)}
     most = max(rounds.values(), default=0)
     return f"left out after {rounds[name]}" if rounds.get(name, most) < most else ""
 
 
 def sorted_summaries(found: Verdict) -> list[Summary]:
-    """The programs in the order that was asked for; else the fastest first, where they are ranked."""
+    """Return the programs in the requested order; else the fastest first, where they are ranked."""
     if (chosen := shown.key()) is not None:
         return sorted(found.summaries, key=chosen)  # type: ignore[arg-type]
     order = {place.name: index for index, place in enumerate(places(found))}
@@ -176,13 +176,13 @@ def sorted_summaries(found: Verdict) -> list[Summary]:
 
 
 def sorted_differences(found: Verdict) -> list[Difference]:
-    """The comparisons in the same order."""
+    """Return the comparisons in the same order."""
     order = {each.name: index for index, each in enumerate(sorted_summaries(found))}
     return sorted(found.differences, key=lambda each: order.get(each.name, len(order)))
 
 
 def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:
-    """One line a comparison on a common axis in percent, with zero marked."""
+    """Return a line a comparison on a common axis in percent, with zero marked."""
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high)]
     if not known:
         return None
@@ -290,7 +290,7 @@ MEMORY_ROWS = 16
 
 
 def memory_over_time(course: Sequence[tuple[float, float]], plain: bool, width: int = 40) -> RenderableType:
-    """What one run had resident, from its start down to its end."""
+    """Return the picture of the resident memory of one run, from its start down to its end."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
@@ -305,7 +305,7 @@ def memory_over_time(course: Sequence[tuple[float, float]], plain: bool, width: 
 
 
 def bar(share: float, width: int, plain: bool) -> Text:
-    """A share of the width as a bar; what is not nothing is seen."""
+    """Return a share of the width as a bar; a share above 0 shows."""
     if plain:
         return Text("#" * math.ceil(share * width))
     eighths = math.ceil(share * width * 8)
@@ -313,7 +313,7 @@ def bar(share: float, width: int, plain: bool) -> Text:
 
 
 def findings(found: Sequence[Finding], plain: bool) -> Table:
-    """What a person should know of the data, one point each."""
+    """Return the facts about the data that a person should know, one point each."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
@@ -330,7 +330,7 @@ def _when(ns: int) -> str:
 
 
 def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | None = None) -> RenderableType:
-    """The studies of a store, one line each. `outcomes`: what they came to, where that is to be shown."""
+    """Return the studies of a store, one line each. `outcomes`: their results, where these are to be shown."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("study", justify="right", no_wrap=True, min_width=5)
     table.add_column("when", no_wrap=True, min_width=16)

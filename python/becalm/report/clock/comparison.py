@@ -13,12 +13,12 @@ from becalm.wording import clock as words
 
 
 def on_terminal(found: ClockComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     return headed(found.sentence, tables(found), plain)
 
 
 def tables(found: ClockComparison) -> Iterator[Table]:
-    """t_min and t_diff of each timer in both, and both statements of trust."""
+    """Yield t_min and t_diff of each timer in both, and both statements of trust."""
     first, second = found.names
     head = ("timer", "from", "figure", first, second, "ratio", "differs")
     rows = tuple(

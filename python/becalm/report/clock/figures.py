@@ -1,4 +1,4 @@
-"""What timers read, as pictures: how often each value, and how likely a larger one. Pure bins first, then drawing."""
+"""Pictures of timer readings: the frequency of each value, and of larger ones. Pure bins first, then drawing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ logarithmic."""
 
 
 def bars(reference: Sequence[tuple[float, int]], most: int = MOST_BARS) -> list[tuple[float, float, int]]:
-    """Bars (from, to, count) of values that were read and how often each was: every bar holds from <= value < to.
+    """Return bars (from, to, count) of values that were read and how often each was: every bar holds from <= value <
+    to.
 
     A value lies in the middle of its bar where each has one of its own; bars are equally wide, and none is left out.
     """
@@ -40,7 +41,7 @@ def bars(reference: Sequence[tuple[float, int]], most: int = MOST_BARS) -> list[
 
 
 def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
-    """The corners (time, share) of the share of measurements that are at least so long.
+    """Return the corners (time, share) of the share of measurements that are at least so long.
 
     Up to the smallest value it is 1. It falls at each value, just behind it: a measurement of that value is at least
     that long, and no longer.
@@ -57,7 +58,7 @@ def survival(reference: Sequence[tuple[float, int]]) -> list[tuple[float, float]
 
 
 def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[float, int]]:
-    """The smallest values that make up that share of the measurements, at least one."""
+    """Return the smallest values that make up that share of the measurements, at least one."""
     total = sum(count for _, count in reference)
     kept: list[tuple[float, int]] = []
     seen = 0
@@ -70,7 +71,7 @@ def below(reference: Sequence[tuple[float, int]], share: float) -> list[tuple[fl
 
 
 def distribution(cell: TimerCell) -> str:
-    """How often each value was read of work that never varies."""
+    """Return the picture of how often each value was read for work that never varies."""
     reference = below(cell.reference, REACH)
     if not reference:
         return ""
@@ -90,7 +91,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def exceeded(cells: Sequence[TimerCell]) -> str:
-    """How likely a measurement is longer than the shortest by so much, of each timer at one flush."""
+    """Return the picture of how likely measurements of each timer at one flush exceed the shortest."""
     drawn = [cell for cell in cells if cell.reference]
     if not drawn:
         return ""

@@ -9,7 +9,7 @@ from becalm.wording import clock as words
 
 
 def page(found: ClockReport) -> str:
-    """The page."""
+    """Return the page."""
     title, *lines = found.sentence.splitlines()
     flushes = tuple(dict.fromkeys(cell.flush for cell in found.cells))
     parts = [Part(table.title, table=table) for table in tables.tables(found)]

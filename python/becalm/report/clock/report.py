@@ -16,12 +16,12 @@ from becalm.report.terminal import apart
 
 
 def on_terminal(found: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     return headed(found.sentence, (*results(found), *grouped(found)), plain)
 
 
 def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType:
-    """Sentences, the first one bold, then tables."""
+    """Return sentences, the first one bold, then tables."""
     first, *rest = sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     parts += [grid(each, plain) for each in shown]
@@ -29,7 +29,7 @@ def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType
 
 
 def as_html(found: ClockReport) -> str:
-    """The page, with its pictures."""
+    """Return the page, with its pictures."""
     from becalm.report.clock import html
 
     return html.page(found)

@@ -11,13 +11,14 @@ from becalm.wording import clock_reasons
 
 
 def tables(found: ClockReport) -> Iterator[Table]:
-    """For Markdown and the page: what the clock is worth, what each timer can show, what was left out and why."""
+    """Yield the tables for Markdown and the page: trust, the results of each timer, and what was not measured and
+    why."""
     yield from results(found)
     yield from missing(found)
 
 
 def results(found: ClockReport) -> Iterator[Table]:
-    """What the clock is worth, what each timer can show."""
+    """Yield the tables of trust in the clock and of each timer's results."""
     yield Table("What the clock is worth", ("", ""), tuple(words.trusted(found.trust)))
     if found.cells:
         head = ("timer", "from", "cost", "step", "t_min", "CV", "t_diff", "null", "raw", "removed", "sets")
@@ -43,14 +44,14 @@ def results(found: ClockReport) -> Iterator[Table]:
 
 
 def missing(found: ClockReport) -> Iterator[Table]:
-    """What was not measured and why: each cell."""
+    """Yield the table of cells that were not measured, and why."""
     rows = tuple((each.name, each.said) for each in clock_reasons.reasons(found))
     if rows:
         yield Table("Not measured", ("", "why"), rows)
 
 
 def grouped(found: ClockReport) -> Iterator[Table]:
-    """The same with one row a reason: the cells that it holds for, with what their figures lie between."""
+    """Yield the same with one row per reason: its cells, with the range of their figures."""
     rows = tuple(clock_reasons.grouped(found))
     if rows:
         yield Table("Not measured", ("", "why"), rows, note=clock_reasons.hints(found))

@@ -29,11 +29,11 @@ SMALL = 8
 """Size of labels that stand on several lines."""
 
 ROOM = Margins(left=0.68, right=0.14, bottom=0.76, top=0.12)
-"""Around a picture of one panel: ticks and a label on the left, below them labels on three lines or a name on two."""
+"""The room around a picture of one panel: ticks and a label on the left, labels on three lines below."""
 
 
 def folded(name: str, longest: int = LONGEST) -> str:
-    """A long name on two lines, broken behind an underscore, a dash or a space near its middle."""
+    """Return a long name on two lines, broken behind an underscore, a dash or a space near its middle."""
     places = [place + 1 for place, each in enumerate(name) if each in "_- " and 0 < place < len(name) - 1]
     if len(name) <= longest or not places:
         return name
@@ -42,7 +42,7 @@ def folded(name: str, longest: int = LONGEST) -> str:
 
 
 def natural(found: DesignFit, index: int, coded: float) -> float:
-    """The level at a place, without rounding of whole numbers: lines are drawn between them."""
+    """Return the level at a place, without rounding of whole numbers: lines are drawn between them."""
     factor = found.factors[index]
     if factor.scale is Scale.LOG:
         return float(factor.low * (factor.high / factor.low) ** ((coded + 1) / 2))
@@ -73,20 +73,20 @@ def factor_axis(axes: Axes, across: bool, factor: Factor, most: int = 6) -> None
 
 
 def tick(factor: Factor, level: float) -> str:
-    """A level of a logarithmic axis; times have their units with them, since they change along the axis."""
+    """Return a level of a logarithmic axis; times have their units with them, since they change along the axis."""
     if factor.unit in TIMES and not _long(factor):
         return factor.worded(level, 3)
     return short(level * TIMES.get(factor.unit, 1.0))
 
 
 def labelled(factor: Factor) -> str:
-    """The name of such an axis."""
+    """Return the name of such an axis."""
     unit = "s" if _long(factor) else "" if factor.unit in TIMES else factor.unit
     return f"{factor.name}, {unit}" if unit else factor.name
 
 
 def short(level: float) -> str:
-    """A number as a tick: thousands, millions and so on by their letters, as 20M."""
+    """Return a number as a tick: thousands, millions and so on by their letters, as 20M."""
     for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(level) >= 10 * size or (abs(level) >= size > 1e3):
             return f"{round(level / size, 6):g}{letter}"
@@ -94,13 +94,12 @@ def short(level: float) -> str:
 
 
 def _long(factor: Factor) -> bool:
-    """Whether a range of times goes beyond hours, where seconds by themselves are easier to read."""
+    """Return whether a range of times goes beyond hours, where seconds by themselves are easier to read."""
     return factor.unit in TIMES and factor.high * TIMES[factor.unit] >= 1e4
 
 
 def _lines(labels: Sequence[str], room: int) -> int:
-    """On how many lines labels stand by turns, so that neighbours do not touch; three at most. `room`: characters of
-    the axis."""
+    """Return the number of lines, at most 3, on which labels alternate so as not to touch. `room`: characters."""
     for lines in (1, 2):
         rows = [labels[line::lines] for line in range(lines)]
         if all(
@@ -120,7 +119,7 @@ def grid(*every: Axes, **more: Any) -> None:
 
 
 def _shown(factor: Factor) -> tuple[str, float]:
-    """The unit of a linear axis, and how many of the factor's own it is."""
+    """Return the unit of a linear axis, and how many of the factor's own it is."""
     most = max(abs(factor.low), abs(factor.high))
     if factor.unit not in TIMES or 1e-3 <= most < 1e3:
         return factor.unit, 1.0

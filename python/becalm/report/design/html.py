@@ -12,7 +12,7 @@ from becalm.report.page import Part, Picture, filled
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One response."""
+    """The section of one response."""
 
     title: str
     mood: str
@@ -25,7 +25,7 @@ GRAVE = {"lack_of_fit", "no_effect", "saturated", "imprecise", "extrapolated"}
 
 
 def page(found: DesignFit) -> str:
-    """The page."""
+    """Return the page."""
     compromise = tables.compromise(found) if found.compromise is not None else None
     return filled(
         "design/page.html",
@@ -40,7 +40,7 @@ def page(found: DesignFit) -> str:
 
 
 def section(found: DesignFit, each: ResponseFit) -> Section:
-    """What a page shows of one response."""
+    """Return the section of one response."""
     doubted = any(one.program == each.name and one.kind in GRAVE for one in found.findings)
     return Section(each.name, "bad" if doubted else "good", each.sentence, tuple(_parts(found, each)))
 
@@ -94,7 +94,7 @@ def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
 
 
 def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]:
-    """Captions and pictures of what the residuals say of the model."""
+    """Yield the captions and pictures of what the residuals say of the model."""
     yield (
         "First: normal plot, residuals over normal scores; near the line when they are normal. Second: residuals over "
         "what the model says; an even band when the noise is the same everywhere. A studentised residual is in units "
@@ -123,13 +123,13 @@ def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]
 
 
 def _of_all(found: DesignFit, each: ResponseFit) -> str:
-    """Which factors are drawn, where not all of them are."""
+    """Return the sentence about which factors are drawn, where not all are; else empty."""
     drawn, count = len(surface_figures.movers(found, each)), len(found.factors)
     return f" Drawn are the {drawn} of {count} factors that move {each.name} most." if drawn < count else ""
 
 
 def level_of(found: DesignFit) -> str:
-    """The confidence of intervals."""
+    """Return the confidence of intervals."""
     return f"{100 * found.confidence:g} %"
 
 

@@ -14,7 +14,7 @@ from becalm.report.terminal import apart, findings
 
 
 def on_terminal(found: Design, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The design in words, then its runs."""
+    """Return the design in words, then its runs."""
     first, *rest = found.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *(Text(line) for line in rest))]
     parts += [grid(each, plain) for each in tables(found)]
@@ -24,7 +24,7 @@ def on_terminal(found: Design, *, plain: bool = False, columns: int = 80) -> Ren
 
 
 def tables(found: Design) -> Iterator[Table]:
-    """The runs, then what cannot be told apart."""
+    """Yield the runs, then what cannot be told apart."""
     heads = [f"{each.name}, {each.unit}" if each.unit else each.name for each in found.factors]
     blocks = ["block"] if found.blocks > 1 else []
     rows = tuple(

@@ -13,12 +13,12 @@ from becalm.report.table import Table
 
 
 def on_terminal(found: DesignFit, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees of it."""
+    """Return the report for the terminal."""
     return terminal.report(found, plain=plain)
 
 
 def tables(found: DesignFit) -> Iterator[Table]:
-    """All tables, for Markdown."""
+    """Yield all tables, for Markdown."""
     yield from every(found)
 
 

@@ -29,13 +29,13 @@ FAR = 3.0
 
 
 def judged(found: ResponseFit) -> list[FittedRun]:
-    """The runs that have a residual to judge; empty when they are too few for a picture."""
+    """Return the runs that have a residual to judge; empty when they are too few for a picture."""
     runs = [each for each in found.fitted if not math.isnan(each.studentised)]
     return runs if len(runs) >= LEAST else []
 
 
 def normal(found: ResponseFit) -> str:
-    """Normal plot of the studentised residuals."""
+    """Return the normal plot of the studentised residuals."""
     if not (runs := judged(found)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
@@ -56,7 +56,7 @@ def normal(found: ResponseFit) -> str:
 
 
 def over_fitted(found: ResponseFit) -> str:
-    """Residuals over what the model says."""
+    """Return the plot of residuals over fitted values."""
     if not (runs := judged(found)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
@@ -67,7 +67,7 @@ def over_fitted(found: ResponseFit) -> str:
 
 
 def measured_over_fitted(found: ResponseFit) -> str:
-    """What was measured over what the model says."""
+    """Return the plot of measured over fitted values."""
     if not (runs := judged(found)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
@@ -83,7 +83,7 @@ def measured_over_fitted(found: ResponseFit) -> str:
 
 
 def in_order(found: ResponseFit) -> str:
-    """Residuals in the order of the runs."""
+    """Return the plot of residuals in the order of the runs."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
@@ -100,14 +100,14 @@ def in_order(found: ResponseFit) -> str:
 
 
 def _between_blocks(runs: Sequence[FittedRun]) -> Iterator[float]:
-    """Where one block ends and the next begins; blocks whose runs are mixed have no such places."""
+    """Yield the places between blocks; blocks whose runs are mixed have none."""
     changes = [(one.run + other.run) / 2 for one, other in pairwise(runs) if one.block != other.block]
     if len(changes) < len({each.block for each in runs}):
         yield from changes
 
 
 def leverage(found: ResponseFit) -> str:
-    """How much each run pulls the surface to itself."""
+    """Return the plot of the leverage of each run."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
@@ -128,7 +128,7 @@ def _mean_leverage(found: ResponseFit) -> float:
 
 
 def cook(found: ResponseFit) -> str:
-    """How far the surface would move without each run."""
+    """Return the plot of Cook's distance of each run."""
     if not (runs := sorted(judged(found), key=lambda each: each.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
@@ -143,7 +143,7 @@ def cook(found: ResponseFit) -> str:
 
 
 def _run_numbers(axes: Axes) -> None:
-    """The axis of the runs, by whole numbers."""
+    """Label the axis of the runs by whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -151,7 +151,7 @@ def _run_numbers(axes: Axes) -> None:
 
 
 def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit: float) -> None:
-    """A line for each run, and a point on those above a limit."""
+    """Draw a line for each run, and a point on those above a limit."""
     numbers = [each.run for each in runs]
     axes.vlines(numbers, 0, values, color=OTHER, linewidth=2 if len(runs) <= 60 else 0.8)
     high = [(at, value) for at, value in zip(numbers, values, strict=True) if value > limit]
@@ -162,7 +162,7 @@ def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit:
 
 
 def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
-    """Residuals over each factor that is drawn, a picture each."""
+    """Return the plots of residuals over each factor that is drawn."""
     runs = judged(response)
     values = [each.studentised for each in runs]
     made = []
@@ -182,7 +182,7 @@ def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
 
 
 def power(found: ResponseFit) -> str:
-    """Box and Cox's curve, with the power's interval."""
+    """Return Box and Cox's curve, with the power's interval."""
     if (curve := found.box_cox) is None:
         return ""
     best = max(curve.likelihoods)
@@ -214,7 +214,7 @@ def power(found: ResponseFit) -> str:
 
 
 def half_normal(found: ResponseFit) -> str:
-    """Sizes of effects over half-normal scores."""
+    """Return the plot of absolute effects over half-normal scores."""
     if (made := found.effects) is None:
         return ""
     with figure(3.3, width=5.2, fitted=True) as (drawn, axes):
@@ -247,7 +247,7 @@ def _residuals(axes: Axes, at: Sequence[float], values: Sequence[float]) -> None
 
 
 def _points(axes: Axes, at: Sequence[float], up: Sequence[float], far: Sequence[bool] = ()) -> None:
-    """Points, smaller and lighter the more there are; `far` ones as an alarm."""
+    """Draw points, smaller and lighter the more there are; `far` ones as an alarm."""
     many = len(at) > 100
     axes.plot(at, up, "o", color=OTHER, markersize=2.5 if many else 5, alpha=0.6 if many else 1.0, markeredgewidth=0)
     chosen = [(x, y) for x, y, odd in zip(at, up, far, strict=False) if odd]

@@ -41,11 +41,11 @@ SHORT = 18
 """Characters of a name on one line beside a surface in perspective."""
 
 EDGE = (0.42, 0.3)
-"""Where the back of the cube stands, in edges."""
+"""The offset of the back of the cube, in edges."""
 
 
 def values(found: DesignFit, response: ResponseFit, points: Floats) -> Floats:
-    """The fitted response at points in coded units, shape (n, factors)."""
+    """Return the fitted response at points in coded units, shape (n, factors)."""
     frame = Frame(tuple(len(each.choices) for each in found.factors))
     terms = [each for each in response.coefficients if each.exponents]
     nothing = (0,) * len(frame.variables)
@@ -56,7 +56,8 @@ def values(found: DesignFit, response: ResponseFit, points: Floats) -> Floats:
 
 
 def ranked(found: DesignFit, response: ResponseFit) -> list[int]:
-    """Numbers of the ranges by how far the response moves along each, from the best place; the farthest first."""
+    """Return the numbers of the ranges by how far the response moves along each from the best place, the farthest
+    first."""
     centre = _centre(found, response)
     moves = {}
     for index, factor in enumerate(found.factors):
@@ -68,7 +69,7 @@ def ranked(found: DesignFit, response: ResponseFit) -> list[int]:
 
 
 def cube(found: DesignFit, response: ResponseFit) -> str:
-    """The response at the corners of the two or three factors that matter most."""
+    """Return the picture of the response at the corners of the two or three most important factors."""
     chosen = sorted(ranked(found, response)[:3])
     if response.best is None or len(chosen) < 2:
         return ""
@@ -104,7 +105,7 @@ def cube(found: DesignFit, response: ResponseFit) -> str:
 
 
 def _projected(corner: Floats) -> tuple[float, float]:
-    """Where a corner is drawn: the third factor goes to the back."""
+    """Return the place at which a corner is drawn: the third factor goes to the back."""
     x, y = (corner[0] + 1) * 0.9, (corner[1] + 1) / 2
     if len(corner) == 3:
         x, y = x + EDGE[0] * (corner[2] + 1) / 2, y + EDGE[1] * (corner[2] + 1) / 2
@@ -112,7 +113,7 @@ def _projected(corner: Floats) -> tuple[float, float]:
 
 
 def _edge_names(axes: Axes, found: DesignFit, chosen: list[int]) -> None:
-    """The name of each factor with its two ends, along its front edge."""
+    """Draw the name of each factor with its two ends, along its front edge."""
     spots = [((0.9, -0.02), (0, -16), "center", "top"), ((0, 0.5), (-10, 0), "right", "center")]
     spots.append(((1.8 + EDGE[0] / 2, EDGE[1] / 2), (12, -10), "left", "center"))
     for index, (place, offset, across, up) in zip(chosen, spots, strict=False):
@@ -123,7 +124,7 @@ def _edge_names(axes: Axes, found: DesignFit, chosen: list[int]) -> None:
 
 
 def contours(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
-    """Lines of equal response over the pairs of factors that matter most, a picture each."""
+    """Return pictures of lines of equal response over the pairs of the most important factors."""
     pairs = list(combinations(ranked(found, response), 2))[:PAIRS]
     return () if response.best is None else tuple(_contour(found, response, one, other) for one, other in pairs)
 
@@ -155,7 +156,7 @@ def _contour(found: DesignFit, response: ResponseFit, one: int, other: int) -> s
 
 
 def _runs(axes: Axes, found: DesignFit, response: ResponseFit, one: int, other: int) -> None:
-    """Where runs were made, whatever the other factors were."""
+    """Draw the places of the runs, whatever the other factors were."""
     seen = {(round(run.coded[one], 6), round(run.coded[other], 6)) for run in response.fitted}
     inside = sorted(place for place in seen if max(map(abs, place)) <= 1)
     across, up = ([natural(found, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
@@ -164,7 +165,7 @@ def _runs(axes: Axes, found: DesignFit, response: ResponseFit, one: int, other: 
 
 
 def solid(found: DesignFit, response: ResponseFit) -> str:
-    """The response over the two factors that matter most, in three dimensions."""
+    """Return the picture of the response over the two most important factors, in three dimensions."""
     chosen = ranked(found, response)[:2]
     if response.best is None or len(chosen) < 2:
         return ""
@@ -223,14 +224,14 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
 
 
 def movers(found: DesignFit, response: ResponseFit) -> list[int]:
-    """Numbers of the factors that are drawn each by itself: those that move the response most, in their order; of a
-    fit without curves the first ones."""
+    """Return the numbers of the factors that are drawn by themselves: those that move the response most, in their
+    order; of a fit without curves the first ones."""
     most = sorted(response.curves, key=lambda each: -float(np.ptp(each.values)))[:CURVES]
     return sorted(each.factor for each in most) or list(range(len(found.factors)))[:CURVES]
 
 
 def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
-    """The response along each factor through the best place, with its interval, a picture each on one scale."""
+    """Return pictures of the response along each factor through the best place, with its interval, on one scale."""
     moving = movers(found, response)
     drawn_of = [each for each in response.curves if each.factor in moving]
     ends = [end for each in drawn_of for end in (*each.low, *each.high) if math.isfinite(end)]
@@ -268,7 +269,7 @@ def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
 
 
 def _over(found: DesignFit, response: ResponseFit, one: int, other: int, side: Floats) -> Floats:
-    """Values over two factors, shape (len(side), len(side)): the first along the second axis."""
+    """Return values over two factors, shape (len(side), len(side)): the first along the second axis."""
     x, y = np.meshgrid(side, side)
     points = np.tile(_centre(found, response), (x.size, 1))
     points[:, one], points[:, other] = x.ravel(), y.ravel()

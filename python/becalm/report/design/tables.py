@@ -18,7 +18,7 @@ SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic
 
 
 def every(found: DesignFit) -> Iterator[Table]:
-    """All tables, in the order of a reader's questions."""
+    """Yield all tables, in the order of a reader's questions."""
     if found.compromise is not None:
         yield compromise(found)
     for each in found.responses:
@@ -27,7 +27,7 @@ def every(found: DesignFit) -> Iterator[Table]:
 
 
 def short(found: DesignFit) -> Iterator[Table]:
-    """Those of the terminal."""
+    """Yield the tables for the terminal."""
     if found.compromise is not None:
         yield compromise(found)
     for each in found.responses:
@@ -36,7 +36,7 @@ def short(found: DesignFit) -> Iterator[Table]:
 
 
 def of_response(found: DesignFit, each: ResponseFit) -> Iterator[Table]:
-    """All tables of one response that have rows."""
+    """Yield all tables of one response that have rows."""
     yield from (
         table
         for table in (
@@ -61,13 +61,13 @@ def _titled(table: Table, found: DesignFit, each: ResponseFit) -> Table:
 
 
 def facts(found: DesignFit) -> str:
-    """What it rests on, in a line."""
+    """Return the basis of the fit, in a line."""
     blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
     return f"{found.file}: {counted(found.runs, 'run')}{blocks}; intervals at {100 * found.confidence:g} %."
 
 
 def compromise(found: DesignFit) -> Table:
-    """The best point for all responses."""
+    """Return the best point for all responses."""
     made = found.compromise
     assert made is not None
     rows = [
@@ -83,7 +83,7 @@ def compromise(found: DesignFit) -> Table:
 
 
 def best(found: DesignFit, each: ResponseFit) -> Table:
-    """The best point of one response."""
+    """Return the best point of one response."""
     head = ("", "value", "interval")
     if (top := each.best) is None:
         return Table("Best place", head, ())
@@ -110,7 +110,7 @@ def _value_of(found: Interval) -> str:
 
 
 def _along(factor: Factor, found: Interval) -> str:
-    """The interval of a place in the levels of its factor."""
+    """Return the interval of a place in the levels of its factor."""
     if math.isnan(found.low) and math.isnan(found.high):
         return ""
     return f"{factor.worded(found.low, 5)} to {factor.worded(found.high, 5)}"
@@ -121,7 +121,7 @@ def _choice(choices: tuple[str, ...], shares: tuple[float, ...]) -> str:
 
 
 def models(each: ResponseFit) -> Table:
-    """The models that were tried."""
+    """Return the models that were tried."""
     rows = tuple(
         (
             row.model + (" *" if row.model == each.model else ""),
@@ -153,7 +153,7 @@ MOST_ALIASES = 40
 
 
 def aliased(each: ResponseFit) -> Table:
-    """The terms that these runs cannot tell from others, of each model that has some."""
+    """Return the terms that these runs cannot tell from others, of each model that has some."""
     rows = [(row.model, told) for row in each.models for told in row.aliased]
     more = f"And {len(rows) - MOST_ALIASES} more. " if len(rows) > MOST_ALIASES else ""
     note = f"{more}Such a term is in no model: what it would add is counted for the others."
@@ -166,12 +166,12 @@ def _share(value: float) -> str:
 
 
 def _predicted(value: float) -> str:
-    """Predicted R². How far below 0 it is says nothing: one run that rules the model takes it to any number."""
+    """Return predicted R² as text; how far below 0 it is says nothing, as one run can take it to any number."""
     return "below 0" if value < 0 else _share(value)
 
 
 def anova(each: ResponseFit) -> Table:
-    """The analysis of variance."""
+    """Return the analysis of variance."""
     rows = tuple(
         (
             SOURCES.get(row.source, row.source) if not row.group else f"  {row.source}",
@@ -191,7 +191,7 @@ def anova(each: ResponseFit) -> Table:
 
 
 def coefficients(each: ResponseFit) -> Table:
-    """The coefficients."""
+    """Return the table of coefficients."""
     rows = tuple(
         (
             row.term,
@@ -212,7 +212,7 @@ def coefficients(each: ResponseFit) -> Table:
 
 
 def effects(each: ResponseFit) -> Table:
-    """Effects of a two-level design."""
+    """Return the table of effects of a two-level design."""
     head = ("effect", "from low to high", "share", "stands out")
     if (found := each.effects) is None:
         return Table("Effects", head, ())
@@ -244,7 +244,7 @@ def effects(each: ResponseFit) -> Table:
 
 
 def canonical(found: DesignFit, each: ResponseFit) -> Table:
-    """Eigenvalues with their directions."""
+    """Return eigenvalues with their directions."""
     ranges = [factor.name for factor in found.factors if not factor.categorical]
     head = ("eigenvalue", *ranges)
     if (made := each.stationary) is None:
@@ -267,7 +267,7 @@ def canonical(found: DesignFit, each: ResponseFit) -> Table:
 
 
 def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
-    """Points with the response there; those far outside of the ranges are counted: nothing is known of them."""
+    """Return the table of points with their response; those far outside of the ranges are only counted."""
     near = [place for place in some if distance(place, found.factors) <= FAR]
     rows = tuple(
         (
@@ -290,14 +290,14 @@ def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfaceP
 
 
 def _outside(found: DesignFit, place: SurfacePoint) -> str:
-    """Whether a place lies within the ranges that were varied, and else whether it could be set at all."""
+    """Return whether a place lies within the ranges that were varied, and else whether it can be set at all."""
     if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)):
         return ""
     return "outside" if all(map(_taken, found.factors, place.levels)) else NOT_ALLOWED
 
 
 def _taken(factor: Factor, level: Level) -> bool:
-    """Whether a knob of this name takes a level; what is no knob takes any."""
+    """Return whether a knob of this name takes a level; a factor that is not a knob takes any."""
     row = known().get(factor.name)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(level, str) or numbers.unit != factor.unit:
@@ -310,14 +310,14 @@ def _ranges(found: DesignFit, place: SurfacePoint) -> list[float]:
 
 
 NOT_ALLOWED = "not allowed"
-"""Of places that no setting has."""
+"""The note on places that no setting has."""
 
 MOST_RUNS = 200
 """Lines of the table of runs: of more only those that a reader would look for."""
 
 
 def runs(found: DesignFit, each: ResponseFit) -> Table:
-    """Every run with its residual and what it does to the fit."""
+    """Return the table of runs with their residual and influence on the fit."""
     blocks = found.blocks > 1
     rows = tuple(
         (

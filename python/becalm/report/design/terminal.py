@@ -20,7 +20,7 @@ LONGEST = 36
 
 
 def report(found: DesignFit, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees. `plain`: ASCII but for the units, no colours."""
+    """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
     return apart(_parts(found, plain))
 
 
@@ -34,7 +34,7 @@ def _parts(found: DesignFit, plain: bool) -> Iterator[RenderableType]:
 
 
 def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:
-    """A table of text. `least`: characters that a name keeps where others are left out instead."""
+    """Return a table of text. `least`: characters that a name keeps before columns are left out."""
     style = "" if plain else "dim"
     made = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=style, show_header=any(table.head))
     for index, head in enumerate(table.head):

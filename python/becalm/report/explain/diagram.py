@@ -1,4 +1,4 @@
-"""Of the first of Mund's diagrams the run queue, made of characters: delay factor to the right, run queue over CPUs
+"""The run queue of the first of Mund's diagrams, made of characters: delay factor to the right, run queue over CPUs
 upwards, on the scale of all programs and machines."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 56, 12
 
 
 def diagram(case: Case, plain: bool, on: Scale) -> str:
-    """Points and the curve of the expectation; empty where the run queue is not known in two places at least."""
+    """Return points and the curve of the expectation; empty unless the run queue is known in at least two places."""
     points = [(point.delay.factor, v) for point in case.points if (v := value(point, "queue")) is not None]
     if len({queue for _, queue in points}) < 2:
         return ""

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HEIGHT = 3.4
-"""Of a diagram, in inches."""
+"""The height of a diagram, in inches."""
 
 COLORS, MARKS = (BEFORE, AFTER, ALARM), ("o", "s", "^")
-"""Of the three measures of a diagram."""
+"""The colours and marks of the three measures of a diagram."""
 
 
 def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
-    """Some measures of load over the delay factor, all on one scale; empty without two points."""
+    """Return the picture of some measures of load over the delay factor, on one scale; empty without two points."""
     if len(case.points) < 2:
         return ""
     known = [name for name in names if any(value(point, name) is not None for point in case.points)]
@@ -84,20 +84,20 @@ def diagram(case: Case, names: Sequence[str], on: Scale) -> str:
 
 
 def not_known(case: Case, names: Sequence[str]) -> str:
-    """Names the measures of a diagram that no point has; empty where all are known."""
+    """Return the names of the measures of a diagram that no point has; empty where all are known."""
     missing = [LABELS[name] for name in names if all(value(point, name) is None for point in case.points)]
     return f" Not known: {', '.join(missing)}." if missing else ""
 
 
 def _leads(case: Case, name: str) -> bool:
-    """Whether the measure belongs to the cause that was named."""
+    """Return whether the measure belongs to the main cause."""
     a = case.attribution
     cause = {measure.name: measure.cause for measure in MEASURES}[name]
     return a.answer is Answer.NAMED and a.cause == cause
 
 
 def _expected(axes: Axes, least: float, on: Scale) -> None:
-    """max(1, r/n): up to one task a CPU (`least`, of more tasks of its own) no delay, then in proportion."""
+    """Draw max(1, r/n): no delay up to one task a CPU (`least`, for a program with more tasks), then in proportion."""
     most = min(on.delay[1], on.top / least)
     axes.plot(
         [1.0, 1.0, most],
@@ -110,9 +110,9 @@ def _expected(axes: Axes, least: float, on: Scale) -> None:
 
 
 def _fitted(axes: Axes, case: Case, name: str, times: float, color: str) -> None:
-    """The fitted shape, drawn with the axes exchanged: delay to the right, load upwards.
+    """Draw the fitted shape with the axes exchanged: delay to the right, load upwards.
 
-    It is of what the measures of other causes leave, so it is drawn where these have their mean.
+    It is fitted to what the measures of other causes leave, so it is drawn where these have their mean.
     """
     found = (case.attribution.shapes or {}).get(name)
     if found is None or found.kind == NONE:
@@ -136,7 +136,7 @@ def _told(case: Case, name: str) -> str:
 
 
 def importance(case: Case) -> str:
-    """Share of the differences that each cause explains, with intervals."""
+    """Return the picture of the share of the differences that each cause explains, with intervals."""
     shares = case.attribution.shares
     if not shares:
         return ""
@@ -155,7 +155,7 @@ def importance(case: Case) -> str:
 
 
 def waterfall(case: Case) -> str:
-    """The bars of the mean run, each beginning where the one before ended."""
+    """Return the bars of the mean run, each beginning where the one before ended."""
     bars = [bar for bar in case.bars if bar.ns is not None]
     if len(bars) < 2:
         return ""

@@ -16,7 +16,7 @@ MOODS = {Answer.NAMED: "bad", Answer.NONE: "good", Answer.NO_LOAD: "good"}
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One program on one machine."""
+    """A program on one machine."""
 
     title: str
     mood: str
@@ -25,7 +25,7 @@ class Section:
 
 
 def page(found: Explanation) -> str:
-    """The page."""
+    """Return the page."""
     on = scale(found.cases)
     return filled(
         "explain/page.html",

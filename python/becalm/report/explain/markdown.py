@@ -10,7 +10,7 @@ from becalm.report.markdown import escaped, grid, written
 
 
 def write(found: Explanation) -> str:
-    """The whole report."""
+    """Return the whole report."""
     return written(_lines(found))
 
 

@@ -9,7 +9,7 @@ from becalm.report.explain import html, markdown, terminal
 
 
 def on_terminal(found: Explanation, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `explain`."""
+    """Return the report for the terminal."""
     return terminal.explanation(found, plain=plain)
 
 

@@ -46,13 +46,13 @@ class Scale:
     multipliers: Mapping[str, float]
 
     def label(self, name: str) -> str:
-        """What is drawn of a measure: its name, and what it is multiplied by."""
+        """Return the label of a measure: its name, and its multiplier."""
         times = self.multipliers[name]
         return LABELS[name] if times == 1 else f"{LABELS[name]}, × {times:g}"
 
 
 def value(point: Point, name: str) -> float | None:
-    """A measure as it is before it is multiplied: the whole run queue over the CPUs, else that of the others."""
+    """Return a measure before it is multiplied: the whole run queue over the CPUs, else that of the others."""
     if name == "queue":
         return None if point.queue is None or not point.cpus else point.queue / point.cpus
     return point.measures.get(USED if name == "cpu" else name)
@@ -70,7 +70,7 @@ def delayed_from(case: Case) -> float:
 
 
 def scale(cases: Sequence[Case]) -> Scale:
-    """The scale on which all of these can be drawn."""
+    """Return the scale on which all of these can be drawn."""
     points = [point for case in cases for point in case.points]
     delays = [point.delay.factor for point in points] or [1.0]
     largest = {name: _largest(points, name) for name in LABELS}
@@ -86,7 +86,7 @@ def _largest(points: Sequence[Point], name: str) -> float:
 
 
 def _multiplier(largest: float, top: float) -> float:
-    """The largest of …, 0.1, 0.2, 0.5, 1, 2, 5, … with which the value stays within the axis; 1 of nothing."""
+    """Return the largest of …, 0.1, 0.2, 0.5, 1, 2, 5, … with which the value stays within the axis; 1 for 0."""
     if largest <= 0:
         return 1.0
     power = math.floor(math.log10(top / largest))

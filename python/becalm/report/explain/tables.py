@@ -23,7 +23,7 @@ BARS = "Where the time of the mean run went"
 
 
 def summary(found: Explanation) -> Table:
-    """The two-way table: programs down, machines across; in each cell the bar that most of the delay is in."""
+    """Return the two-way table: programs down, machines across; in each cell the bar with most of the delay."""
     programs = list(dict.fromkeys(case.program for case in found.cases))
     machines = list(dict.fromkeys(case.machine for case in found.cases))
     cells = {(each.program, each.machine): each for each in found.bottlenecks}
@@ -52,7 +52,7 @@ def _cell(each: Bottleneck) -> str:
 
 
 def importance(case: Case) -> Table:
-    """How much each cause explains, with its interval."""
+    """Return the table of how much each cause explains, with its interval."""
     a = case.attribution
     rows = tuple(
         (
@@ -75,7 +75,7 @@ def importance(case: Case) -> Table:
 
 
 def shapes(case: Case) -> Table:
-    """The shape of the delay over each measure that varied."""
+    """Return the shape of the delay over each measure that varied."""
     a = case.attribution
     coefficients = {name: value for each in a.shares for name, value in each.coefficients.items()}
     rows = tuple(
@@ -101,7 +101,7 @@ def shapes(case: Case) -> Table:
 
 
 def _between(low: float, high: float) -> str:
-    """An interval, of which an end that so few different loads do not bound is not known."""
+    """Return an interval; an end that too few different loads bound is unknown."""
     if math.isinf(low) and math.isinf(high):
         return "interval not known"
     if math.isinf(low) or math.isinf(high):
@@ -110,7 +110,7 @@ def _between(low: float, high: float) -> str:
 
 
 def bars(case: Case) -> Table:
-    """The waterfall of the mean run."""
+    """Return the waterfall of the mean run."""
     wall = sum(bar.ns or 0.0 for bar in case.bars)
     rows = []
     for bar in case.bars:
@@ -126,7 +126,7 @@ def bars(case: Case) -> Table:
 
 
 def delays(case: Case) -> Table:
-    """The delay beside what was to be expected, and which assumption of the expectation failed."""
+    """Return the delay next to the expected one, and which assumption of the expectation failed."""
     late = [point.delay for point in case.points]
     ends = [each.shared for each in late if each.shared is not None]
     rows = [_spread("observed", [each.factor for each in late])]
@@ -144,7 +144,7 @@ def delays(case: Case) -> Table:
 
 
 def _counting(late: Sequence[Delay]) -> str:
-    """How the wait for a CPU was counted; of several tasks it cannot all be told from what they wait for each other."""
+    """Return how the wait for a CPU was counted; of several tasks it includes waits for each other."""
     parallel = any(each.reference == PARALLEL_CPU for each in late)
     return "estimated, 1 + wait for others / CPU time" if parallel else "counted, 1 + wait / CPU time"
 
@@ -156,7 +156,7 @@ def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
 
 
 def beside(case: Case) -> Table:
-    """What the machine did meanwhile, the program included; what it does not tell is left out."""
+    """Return the table of what the machine did meanwhile, the program included; unknown measures are left out."""
     rows = []
     for each in case.load:
         measure = find(each.name)
@@ -171,12 +171,12 @@ def beside(case: Case) -> Table:
 
 
 def of(case: Case) -> tuple[Table, ...]:
-    """All tables of a case, some of them without rows."""
+    """Return all tables of a case, some of them without rows."""
     return delays(case), bars(case), importance(case), shapes(case), beside(case)
 
 
 def studies(found: Explanation) -> str:
-    """Which studies it rests on, briefly."""
+    """Return the studies that it rests on, briefly."""
     if len(found.studies) == 1:
         return f"Study {found.studies[0]}."
     if len(found.studies) > 8:
@@ -185,7 +185,7 @@ def studies(found: Explanation) -> str:
 
 
 def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:
-    """All tables with rows, the summary first."""
+    """Yield all tables with rows, the summary first."""
     if len(found.cases) > 1:
         yield None, summary(found)
     for case in found.cases:

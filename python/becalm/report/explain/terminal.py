@@ -20,7 +20,7 @@ STYLES = {Answer.NAMED: "bold red", Answer.NONE: "bold green", Answer.NO_LOAD: "
 
 
 def explanation(found: Explanation, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees at the end of `explain`. `plain`: ASCII but for the units, no colours."""
+    """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
     return apart(_parts(found, plain))
 
 

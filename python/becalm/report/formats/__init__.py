@@ -25,18 +25,18 @@ class Reader(Protocol):
     """A module that reads a format."""
 
     def recognises(self, value: object) -> bool:
-        """Whether a JSON value is of this format."""
+        """Return whether a JSON value is of this format."""
 
     def read(self, value: Any) -> list[Document]:
-        """The studies in such a value. Raises ValueError, KeyError, TypeError, … when it breaks the format."""
+        """Return the studies in such a value. Raises ValueError, KeyError, TypeError, … when it breaks the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One format: its name, the ending of its files, its module, whether it can be read back, and what it is for.
+    """A format: its name, the ending of its files, its module, whether it can be read back, and its purpose.
 
-    Without a module it is what the study says (`becalm.report.drawn.FORMS`, by ending), and not what it holds.
-    `regions`: whether it has a place for timed regions, too.
+    Without a module it is a report of the study (`becalm.report.drawn.FORMS`, by ending), not its data. `regions`:
+    whether it has a place for timed regions, too.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Row:
 
     @property
     def whose(self) -> str:
-        """Of whom a file is, in a sentence: "pyperf's"."""
+        """The owner of a file in a sentence: "pyperf's"."""
         return f"{_MAKERS.get(self.name, self.name)}'s"
 
     def writer(self) -> Callable[[Document], str]:
-        """The function that writes it."""
+        """Return the function that writes it."""
         found: Callable[[Document], str] = importlib.import_module(self.module).write
         return found
 
@@ -66,14 +66,14 @@ class Row:
         return unwritten(document, units)
 
     def reader(self) -> Reader:
-        """What reads it, of a row that is read."""
+        """Return the reader of a row that can be read."""
         return cast(Reader, importlib.import_module(self.module))
 
 
 _OWN = "becalm.report.formats"
 
 _MAKERS = {"json": "becalm", "Go benchmark": "Go"}
-"""Who writes a format that is not called as its tool."""
+"""The writer of a format that is not named like its tool."""
 
 FORMATS = (
     Row("json", ".json", f"{_OWN}.becalm_json", True, "everything, to be read back by `becalm import`", True),
@@ -90,7 +90,7 @@ FORMATS = (
     Row("hyperfine", ".json", f"{_OWN}.hyperfine", True, "hyperfine's --export-json"),
     Row("pyperf", ".json", f"{_OWN}.pyperf", True, "pyperf's JSON, version 1.0"),
 )
-"""What a study can be written as."""
+"""The formats that a study can be written in."""
 
 FOREIGN = (
     Row("Google Benchmark", ".json", f"{_OWN}.google_benchmark", True, "--benchmark_out=FILE, with repetitions"),
@@ -108,11 +108,11 @@ FOREIGN = (
     ),
     Row("Criterion", ".json", f"{_OWN}.criterion", True, "the directory target/criterion, or one of its sample.json"),
 )
-"""What is read only."""
+"""The formats that can only be read."""
 
 
 def format_row(name: str) -> Row:
-    """The format of a name. Raises UsageError for an unknown one."""
+    """Return the format of a name. Raises UsageError for an unknown one."""
     for row in FORMATS:
         if row.name == name:
             return row
@@ -120,7 +120,7 @@ def format_row(name: str) -> Row:
 
 
 def read(path: Path) -> list[Document]:
-    """The studies in a file of any readable format, told apart by content; gzip is unpacked.
+    """Return the studies in a file of any readable format, told apart by content; gzip is unpacked.
 
     A directory is asv's or Criterion's. Raises UsageError with the path and what was expected.
     """
@@ -155,7 +155,7 @@ def read(path: Path) -> list[Document]:
 
 
 def _parsed(data: bytes, text_formats: Sequence[Callable[[Any], bool]]) -> Any:
-    """A JSON value, or the text itself where it is of a format that is none. Raises ValueError, RecursionError."""
+    """Return a JSON value, or the text itself where its format is not JSON. Raises ValueError, RecursionError."""
     text = text_of(data, legacy=True)
     try:
         return json.loads(text)

@@ -36,7 +36,7 @@ from becalm.report.formats.left_out import LeftOut
 WHOSE = "asv's"
 
 VERSIONS = (1, 2)
-"""Of result files."""
+"""The versions of result files."""
 
 MOST = 100_000
 """Combinations of parameters that a benchmark may have: a damaged file must not take all memory."""
@@ -49,14 +49,14 @@ _TO_NS = {"seconds": 1e9, "s": 1e9, "milliseconds": 1e6, "microseconds": 1e3, "n
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What benchmarks.json says of one benchmark."""
+    """The entry of one benchmark in benchmarks.json."""
 
     unit: str
     version: str | None
 
 
 def directory(path: Path) -> bool:
-    """Whether this is a directory of asv's results, of all machines or of one."""
+    """Return whether this is a directory of asv's results, of all machines or of one."""
     try:
         return path.is_dir() and any(True for _ in _machines(path))
     except OSError:
@@ -70,9 +70,10 @@ def _machines(path: Path) -> Iterator[Path]:
 
 
 def read_directory(path: Path) -> list[Document]:
-    """A sitting for each file of results; what cannot be read is left out, and told with the first of them.
+    """Return a session for each file of results; files that cannot be read are left out, and reported with the first
+    one.
 
-    Raises UsageError, naming all files, when none or `benchmarks.json`, which tells what the others mean, can be read.
+    Raises UsageError, naming all files, when none or `benchmarks.json`, which describes the others, can be read.
     """
     machines = list(_machines(path))
     results = path.parent if machines == [path] else path
@@ -109,17 +110,17 @@ def _machine(directory: Path, left_out: LeftOut) -> Mapping[str, Any]:
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is one file of results."""
+    """Return whether a JSON value is one file of results."""
     return isinstance(value, dict) and "commit_hash" in value and isinstance(value.get("results"), dict)
 
 
 def read(value: Any) -> list[Document]:
-    """Raises ValueError: a file alone does not tell its machine and units."""
+    """Raise ValueError: a single file does not have its machine and units."""
     raise ValueError("it is one commit of asv's results; import their directory, which holds machines and units, too")
 
 
 def _object(file: Path) -> dict[str, Any]:
-    """The object in a file. Raises ValueError."""
+    """Return the object in a file. Raises ValueError."""
     try:
         value = json.loads(read_text(file, "it"))
     except UsageError as error:
@@ -132,7 +133,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def _benchmarks(file: Path, left_out: LeftOut) -> dict[str, _Known] | None:
-    """Units and versions by name; empty where there is no such file, None where it cannot be read."""
+    """Return units and versions by name; empty where there is no such file, None where it cannot be read."""
     if not file.is_file():
         return {}
     with left_out.entry(file.name):
@@ -146,7 +147,7 @@ def _benchmarks(file: Path, left_out: LeftOut) -> dict[str, _Known] | None:
 
 
 def _project(results: Path) -> str:
-    """What the history is called: as asv.conf.json says, else as the directory above the results."""
+    """Return the name of the history: as in asv.conf.json, else that of the directory above the results."""
     above = results.resolve().parent
     for place in (above, above.parent):
         try:
@@ -162,7 +163,7 @@ def _project(results: Path) -> str:
 def _sitting(
     file: Path, value: Mapping[str, Any], known: Mapping[str, _Known], machine: Mapping[str, Any], project: str
 ) -> Document:
-    """A file as a sitting of its commit. Raises ValueError for a file that is none."""
+    """Return a file as a session of its commit. Raises ValueError for an invalid file."""
     version = value.get("version", 1)
     if version not in VERSIONS:
         raise ValueError(f"it has version {version!r:.20} of the format, and {VERSIONS[0]} and {VERSIONS[1]} are known")
@@ -204,13 +205,13 @@ def _sitting(
 
 
 def _environment(file: Path, value: Mapping[str, Any]) -> str:
-    """The environment of a file: its own word, else the end of its name, which is all that format 1 tells."""
+    """Return the environment of a file: its own field, else the end of its name, which is all that format 1 has."""
     named = value.get("env_name") or file.stem.partition("-")[2] or value.get("python") or ""
     return str(named)[:200]
 
 
 def _started(value: Mapping[str, Any]) -> Iterator[int | None]:
-    """When benchmarks of a file began, in ms since the epoch, as far as it tells."""
+    """Yield when benchmarks of a file began, in ms since the epoch, as far as it is known."""
     columns = value.get("result_columns")
     place = columns.index("started_at") if isinstance(columns, list) and "started_at" in columns else None
     for row in value["results"].values():
@@ -232,7 +233,8 @@ class _Row:
 
     @classmethod
     def of(cls, name: str, entry: Any, file: Mapping[str, Any]) -> _Row:
-        """Of a row of version 2, which `result_columns` name, or of an object or number of version 1."""
+        """Return the value of a row of version 2, which `result_columns` name, or of an object or number of version
+        1."""
         if isinstance(entry, list) and "result_columns" in file:
             row = dict(zip(file["result_columns"], entry, strict=False))
         else:
@@ -252,7 +254,7 @@ class _Row:
 
 
 def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> list[Benchmark]:
-    """The benchmarks of a row: none where another version of it, or none at all, is the present one."""
+    """Return the benchmarks of a row: none where another version of it, or none at all, is the present one."""
     known = all_known.get(row.name)
     if all_known and known is None:
         left_out.add(row.name, "benchmarks.json does not list it")
@@ -302,7 +304,7 @@ def _skipped(value: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    """A result. Raises ValueError for what is no number."""
+    """Return a result. Raises ValueError for a value that is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{value!r:.80} is no result")
     return float(value)
@@ -314,7 +316,7 @@ def _milliseconds(value: Any) -> int | None:
 
 
 def _facts(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What machine.json says, as the facts of a host."""
+    """Return the entries of machine.json as the facts of a host."""
 
     def whole(name: str) -> int | None:
         text = str(about.get(name) or "")

@@ -30,12 +30,12 @@ UNTIMED = ("import", "record")
 
 
 def write(document: Document) -> str:
-    """The study as JSON text."""
+    """Return the study as JSON text."""
     return json.dumps(to_json(document), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def to_json(document: Document) -> dict[str, Any]:
-    """The study as a JSON value."""
+    """Return the study as a JSON value."""
     study = document.study
     return {
         "becalm": document.becalm or VERSION,
@@ -65,18 +65,18 @@ def to_json(document: Document) -> dict[str, Any]:
 
 
 def loads_to_json(loads: Sequence[Load]) -> dict[str, Any]:
-    """Records of load, each without the columns that are unknown in all of them."""
+    """Return records of load, each without the columns that are unknown in all of them."""
     known = [name for name in LOAD_COLUMNS if any(getattr(load, name) is not None for load in loads)]
     return {"columns": known, "rows": [[getattr(load, name) for name in known] for load in loads]}
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is of this format."""
+    """Return whether a JSON value is of this format."""
     return isinstance(value, dict) and "becalm" in value and value.get("kind") == KIND
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
+    """Return the study in a JSON value. Raises ValueError, KeyError or TypeError when it breaks the format."""
     file = Part(value)
     if (schema := file["schema"].whole()) > SCHEMA:
         raise ValueError(f"schema {schema} of a newer becalm, this one knows {SCHEMA}")
@@ -119,7 +119,7 @@ def read(value: dict[str, Any]) -> list[Document]:
 
 
 def _made(make: Callable[[Any], Made], part: Part, what: str) -> Made:
-    """What a part of the file describes. Raises ValueError, which names the place."""
+    """Return the value that a part of the file describes. Raises ValueError, which names the place."""
     try:
         return make(part.members())
     except (KeyError, TypeError, AttributeError, IndexError):
@@ -131,7 +131,8 @@ NAMED = 5
 
 
 def _runs(rows: Sequence[Part], columns: int, order: Sequence[int], study: Study) -> list[Run]:
-    """The runs of a file. Raises ValueError with all rows that cannot be read: our own file is whole or refused."""
+    """Return the runs of a file. Raises ValueError with all rows that cannot be read: our own file is read whole or
+    not."""
     runs, wrong = [], []
     for row in rows:
         try:

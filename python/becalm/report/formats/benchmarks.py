@@ -1,4 +1,4 @@
-"""What files of programs that time themselves have in common: benchmarks by name, each with a value a repetition.
+"""The common part of files of programs that time themselves: benchmarks by name, with a value for each repetition.
 
 A benchmark becomes a program whose metric is the time of one iteration, since nanoseconds as whole numbers would round
 it away. `study_of` makes a Document of them; the readers beside it call it. Public: Benchmark, Repetition,
@@ -26,14 +26,14 @@ NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 """Units of time in nanoseconds."""
 
 ITERATION = "time"
-"""What the metric is called that is the time of one iteration."""
+"""The name of the metric that is the time of one iteration."""
 
 Parameters = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One value of a benchmark; none where it failed. `warmup`: it is stored and not counted.
+    """A value of a benchmark; none where it failed. `warmup`: it is stored and not counted.
 
     `started_ns`: when it began; 0 where the file does not tell.
     """

@@ -13,7 +13,7 @@ from becalm.errors import UsageError, install
 
 
 def needed() -> Any:
-    """pyarrow. Raises UsageError where it is not installed."""
+    """Return the module pyarrow. Raises UsageError where it is not installed."""
     try:
         import pyarrow
     except ImportError:

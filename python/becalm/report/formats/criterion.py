@@ -29,16 +29,16 @@ STALE = "remove the directory, or run the benchmark again"
 """The advice on a directory left by an older Criterion or a removed benchmark."""
 
 BARREN = 10_000
-"""So many directories in a row without any result are not Criterion's; a benchmark has about five."""
+"""The number of directories in a row without results from which a tree is not Criterion's; benchmarks have about 5."""
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is one `sample.json`."""
+    """Return whether a JSON value is one `sample.json`."""
     return isinstance(value, dict) and isinstance(value.get("iters"), list) and isinstance(value.get("times"), list)
 
 
 def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
-    """One sample as a study."""
+    """Return one sample as a study."""
     left_out = LeftOut()
     benchmarks = []
     with left_out.entry(name):
@@ -47,7 +47,7 @@ def read(value: dict[str, Any], name: str = "benchmark") -> list[Document]:
 
 
 def directory(text: str) -> tuple[Path, str] | None:
-    """The directory and baseline that a text stands for; None when it is no directory."""
+    """Return the directory and baseline that a text stands for; None when it is not a directory."""
     if (path := Path(text)).is_dir():
         return path, LAST
     where, at, baseline = text.rpartition("@")
@@ -55,7 +55,7 @@ def directory(text: str) -> tuple[Path, str] | None:
 
 
 def read_directory(path: Path, baseline: str) -> list[Document]:
-    """All benchmarks of a baseline below a directory as one study. Raises UsageError."""
+    """Return all benchmarks of a baseline below a directory as one study. Raises UsageError."""
     left_out = LeftOut()
     # A directory `report` holds pages; of a group it is beside its benchmarks.
     samples = list(_samples(path, left_out))
@@ -75,7 +75,7 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
 
 
 def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
-    """That a directory has no results of a baseline, and which it has."""
+    """Return the sentence that a directory has no results of a baseline, and which it has."""
     if others:
         known = f"It has {', '.join(others)}: write {path}@{others[0]}."
         return f"{path} holds no results of Criterion called {baseline!r}. {known}"
@@ -88,7 +88,7 @@ def _without(path: Path, baseline: str, others: Sequence[str]) -> str:
 
 
 def _samples(path: Path, left_out: LeftOut) -> Iterator[Path]:
-    """All `sample.json` below a directory. Raises UsageError where it is no such tree, or may not be read itself."""
+    """Yield all `sample.json` below a directory. Raises UsageError where it has none, or cannot be read."""
 
     def failed(error: OSError) -> None:
         # What is gone by now held nothing that stays; what may not be read could hold results.
@@ -112,7 +112,7 @@ def _samples(path: Path, left_out: LeftOut) -> Iterator[Path]:
 
 
 def _benchmark(name: str, sample: Path, left_out: LeftOut) -> Benchmark:
-    """The benchmark of a `sample.json`, under its full name. Raises ValueError with what to do."""
+    """Return the benchmark of a `sample.json`, under its full name. Raises ValueError with what to do."""
     values = _json(sample)
     if isinstance(values, list):
         raise ValueError(f"sample.json has the form of before Criterion 0.3.3; {STALE}")
@@ -125,7 +125,7 @@ def _benchmark(name: str, sample: Path, left_out: LeftOut) -> Benchmark:
 
 
 def _json(file: Path) -> Any:
-    """The value of a file. Raises ValueError where it cannot be read, or is none."""
+    """Return the value of a file. Raises ValueError where it cannot be read, or is not JSON."""
     try:
         return json.loads(read_text(file, file.name))
     except UsageError as error:
@@ -135,7 +135,7 @@ def _json(file: Path) -> Any:
 
 
 def _repetitions(name: str, value: Part, left_out: LeftOut) -> list[Repetition]:
-    """Nanoseconds of one iteration in each sample. Raises ValueError for lists of different lengths."""
+    """Return the time of one iteration in each sample, ns. Raises ValueError for lists of different lengths."""
     iters, times = value["iters"], value["times"]
     if len(iters.list()) != len(times.list()):
         raise Unlike(f"it has {len(iters.list())} iters and {len(times.list())} times")

@@ -1,4 +1,4 @@
-"""What a file of another tool says of a program: its wall times, or values of an iteration where only these are known.
+"""The values of a program for another tool's file: wall times, or values of an iteration where only these are known.
 
 A program whose values such a file has no place for is left out; `unwritten` says which and why.
 """

@@ -54,12 +54,12 @@ _Values = dict[tuple[Parameters, str, str], list[Repetition]]
 
 
 def recognises(value: object) -> bool:
-    """Whether a text is of this format."""
+    """Return whether a text is of this format."""
     return isinstance(value, str) and _RESULT.search(value) is not None
 
 
 def read(value: str) -> list[Document]:
-    """The benchmarks as one study. Raises ValueError where none has a value."""
+    """Return the benchmarks as one study. Raises ValueError where none has a value."""
     left_out = LeftOut()
     values: _Values = {}
     last = value.rpartition("\n")[2]

@@ -22,14 +22,14 @@ _SUMMARIES = ("_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS")
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is of this format."""
+    """Return whether a JSON value is of this format."""
     if not (isinstance(value, dict) and isinstance(value.get("benchmarks"), list)):
         return False
     return isinstance(value.get("context"), dict) and "machine_info" not in value
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The benchmarks as one study. Raises ValueError where only its own summaries were written."""
+    """Return the benchmarks as one study. Raises ValueError where only its own summaries were written."""
     repetitions: dict[str, list[Repetition]] = {}
     left_out = LeftOut()
     entries = list(Part(value)["benchmarks"])

@@ -27,7 +27,7 @@ LONGEST_S = 1e9
 
 
 def write(document: Document) -> str:
-    """The fields that hyperfine 1.20 writes, in its order. Raises UsageError for a study without times."""
+    """Return the fields that hyperfine 1.20 writes, in its order. Raises UsageError for a study without times."""
     results = []
     imported = document.study.kind == "import"
     told = ImportOptions.from_json(document.study.options) if imported else ImportOptions()
@@ -62,7 +62,7 @@ def _mean(values: list[int | None], means_ns: Sequence[float | None], place: int
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is of this format."""
+    """Return whether a JSON value is of this format."""
     results = value.get("results") if isinstance(value, dict) else None
     if not isinstance(results, list):
         return False
@@ -70,7 +70,7 @@ def recognises(value: Any) -> bool:
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The results as one study. What hyperfine does not tell is unknown; runs without times are one mean each."""
+    """Return the results as one study. Missing values are unknown; runs without times are one mean each."""
     left_out = LeftOut()
     workloads: list[Workload] = []
     runs: list[Run] = []
@@ -131,7 +131,7 @@ def _cpu_ns(result: Part, which: str, name: str, left_out: LeftOut) -> float | N
 
 
 def _beside(result: Part, name: str, times: int) -> list[int | None]:
-    """A whole number of each run, None where it is not known. Raises Unlike."""
+    """Return a whole number of each run, None where it is not known. Raises Unlike."""
     beside = result.get(name)
     numbers = [] if beside is None else [None if each.value is None else each.whole() for each in beside]
     if numbers and len(numbers) != times:
@@ -149,7 +149,7 @@ def imported(
     memory: int | None = None,
     started_ns: int = 0,
 ) -> Run:
-    """A run of another tool: what it does not tell is None, never zero."""
+    """Return a run of another tool: missing values are None, never zero."""
     if seconds is not None and not 0 <= seconds < LONGEST_S:
         raise ValueError(f"{seconds!r} seconds is no time of a run")
     wall_ns = None if seconds is None else round(seconds * 1e9)

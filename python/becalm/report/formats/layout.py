@@ -17,7 +17,7 @@ LONGEST = 40
 
 
 class Unlike(ValueError):
-    """Something is not laid out as its format has it; the sentence names the place, without a full stop."""
+    """An error in the layout of a file; the sentence names the place, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +28,34 @@ class Part:
     place: str = ""
 
     def __getitem__(self, name: str) -> Part:
-        """A member of an object. Raises Unlike where it is no object, or has none."""
+        """Return a member of an object. Raises Unlike for another value, or without the member."""
         members = self.members()
         if name not in members:
             raise Unlike(f"{self._called} has no {name!r}")
         return Part(members[name], f"{self.place}.{name}" if self.place else name)
 
     def get(self, name: str) -> Part | None:
-        """A member of an object; None where it has none, or null. Raises Unlike where it is no object."""
+        """Return a member of an object; None where it has none, or null. Raises Unlike for another value."""
         return self[name] if self.members().get(name) is not None else None
 
     def members(self) -> dict[str, Any]:
-        """An object's members. Raises Unlike."""
+        """Return an object's members. Raises Unlike."""
         if not isinstance(self.value, dict):
             raise self._unlike("an object")
         return self.value
 
     def __iter__(self) -> Iterator[Part]:
-        """The parts of a list. Raises Unlike."""
+        """Yield the parts of a list. Raises Unlike."""
         return (Part(each, f"{self.place}[{index}]") for index, each in enumerate(self.list()))
 
     def list(self) -> list[Any]:
-        """A list. Raises Unlike."""
+        """Return a list. Raises Unlike."""
         if not isinstance(self.value, list):
             raise self._unlike("a list")
         return self.value
 
     def number(self) -> float:
-        """A number. Raises Unlike."""
+        """Return a number. Raises Unlike."""
         if isinstance(self.value, bool) or not isinstance(self.value, (int, float)):
             raise self._unlike("a number")
         try:
@@ -64,13 +64,13 @@ class Part:
             raise Unlike(f"{self._called} is {shown(self.value)}, which is too large") from None
 
     def whole(self) -> int:
-        """A whole number. Raises Unlike."""
+        """Return a whole number. Raises Unlike."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self._unlike("a whole number")
         return self.value
 
     def text(self) -> str:
-        """A text, or a number as one. Raises Unlike."""
+        """Return a text, or a number as one. Raises Unlike."""
         if isinstance(self.value, bool) or not isinstance(self.value, (str, int, float)):
             raise self._unlike("a text")
         return str(self.value)
@@ -84,7 +84,7 @@ class Part:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in the file, cut where it is long."""
+    """Return a value as it stands in the file, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
 
 
 def refused(error: Exception, whose: str) -> str:
-    """What is wrong with a file, behind its name: whose format it has, and where it leaves that. No full stop."""
+    """Return the error in a file, to follow its name: whose format it has, and where it differs. No full stop."""
     if isinstance(error, Unlike):
         return f"is not laid out as {whose}: {error}"
     if isinstance(error, KeyError):

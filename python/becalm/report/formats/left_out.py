@@ -57,7 +57,7 @@ class LeftOut:
             self.add(name, reason_of(error))
 
     def findings(self) -> tuple[Finding, ...]:
-        """A finding for each reason."""
+        """Return a finding for each reason."""
         return tuple(
             finding("left_out", {"reason": reason, "entries": [list(pair) for pair in pairs.items()]})
             for reason, pairs in self._reasons.items()
@@ -95,7 +95,8 @@ def _writable(text: str) -> str:
 
 
 def of_documents(documents: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Findings of several studies of one import, put together by their reasons; then what was assumed of dates."""
+    """Return findings of several studies of one import, put together by their reasons; then what was assumed of
+    dates."""
     together = LeftOut()
     assumed: dict[str, Finding] = {}
     for noticed in documents:

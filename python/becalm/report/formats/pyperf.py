@@ -36,7 +36,8 @@ UNITS = (SECOND, BYTE, INTEGER)
 
 
 def write(document: Document) -> str:
-    """A suite with one benchmark a program, which `pyperf` loads and compares. Raises UsageError for other units."""
+    """Return a suite with one benchmark a program, which `pyperf` loads and compares. Raises UsageError for other
+    units."""
     benchmarks: list[dict[str, Any]] = []
     facts = document.facts
     common: dict[str, Any] = {"loops": 1, "becalm_version": VERSION}
@@ -57,7 +58,7 @@ def write(document: Document) -> str:
 
 
 def _when(program: Exported) -> dict[str, Any]:
-    """When the runs of a program began and how long they took together, as far as that is known."""
+    """Return when the runs of a program began and how long they took together, as far as that is known."""
     first, last = program.runs[0], program.runs[-1]
     if first.started_ns <= 0:
         return {}
@@ -69,16 +70,16 @@ def _when(program: Exported) -> dict[str, Any]:
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is of this format."""
+    """Return whether a JSON value is of this format."""
     known = isinstance(value, dict) and isinstance(value.get("benchmarks"), list) and "version" in value
     return known and "machine_info" not in value
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1.
+    """Return the suite as one study. Calibration runs have no values and are left out; warm-ups keep round -1.
 
-    Values of several loops together, of less than ROUNDED_BELOW, which whole nanoseconds would round away, and bytes
-    become a metric: they are no wall times.
+    Values of several loops together, values below ROUNDED_BELOW, which whole nanoseconds would round away, and bytes
+    become a metric: they are not wall times.
     """
     if value["version"] != VERSION_READ:
         raise ValueError(f"it has version {value['version']!r:.20} of the format, and {VERSION_READ!r} is known")
@@ -135,7 +136,7 @@ def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> O
 
 
 VERSION_READ = "1.0"
-"""Of the format: pyperf itself reads no other, too."""
+"""The version of the format that is read, as by pyperf itself."""
 
 ROUNDED_BELOW = 10e-6
 """Seconds: half a nanosecond is less than 0.01 % of longer ones."""
@@ -151,7 +152,7 @@ class _Benchmark:
     unit: str
     values: tuple[tuple[int, float], ...]
     started_ns: tuple[int, ...]
-    """When the process of each value began; 0 where that is not told."""
+    """The time when the process of each value began; 0 where that is not known."""
     loops: bool
     tags: Parameters
     machine: tuple[str, str]
@@ -159,7 +160,7 @@ class _Benchmark:
 
 
 def _metadata(of: Part) -> dict[str, Any]:
-    """What is known of a suite, a benchmark or a run."""
+    """Return the metadata of a suite, a benchmark or a run."""
     metadata = of.get("metadata")
     return {} if metadata is None else metadata.members()
 

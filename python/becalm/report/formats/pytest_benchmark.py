@@ -13,12 +13,13 @@ from becalm.report.formats.origin import Dates, Origin, facts_of
 
 
 def recognises(value: Any) -> bool:
-    """Whether a JSON value is of this format."""
+    """Return whether a JSON value is of this format."""
     return isinstance(value, dict) and isinstance(value.get("benchmarks"), list) and "machine_info" in value
 
 
 def read(value: dict[str, Any]) -> list[Document]:
-    """The benchmarks as one study. Raises ValueError where a file holds no rounds, as `--benchmark-save` leaves it."""
+    """Return the benchmarks as one study. Raises ValueError where a file holds no rounds, as `--benchmark-save` leaves
+    it."""
     left_out = LeftOut()
     benchmarks = []
     for entry in Part(value)["benchmarks"]:

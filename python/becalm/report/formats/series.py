@@ -28,7 +28,7 @@ ENDINGS = (".csv", ".parquet")
 
 
 def check(path: Path) -> None:
-    """Raises UsageError for a file of another kind, or one that this installation cannot write."""
+    """Raise UsageError for a file of another kind, or one that this installation cannot write."""
     if path.suffix not in ENDINGS:
         raise UsageError(f"--series writes {' and '.join(ENDINGS)}, not {path.name!r}.")
     target(path)
@@ -56,7 +56,7 @@ def write(document: Document, path: Path, *, raw: bool = False) -> int:
 
 
 def table(document: Document) -> dict[str, list[Any]]:
-    """The samples of all series by column, each column as long as the others."""
+    """Return the samples of all series by column, each column as long as the others."""
     every: Sequence[Series] = document.series
     programs = {run.seq: document.study.workloads[run.workload].name for run in document.runs}
     names = list(dict.fromkeys(name for series in every for name in series.names))
@@ -86,5 +86,5 @@ def _whole(name: str, value: Any) -> Any:
 
 
 def as_csv(found: Mapping[str, Sequence[Any]], *, raw: bool = False) -> str:
-    """A table as comma-separated values."""
+    """Return a table as comma-separated values."""
     return encodable(table_text([tuple(found), *zip(*found.values(), strict=True)], raw=raw))

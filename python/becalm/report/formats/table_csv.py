@@ -25,14 +25,15 @@ STARTED = COLUMNS.index("started_ns")
 
 
 def write(document: Document, *, raw: bool = False) -> str:
-    """All runs in order, warm-ups and failed ones too; `raw`: names that a spreadsheet takes for formulas, too."""
+    """Return all runs in order, including warm-ups and failed ones; `raw`: names that look like formulas stay as they
+    are."""
     rows = _regions(document) if document.regions else _runs(document)
     # A name that is no UTF-8 comes with surrogates (PEP 383), which no file can hold.
     return encodable(table_text(rows, raw=raw))
 
 
 def _runs(document: Document) -> Iterator[Sequence[Cell]]:
-    """A head, and a line for each run."""
+    """Yield a head, and a line for each run."""
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
@@ -42,7 +43,7 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
     names = program_labels(programs)
 
     def numbers(run: Run) -> Iterator[float | None]:
-        """What a run printed, in the order of the columns."""
+        """Yield the metrics of a run, in the order of the columns."""
         for name in printed:
             place = places[run.workload].get(name)
             yield None if run.metrics is None or place is None else run.metrics[place]
@@ -53,12 +54,12 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
 
 
 def _known(run: Run) -> list[Cell]:
-    """The columns of a run but for its metrics; empty where another tool did not tell when it began."""
+    """Return the columns of a run except for its metrics; empty where another tool did not record its start."""
     return [None if place == STARTED and not value else value for place, value in enumerate(run[:-1])]
 
 
 def _regions(document: Document) -> Iterator[Sequence[Cell]]:
-    """A head, and a line for each region, name by name."""
+    """Yield a head, and a line for each region, name by name."""
     yield ("region", "length_ns", "unix_ns", "start", "ticks", "began_on", "ended_on", "flags")
     lengths = gather(document.regions)
     for name, records in () if lengths is None else lengths.by_name():

@@ -1,1 +1,1 @@
-"""How a measurement on several hosts reads: sentences and the terminal."""
+"""The report of a measurement on several hosts: sentences and the terminal."""

@@ -17,7 +17,7 @@ from becalm.report.tune import terminal as tune
 
 
 def on_terminal(found: MultiHostVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `run`, `compare` and `tune` on several hosts."""
+    """Return the report for the terminal."""
     if found.kind != "tune":
         return terminal.several(found, plain=plain)
     first = found.hosts[0].verdict
@@ -26,18 +26,18 @@ def on_terminal(found: MultiHostVerdict, *, plain: bool = False, columns: int = 
 
 
 def tables(found: MultiHostVerdict) -> Iterator[Table]:
-    """The hosts, at each comparison; or what became of settings that were tried on them."""
+    """Yield the hosts, at each comparison; or the results of settings that were tried on them."""
     yield from map(listed, terminal.tables(found))
 
 
 def as_markdown(found: MultiHostVerdict) -> str:
-    """Of a search the report of the host that was searched, then what became of it on the others."""
+    """Return for a search the report of the host that was searched, then the results on the others."""
     first = found.hosts[0].verdict if found.hosts else None
     rest = generic_markdown(found)
     return f"{markdown.write(first)}\n{rest}" if isinstance(first, TuneVerdict) else rest
 
 
 def as_html(found: MultiHostVerdict) -> str:
-    """The same as a page; of a search that of the host that was searched."""
+    """Return the same as a page; for a search that of the host that was searched."""
     first = found.hosts[0].verdict if found.hosts else None
     return page.page(first) if isinstance(first, TuneVerdict) else generic_html(found)

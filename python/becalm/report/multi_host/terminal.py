@@ -22,7 +22,7 @@ TIMES = 12
 
 
 def several(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees at the end of a measurement on several hosts."""
+    """Return the report for the terminal."""
     return Group(*_parts(found, plain))
 
 
@@ -46,7 +46,7 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
 
 
 def tables(found: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
-    """The hosts: at each comparison, their times, or what became of settings that were tried on them."""
+    """Yield the hosts: at each comparison, their times, or the results of settings that were tried on them."""
     for across in found.across:
         yield _differences(found, across.name, across.reference, plain)
     if not found.across and found.times:
@@ -56,7 +56,7 @@ def tables(found: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
 
 
 def transferred(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
-    """Of a search for settings: what became on other hosts of what the first one recommends."""
+    """Return for a search the results on other hosts of what the first one recommends."""
     lines = [Text(line, "bold") for line in multi_host.several(found).splitlines()]
     parts: list[RenderableType] = [*lines, Text(), Fitted(_transfer(found), (0, 1))] if found.transfer else [*lines]
     return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
@@ -113,7 +113,7 @@ def _verdicts(found: MultiHostVerdict) -> list[Verdict]:
 
 
 def _times(found: MultiHostVerdict) -> Table:
-    """What the program came to on each host: its times, or what it prints, with the mean time beside."""
+    """Return the table of the program on each host: its times, or its metric with the mean time."""
     beside = [] if not found.metrics else ["wall time"]
     table = _table("host", "mean", "median", "spread", *beside, "runs")
     for each in found.hosts:

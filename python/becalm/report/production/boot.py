@@ -12,7 +12,7 @@ from becalm.wording.production import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """The file; none without places."""
+    """Return the file; none without places."""
     if not places:
         return ()
     path = Line(f"/etc/default/grub.d/90-{origin.name}.cfg")

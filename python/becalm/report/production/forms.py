@@ -27,7 +27,7 @@ class Form:
     best_for: tuple[Where, ...] = ()
 
     def write(self, origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-        """Files of these places."""
+        """Return the files for these places."""
         writer: Writer = importlib.import_module(f"becalm.report.production.{self.name}").write
         return writer(origin, places)
 
@@ -50,7 +50,7 @@ FORMS = (
 
 
 def files(origin: Origin, places: Sequence[SettingPlace], form: str | None) -> tuple[ProductionFile, ...]:
-    """The files of one form; without one, those in which every setting is written once."""
+    """Return the files of one form; without one, those in which every setting is written once."""
     if form is None:
         made = [each.write(origin, [p for p in places if p.where in each.best_for]) for each in FORMS if each.best_for]
         return tuple(file for some in made for file in some)
@@ -59,7 +59,7 @@ def files(origin: Origin, places: Sequence[SettingPlace], form: str | None) -> t
 
 
 def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded, ...]:
-    """Settings that a form cannot hold."""
+    """Return the settings that a form cannot hold."""
     if form is None:
         return ()
     holds = form_named(form).holds
@@ -68,7 +68,7 @@ def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded
 
 
 def form_named(name: str) -> Form:
-    """A row. Raises UsageError for an unknown name."""
+    """Return a row. Raises UsageError for an unknown name."""
     for form in FORMS:
         if form.name == name:
             return form

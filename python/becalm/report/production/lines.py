@@ -44,7 +44,7 @@ def fixed(*texts: str) -> tuple[Line, ...]:
 
 
 def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
-    """Sentences as comments, broken into lines."""
+    """Yield sentences as comments, broken into lines."""
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()))
         broken = textwrap.wrap(
@@ -56,7 +56,7 @@ def comment(lines: Iterable[str], mark: str = "# ") -> Iterator[Line]:
 
 
 def head(origin: Origin, install: Sequence[Line], undo: Sequence[Line]) -> list[Line]:
-    """The comment that every file begins with. What is to be typed is never broken."""
+    """Return the comment that every file begins with. Commands to type are never broken."""
     lines = [*comment(sentences.head(origin, ())), *fixed("#", "# Put it on now:")]
     lines += [Line(f"#   {each}") for each in install]
     lines.append(Line("# Undo it:"))
@@ -69,7 +69,7 @@ def title(origin: Origin) -> Line:
 
 
 def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
-    """The same with one place, a pattern, for a file that every CPU gets the same value in."""
+    """Return the places, with a pattern as one place for files that get the same value for every CPU."""
     made: list[SettingPlace] = []
     seen: dict[tuple[str, str, str, str | None], int] = {}
     values: dict[tuple[str, str], set[str]] = {}
@@ -93,7 +93,7 @@ def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
 
 
 def put(path: Line, value: Line) -> Line:
-    """Shell that writes a value to a file, or to all files of a pattern."""
+    """Return shell that writes a value to a file, or to all files of a pattern."""
     written = f"echo {shlex.quote(value)}"
     if PATTERN in path:
         return Line(f'for f in {shell_path(path)}; do {written} > "$f"; done')
@@ -106,11 +106,12 @@ def shell_path(path: Line) -> Line:
 
 
 def undo(places: Sequence[SettingPlace]) -> list[Line]:
-    """Shell that puts back what was found, the last one first; one that has no value of its own is left."""
+    """Return shell that restores the original values, the last one first; a place without a value is left."""
     return [put(each.path, each.before) for each in reversed(together(places)) if each.before is not None]
 
 
 def sysctl_key(path: Line) -> Line:
-    """The name that sysctl(8) has for a file below /proc/sys: dots for slashes, unless a name has dots itself."""
+    """Return the name that sysctl(8) has for a file below /proc/sys: dots for slashes, unless a name has dots
+    itself."""
     name = path.removeprefix("/proc/sys/")
     return Line(name if "." in name else name.replace("/", "."))

@@ -17,7 +17,7 @@ from becalm.report.terminal import apart
 
 
 def on_terminal(found: ProductionSettings, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """The files as they are, then what is in none of them."""
+    """Return the files as they are, then the settings in none of them."""
     return apart(_parts(found, plain))
 
 
@@ -33,14 +33,14 @@ def _parts(found: ProductionSettings, plain: bool) -> Iterator[RenderableType]:
 
 
 def tables(found: ProductionSettings) -> Iterator[Table]:
-    """What no file holds."""
+    """Yield the table of settings that no file holds."""
     if found.left:
         rows = tuple((each.knob, each.reason) for each in found.left)
         yield Table("In none of these files", ("setting", "because, or instead"), rows)
 
 
 def as_markdown(found: ProductionSettings) -> str:
-    """Each file as a block of code."""
+    """Return each file as a block of code."""
     return written(_lines(found))
 
 
@@ -58,7 +58,7 @@ def _file(file: ProductionFile) -> Iterator[str]:
 
 
 def as_html(found: ProductionSettings) -> str:
-    """Each file as it is, to be copied by a click."""
+    """Return each file as it is, to be copied by a click."""
     return filled(
         "production/page.html",
         title=found.sentence,

@@ -21,7 +21,7 @@ put() { # VALUE FILE...
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """The script; none without places."""
+    """Return the script; none without places."""
     if not places:
         return ()
     path = Line(f"/usr/local/sbin/{origin.name}")

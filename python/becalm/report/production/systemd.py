@@ -19,7 +19,7 @@ DEBUGFS = "/sys/kernel/debug"
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """A service for what is written, one for what is kept open, a drop-in for the program; those that there are."""
+    """Return a service for written files, one for files kept open, and a drop-in for the program, as needed."""
     program = [each for each in places if each.where is Where.PROGRAM]
     latency = [each for each in places if each.where is Where.LATENCY]
     written = [each for each in places if each.where not in (Where.PROGRAM, Where.LATENCY)]
@@ -49,7 +49,8 @@ def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
 
 
 def _open(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[ProductionFile]:
-    """The limit holds as long as somebody keeps the file open (Documentation/power/pm_qos_interface.rst)."""
+    """Yield a service that keeps a file open, as its limit holds only so long
+    (Documentation/power/pm_qos_interface.rst)."""
     if not places:
         return
     name = Line(f"{origin.name}-latency.service")
@@ -96,11 +97,13 @@ def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
 
 
 def _value(text: Line) -> Line:
-    """A value of a directive: its specifiers doubled, and no backslash at its end, which would continue the line."""
+    """Return a value of a directive: its specifiers doubled, and no backslash at its end, which would continue the
+    line."""
     return Line(text.replace("%", "%%").rstrip("\\ "))
 
 
 def _shell(command: Line) -> Line:
-    """A line of shell as systemd takes it: quoted, its own specifiers and variables escaped (systemd.service(5))."""
+    """Return a line of shell in systemd's form: quoted, its own specifiers and variables escaped
+    (systemd.service(5))."""
     escaped = re.sub(r'(["\\])', r"\\\1", command).replace("%", "%%").replace("$", "$$")
     return Line(f'/bin/sh -c "{escaped}"')

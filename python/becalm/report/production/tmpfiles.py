@@ -13,7 +13,7 @@ from becalm.wording.production import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """The file; none without places."""
+    """Return the file; none without places."""
     if not places:
         return ()
     path = Line(f"/etc/tmpfiles.d/{origin.name}.conf")
@@ -26,7 +26,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
 
 
 def _field(text: Line) -> Line:
-    """A path: quotes and backslashes escaped, quoted where it has spaces, specifiers doubled."""
+    """Return a path: quotes and backslashes escaped, quoted where it has spaces, specifiers doubled."""
     escaped = re.sub(r"""([\\"'])""", r"\\\1", text).replace("%", "%%")
     return Line(f'"{escaped}"' if any(each.isspace() for each in escaped) else escaped)
 

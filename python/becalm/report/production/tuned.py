@@ -11,7 +11,7 @@ from becalm.wording.production import about
 
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
-    """The profile; none without places."""
+    """Return the profile; none without places."""
     if not places:
         return ()
     path = Line(f"/etc/tuned/{origin.name}/tuned.conf")

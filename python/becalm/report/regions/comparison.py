@@ -19,7 +19,7 @@ from becalm.wording.measurement import brief
 
 
 def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = brief(found.sentence, [each.name for each in found.differences]).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     for table in comparison(found):
@@ -32,5 +32,5 @@ def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 
 
 
 def tables(found: RegionComparison) -> Iterator[Table]:
-    """For Markdown and the page."""
+    """Yield the tables for Markdown and the page."""
     yield from comparison(found)

@@ -7,14 +7,14 @@ from becalm.report.drawing import AFTER, ALARM, FAINT, INK, Margins, figure, pla
 from becalm.wording.regions import fine
 
 ROOM = Margins(left=0.8, right=0.2, bottom=0.5, top=0.1, between=0.95)
-"""For counts of seven digits, and shares of one in ten million."""
+"""The margins for counts of seven digits, and shares of one in ten million."""
 
 UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
-"""Of lengths: the first in which the longest has four digits at most."""
+"""The units of lengths: the first in which the longest has at most four digits."""
 
 
 def lengths(each: RegionSummary, found: RegionReport) -> str:
-    """A histogram that ends where what it counts ends, and beside it the survival function down to the rarest."""
+    """Return a histogram that ends with its counts, and next to it the survival function down to the rarest length."""
     drawn = each.histogram
     unit, name = next((unit for unit in UNITS if drawn.high < 1e4 * unit[0]), UNITS[-1])
     with figure(2.7, 2, margins=ROOM) as (made, (left, right)):
@@ -51,6 +51,6 @@ def lengths(each: RegionSummary, found: RegionReport) -> str:
 
 
 def _short(ns: float) -> str:
-    """A tick of the logarithmic axis: one of round numbers."""
+    """Return a tick of the logarithmic axis: a round number."""
     unit, name = next((unit for unit in UNITS if ns < 999.5 * unit[0]), UNITS[-1])
     return f"{ns / unit:.3g} {name}"

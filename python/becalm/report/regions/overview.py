@@ -20,7 +20,7 @@ from becalm.wording.regions import fine
 
 
 def on_terminal(found: RegionOverview, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = brief(found.sentence, [each.name for each in found.regions]).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     for table in tables(found):
@@ -33,7 +33,7 @@ def on_terminal(found: RegionOverview, *, plain: bool = False, columns: int = 80
 
 
 def tables(found: RegionOverview) -> Iterator[Table]:
-    """For Markdown and the page."""
+    """Yield the tables for Markdown and the page."""
     head = ("region", "files", "regions", "fastest", "median", "slowest", "in", "balance", "share")
     rows = tuple(
         (

@@ -33,17 +33,17 @@ PICTURES = 8
 
 
 def on_terminal(found: RegionReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     return apart(_parts(found, plain))
 
 
 def tables(found: RegionReport) -> Iterator[Table]:
-    """For Markdown."""
+    """Yield the tables for Markdown."""
     yield from regions(found)
 
 
 def as_html(found: RegionReport) -> str:
-    """The page."""
+    """Return the page."""
     first, *rest = found.sentence.splitlines()
     table = next(regions(found), None)
     drawn = largest(found)[:PICTURES]
@@ -70,7 +70,7 @@ def as_html(found: RegionReport) -> str:
 
 
 def largest(found: RegionReport) -> list[RegionSummary]:
-    """The names in the order of the time that they take in all."""
+    """Return the names in the order of their total time."""
     return sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
 
 
@@ -93,7 +93,7 @@ def _parts(found: RegionReport, plain: bool) -> Iterator[RenderableType]:
 
 
 def _histogram(name: str, each: RegionSummary, plain: bool, width: int = 40) -> RenderableType:
-    """Bars of its lengths: each line begins at the length that it says, the last one ends at the longest drawn."""
+    """Return bars of its lengths: each line begins at its label, the last one ends at the longest drawn."""
     drawn = each.histogram
     made = Grid(
         title=Text(name), title_justify="left", box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0)
@@ -113,7 +113,7 @@ def _histogram(name: str, each: RegionSummary, plain: bool, width: int = 40) -> 
 
 
 def _tick(ns: float, step: float) -> str:
-    """A length as fine as the distance to the next one."""
+    """Return a length as fine as the distance to the next one."""
     if ns >= 1e4 * step and ns >= 1e5:
         return fine(ns)
     digits = 0 if step >= 10 or step == 0 else min(3, max(0, 1 - math.floor(math.log10(step))))

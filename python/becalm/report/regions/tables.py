@@ -15,7 +15,7 @@ VARIES = {True: "yes", False: "no", None: "?"}
 
 
 def regions(found: RegionReport) -> Iterator[Table]:
-    """Every name, the one that takes the longest first."""
+    """Yield every name, the one with the most time first."""
     head = ("region", "many", "median", "net", "share", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
     ordered = sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
     rows = tuple(
@@ -37,7 +37,7 @@ def regions(found: RegionReport) -> Iterator[Table]:
 
 
 def comparison(found: RegionComparison) -> Iterator[Table]:
-    """Every name, what changed most first."""
+    """Yield every name, the largest change first."""
     level = f"{100 * found.confidence:g} % interval"
     head = ("region", "old net", "new net", "difference", level, "answer", "files or pieces")
     known = (RegionAnswer.SLOWER, RegionAnswer.FASTER)

@@ -19,7 +19,7 @@ from becalm.wording import history as words
 
 
 def page(found: Timeline) -> str:
-    """The whole page."""
+    """Return the whole page."""
     first, *rest = found.sentence.splitlines()
     script = resources.files("becalm.report").joinpath("timeline/page.js").read_text(encoding="utf-8")
     return filled(
@@ -36,7 +36,7 @@ def page(found: Timeline) -> str:
 
 
 def safe(value: Any) -> str:
-    """JSON that may stand within a script element: no character in it begins or ends anything there."""
+    """Return JSON that may stand within a script element: no character in it begins or ends anything there."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for each in "<>&\u2028\u2029":
         text = text.replace(each, f"\\u{ord(each):04x}")

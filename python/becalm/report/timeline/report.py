@@ -15,7 +15,7 @@ from becalm.wording.measurement import brief_findings
 
 
 def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees."""
+    """Return the report for the terminal."""
     first, *rest = found.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
     parts += [grid(each, plain) for each in tables(found)]
@@ -26,5 +26,5 @@ def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> R
 
 
 def as_html(found: Timeline) -> str:
-    """The page."""
+    """Return the page."""
     return page(found)

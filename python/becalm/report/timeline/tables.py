@@ -13,7 +13,8 @@ from becalm.wording.metric import quantity
 
 
 def tables(found: Timeline) -> Iterator[Table]:
-    """Changes, the newest first; benchmarks; their difference from a baseline; machines where there are several."""
+    """Yield changes, the newest first; benchmarks; their difference from a baseline; machines where there are
+    several."""
     if found.changes:
         head = ("commit", "benchmark", "change", "by chance", "subject", "seen at")
         rows = tuple(_change(found, place) for place in reversed(range(len(found.changes))))
@@ -56,7 +57,7 @@ def _links(found: Timeline) -> tuple[tuple[str, str], ...]:
 
 
 def amount(value: float, unit: str) -> str:
-    """A value in words: a time for ns."""
+    """Return a value in words: a time for ns."""
     return duration(value) if unit == "ns" else quantity(value, unit)
 
 

@@ -29,7 +29,7 @@ ROW = 0.42
 
 
 def course(found: TuneVerdict) -> str:
-    """Every trial's spread in the order of the search, and the best so far."""
+    """Return the picture of every trial's spread in the order of the search, and the best so far."""
     tried = [step for step in found.trials if step.spread is not None and step.spread > 0]
     if len(tried) < 2:
         return ""
@@ -73,7 +73,7 @@ def course(found: TuneVerdict) -> str:
 
 
 def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
-    """What fresh runs of the first program showed: in the course, lines to hold the trials against."""
+    """Return the lines in that picture for the fresh runs of the first program."""
     lead = sentences.headline(found)[:1]
     arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
     chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
@@ -85,7 +85,7 @@ def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
 
 
 def _scale(found: TuneVerdict) -> tuple[str, float]:
-    """The unit of an axis of times, and its ns: that in which the baseline is said."""
+    """Return the unit of an axis of times, and its ns: that in which the baseline is written."""
     if found.metric is not None:
         return found.metric.unit, 1.0
     usual = next((arm.mean_ns.value for arm in found.arms if arm.name == BASELINE and arm.runs), None)
@@ -119,7 +119,7 @@ def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
 
 
 def scatter(found: TuneVerdict, program: str) -> str:
-    """Single runs about their mean, and the spread with its interval, of every arm."""
+    """Return the picture of single runs about their mean, and the spread with its interval, of every arm."""
     arms = [arm for arm in tables.shown(found, program) if arm.deviations]
     if not arms:
         return ""
@@ -158,7 +158,7 @@ def scatter(found: TuneVerdict, program: str) -> str:
 
 
 def contributions(found: TuneVerdict, program: str) -> str:
-    """How many times as large the spread is without each knob, with intervals."""
+    """Return the picture of the ratio of spreads without and with each knob, with intervals."""
     mine = [each for each in found.contributions if each.program == program and each.ratio.value > 0]
     if not mine:
         return ""
@@ -242,7 +242,7 @@ def _interval(axes: Axes, row: int, interval: Interval, color: str, scale: float
 
 
 def _box(axes: Axes, row: int, quantiles: Sequence[float], color: str, reach: float) -> None:
-    """The middle half as a box, 90 % as a line, the most extreme runs as points, or as arrows beyond `reach`."""
+    """Draw the middle half as a box, 90 % as a line, the most extreme runs as points, or as arrows beyond `reach`."""
     least, low, left, middle, right, high, most = (100 * q for q in quantiles)
     axes.plot([low, high], [row, row], color=color, linewidth=1.2)
     axes.barh(row, right - left, left=left, height=0.46, color=color, alpha=0.35, linewidth=0)

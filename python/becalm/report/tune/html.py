@@ -17,7 +17,7 @@ from becalm.wording import tune as sentences
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One large number: what it is, and the colour's name of the page."""
+    """A large number: its label, and the name of the page's colour."""
 
     what: str
     value: str
@@ -26,7 +26,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said first of one program."""
+    """The answer for one program."""
 
     program: str
     mood: str
@@ -35,7 +35,7 @@ class Answer:
 
 
 def page(found: TuneVerdict) -> str:
-    """The page."""
+    """Return the page."""
     answers = tuple(_answers(found))
     lines = found.sentence.splitlines()
     return filled(
@@ -130,7 +130,7 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
 
 
 def _later(found: TuneVerdict) -> Iterator[Part]:
-    """How it was found, and what was not tried."""
+    """Yield the parts on how it was found, and on what was not tried."""
     searched = (
         "Each point is one trial of the search, filled where it had the settings that were chosen; a cross at the top "
         "is a trial that failed or was ended early. Few runs make each of them a noisy number, and the lowest of many "
@@ -145,7 +145,7 @@ def _later(found: TuneVerdict) -> Iterator[Part]:
 
 
 def _surfaces(found: TuneVerdict) -> tuple[Section, ...]:
-    """What was fitted to the trials of the search."""
+    """Return the sections of the surfaces fitted to the trials of the search."""
     return () if found.fit is None else tuple(surface(found.fit, each) for each in found.fit.responses)
 
 

@@ -12,7 +12,7 @@ from becalm.wording import tune as sentences
 
 
 def write(found: TuneVerdict) -> str:
-    """The whole report."""
+    """Return the whole report."""
     return written(_lines(found))
 
 

@@ -1,4 +1,4 @@
-"""What a search recommends, as files for production: those that its own machine would get."""
+"""The recommendation of a search as files for production: those that its own machine would get."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from becalm.wording.printable import one_line
 
 
 def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
-    """The files; none where nothing is recommended, or its machine could not say what is written."""
+    """Return the files; none without a recommendation, or where its machine could not report the places."""
     if found.production is None or not found.settings:
         return ()
     programs = listed(found.programs)
@@ -30,6 +30,6 @@ def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
 
 
 def left(found: TuneVerdict) -> Table:
-    """What no file holds, and what to do instead."""
+    """Return the table of settings that no file holds, and what to do instead."""
     rows = () if found.production is None else tuple((each.knob, each.reason) for each in found.production.left)
     return Table("In none of these files", ("setting", "because, or instead"), rows)

@@ -9,7 +9,7 @@ from becalm.report.tune import html, markdown, terminal
 
 
 def on_terminal(found: TuneVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `tune`."""
+    """Return the report for the terminal."""
     return terminal.search_result(found, plain=plain)
 
 

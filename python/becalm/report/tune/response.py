@@ -1,4 +1,4 @@
-"""What a search for the best mean has made small or large, as text: the time of a run, or what the programs print."""
+"""The response of a search for the best mean, as text: the time of a run, or what the programs print."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from becalm.wording.tune import change as signed
 
 
 def name(found: TuneVerdict) -> str:
-    """What it is called: "time", or as the metric."""
+    """Return its name: "time", or that of the metric."""
     return "time" if found.metric is None else found.metric.name
 
 
 def trials(found: TuneVerdict) -> str:
-    """The head of what was fitted to the trials of the search; a metric that is to be large was fitted turned."""
+    """Return the head of what was fitted to the trials of the search; a metric that is to be large was fitted
+    turned."""
     unit, what = "seconds", "time"
     if found.metric is not None:
         turned, unit = found.metric.higher, "" if found.metric.higher else found.metric.unit
@@ -27,29 +28,29 @@ def trials(found: TuneVerdict) -> str:
 
 
 def axis(found: TuneVerdict, unit: str) -> str:
-    """What an axis of it is called."""
+    """Return the label of its axis."""
     return f"{name(found)}, {unit}" if unit else name(found)
 
 
 def level(found: TuneVerdict, arm: Arm) -> Interval:
-    """Its mean in one arm, in ns or the unit of the metric."""
+    """Return its mean in one arm, in ns or the unit of the metric."""
     return arm.mean_ns if found.metric is None or arm.metric is None else arm.metric
 
 
 def shown(found: TuneVerdict, value: float) -> str:
-    """A value of it."""
+    """Return a value of it as text."""
     if not math.isfinite(value):
         return "unknown"
     return duration(value) if found.metric is None else quantity(value, found.metric.unit)
 
 
 def gained(found: TuneVerdict) -> str:
-    """What the column of gains is called."""
+    """Return the head of the column of gains."""
     return "time saved" if found.metric is None else "change"
 
 
 def gain(found: TuneVerdict, each: ArmComparison) -> tuple[str, str]:
-    """Time saved, or change of the metric, and the ends of its interval."""
+    """Return the time saved, or the change of the metric, and the ends of its interval."""
     if found.metric is None:
         saved = tune_time.gain(each.ratio)
         return tune_time.sized(saved), tune_time.between(saved)
@@ -58,10 +59,10 @@ def gain(found: TuneVerdict, each: ArmComparison) -> tuple[str, str]:
 
 
 def without(found: TuneVerdict) -> str:
-    """What a ratio of it without a setting over with it says."""
+    """Return the meaning of a ratio of it without a setting over with it."""
     return "times the time" if found.metric is None else f"times as bad in {found.metric.name}"
 
 
 def deviation(found: TuneVerdict, arm: Arm) -> str:
-    """The standard deviation of an arm's runs."""
+    """Return the standard deviation of an arm's runs."""
     return shown(found, arm.spread.value * level(found, arm).value)

@@ -32,7 +32,7 @@ class Curve:
 
 
 def curve(found: TuneVerdict) -> Curve | None:
-    """The programs as points of a curve of times; None where they are none."""
+    """Return the programs as points of a curve of times; None where they are not."""
     series = numbered(found.programs)
     if series is None or found.metric is not None:
         return None
@@ -47,7 +47,7 @@ def curve(found: TuneVerdict) -> Curve | None:
 
 
 def numbered(programs: tuple[str, ...]) -> tuple[str, dict[str, float]] | None:
-    """The number in which programs alone differ: "hackbench -g …" and that of each."""
+    """Return the number in which the programs differ, as "hackbench -g …", and its values."""
     if len(programs) < LEAST:
         return None
     split = [NUMBER.split(each) for each in programs]
@@ -65,7 +65,7 @@ def numbered(programs: tuple[str, ...]) -> tuple[str, dict[str, float]] | None:
 
 
 def table(made: Curve, level: str) -> Table:
-    """The times of both by the number."""
+    """Return the times of both by the number."""
     rows = tuple(
         (
             f"{number:g}",
@@ -81,7 +81,7 @@ def table(made: Curve, level: str) -> Table:
 
 
 def picture(made: Curve) -> str:
-    """Both curves with their intervals."""
+    """Return both curves with their intervals."""
     from matplotlib.ticker import NullLocator
 
     with figure(3.2, width=5.2) as (drawn, axes):

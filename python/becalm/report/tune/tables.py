@@ -22,7 +22,7 @@ from becalm.wording.metric import quantity
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
-"""What arms are called in tables, where it is not their name."""
+"""The names of arms in tables, where they differ from their own."""
 
 KNOBS = "What each setting does"
 """Title of the table that the terminal draws a picture below."""
@@ -31,16 +31,17 @@ TESTS = "Tests"
 """Title of the table of textbook tests."""
 
 MOST_SETTINGS = 2
-"""So many settings of other places stand in columns; more of them stand below each other, so that 80 columns do."""
+"""The number of settings of other places that have columns; more stand below each other, so that 80 columns do."""
 
 
 def arm_name(arm: str) -> str:
-    """What an arm is called in a table or picture."""
+    """Return the name of an arm in a table or picture."""
     return NAMES.get(arm, arm)
 
 
 def shown(found: TuneVerdict, program: str) -> tuple[Arm, ...]:
-    """The arms of one program that are compared, baseline and recommended first, those "without" a knob left out."""
+    """Return the arms of one program that are compared, baseline and recommended first, those "without" a knob left
+    out."""
     first = [BASELINE, *(each.arm for each in sentences.headline(found)), TUNED]
     mine = [arm for arm in found.arms if arm.program == program and arm.runs]
     ranked = sorted(mine, key=lambda arm: first.index(arm.name) if arm.name in first else len(first))
@@ -48,17 +49,17 @@ def shown(found: TuneVerdict, program: str) -> tuple[Arm, ...]:
 
 
 def against(found: TuneVerdict, arm: Arm) -> ArmComparison | None:
-    """The comparison of an arm with the baseline."""
+    """Return the comparison of an arm with the baseline."""
     return next((s for s in found.comparisons if s.arm == arm.name and s.program == arm.program), None)
 
 
 def timed(found: TuneVerdict) -> bool:
-    """Whether times were made small, and not spreads."""
+    """Return whether times were minimised, and not spreads."""
     return found.objective == TIMED
 
 
 def _apart(found: TuneVerdict, program: str) -> str:
-    """Arms that were measured after the others: their reduction is not that of the spreads in the table."""
+    """Return the note on arms measured after the others: their reduction is not that of the spreads in the table."""
     good = [arm for arm in shown(found, program) if not arm.failed]
     loops = {arm.name: each.loops for arm in good if (each := against(found, arm)) is not None}
     apart = {name: number for name, number in loops.items() if number != next(iter(loops.values()))}
@@ -70,7 +71,7 @@ def _apart(found: TuneVerdict, program: str) -> str:
 
 
 def compared(found: TuneVerdict, program: str) -> Table:
-    """Spread and mean time of every arm."""
+    """Return the table of spread and mean time of every arm."""
     if timed(found):
         arms = [(arm_name(arm.name), arm, against(found, arm)) for arm in shown(found, program)]
         return time_tables.compared(found, arms)
@@ -101,7 +102,7 @@ def compared(found: TuneVerdict, program: str) -> Table:
 
 
 def decision(each: AblationEffect, found: TuneVerdict) -> str:
-    """What is to be done with a knob, or was done with it, in a word or two."""
+    """Return the decision about a knob, in a word or two."""
     if not _kept(each, found):
         return "left out"
     return "expendable" if each.droppable else "helps" if each.ratio.low > 1 else "undecided"
@@ -126,15 +127,15 @@ def _no_cost(each: AblationEffect, found: TuneVerdict, unknown: bool) -> str:
 
 
 def no_cost(found: TuneVerdict, program: str) -> dict[str, str]:
-    """Knobs that by themselves have no cost in time which could be told, and why: leaving them out alone shows none,
-    and that they cost nothing would be wrong."""
+    """Return the knobs without a measurable cost in time of their own, and why: leaving them out alone shows none, and
+    that they cost nothing would be wrong."""
     unknown = attribution.unattributed_time(found.comparisons, found.contributions, program)
     mine = [each for each in found.contributions if each.program == program]
     return {each.knob: why for each in mine if (why := _no_cost(each, found, unknown))}
 
 
 def knobs(found: TuneVerdict, program: str) -> Table:
-    """What each chosen knob contributes and costs."""
+    """Return the table of the effect and cost of each chosen knob."""
     if timed(found):
         mine = [each for each in found.contributions if each.program == program]
         told = [(f"{each.knob} = {level_text(each.knob, each.value)}", decision(each, found)) for each in mine]
@@ -167,14 +168,14 @@ def knobs(found: TuneVerdict, program: str) -> Table:
 
 
 def p_text(value: float) -> str:
-    """A p value: two digits, or below what."""
+    """Return a p value as text: two digits, or an upper bound."""
     if math.isnan(value):
         return ""
     return "< 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.095 else f"{value:.2f}"
 
 
 def textbook(found: TuneVerdict, program: str) -> Table:
-    """The tests that people know, of all runs: one row a test, one column an arm."""
+    """Return the table of well-known tests of all runs: one row a test, one column an arm."""
     mine = [each for each in (against(found, arm) for arm in shown(found, program)) if each is not None]
 
     def f(each: ArmComparison) -> str:
@@ -203,7 +204,8 @@ def textbook(found: TuneVerdict, program: str) -> Table:
 
 
 def transfer(found: TuneVerdict) -> Table:
-    """Settings tried on other programs or hosts: one row each, one column for where they were found."""
+    """Return the table of settings tried on other programs or hosts: one row each, one column for where they were
+    found."""
     rows = tuple(dict.fromkeys(each.row for each in found.transfer))
     columns = tuple(dict.fromkeys(each.column for each in found.transfer))
     ratios = {(each.row, each.column): each.ratio for each in found.transfer}
@@ -230,7 +232,7 @@ def transfer(found: TuneVerdict) -> Table:
 
 
 def trials(found: TuneVerdict) -> Table:
-    """What was tried, of a search for the fastest settings: a column for each of them."""
+    """Return the table of the trials of a search for the fastest settings: a column for each of them."""
     if not timed(found):
         return Table("What was tried", (), ())
     chosen = [each for each in found.trials if each.best or each.spread is None] if _many(found) else found.trials
@@ -253,12 +255,12 @@ def trials(found: TuneVerdict) -> Table:
 
 
 def lost(each: Trial) -> str:
-    """What stands in place of the value of a trial that has none."""
+    """Return the text in place of the value of a trial that has none."""
     return "failed" if each.ended_ns is None else f"ended after {duration(each.ended_ns)}"
 
 
 def level_text(knob: str, value: Value) -> str:
-    """A value in a unit that is easy to read: "146.7 ms" for 146704694 ns."""
+    """Return a value in a unit that is easy to read: "146.7 ms" for 146704694 ns."""
     row = known().get(knob)
     numbers = None if row is None else row.domain.range
     if numbers is None or isinstance(value, (bool, str)) or not numbers.low <= value <= numbers.high:
@@ -275,7 +277,7 @@ def _many(found: TuneVerdict) -> bool:
 
 
 def excluded(found: TuneVerdict) -> Table:
-    """Knobs that were not tried."""
+    """Return the table of knobs that were not tried."""
     by_reason: dict[str, list[str]] = {}
     for each in found.excluded:
         by_reason.setdefault(each.reason, []).append(each.knob)
@@ -284,7 +286,7 @@ def excluded(found: TuneVerdict) -> Table:
 
 
 def facts(found: TuneVerdict) -> str:
-    """How it was found, in one line."""
+    """Return how it was found, in one line."""
     trials = counted(len(found.trials), "trial")
     failed = "".join(f", {each}" for each in unfinished(found))
     again = f" Show again: becalm show {found.study}." if found.study is not None else ""
@@ -297,14 +299,14 @@ def facts(found: TuneVerdict) -> str:
 
 
 def unfinished(found: TuneVerdict) -> list[str]:
-    """How many trials have no value, and why; nothing where all have one."""
+    """Return the number of trials without a value, and why; empty where all have one."""
     slow = sum(each.ended_ns is not None for each in found.trials)
     failed = sum(each.spread is None for each in found.trials) - slow
     return [f"{count} {why}" for count, why in ((failed, "failed"), (slow, "ended early")) if count]
 
 
 def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
-    """All tables that have rows, each with the program it is about (empty: all)."""
+    """Yield all tables that have rows, each with the program it is about (empty: all)."""
     yield from terminal(found)
     yield from (("", table) for table in fitted(found, surface.every))
     if (tried := trials(found)).rows:
@@ -312,13 +314,13 @@ def every(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
 
 
 def scaled(found: TuneVerdict) -> Table:
-    """The scaling curve in numbers, where the programs are one."""
+    """Return the table of the scaling curve, where the programs are one."""
     made = scaling.curve(found) if timed(found) else None
     return Table("Scaling", (), ()) if made is None else scaling.table(made, f"{100 * found.confidence:g} %")
 
 
 def terminal(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
-    """Those that do not need a page."""
+    """Yield the tables that do not need a page."""
     for table in (scaled(found), sweep_table.curve(found)):
         if table.rows:
             yield "", table
@@ -332,6 +334,6 @@ def terminal(found: TuneVerdict) -> Iterator[tuple[str, Table]]:
 
 
 def fitted(found: TuneVerdict, some: Callable[[DesignFit], Iterator[Table]]) -> Iterator[Table]:
-    """Tables of what was fitted to the trials of a search."""
+    """Yield the tables of what was fitted to the trials of a search."""
     if found.fit is not None:
         yield from some(found.fit)

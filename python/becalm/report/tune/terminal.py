@@ -33,13 +33,13 @@ STYLES = {"helps": "green", "expendable": "yellow", "undecided": ""}
 
 
 def search_result(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
-    """Everything a person sees at the end of `tune`. `plain`: ASCII but for the units, no colours."""
+    """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
     found = brief(found, found.programs)
     return apart(_parts(_ascii(found) if plain else found, plain))
 
 
 def _ascii(found: TuneVerdict) -> TuneVerdict:
-    """The same with dashes and signs that every terminal has in what becalm itself says."""
+    """Return the verdict with ASCII dashes and signs in becalm's own sentences."""
     said = tuple(replace(each, sentence=each.sentence.replace("±", "+-")) for each in found.findings)
     return replace(found, findings=said)
 
@@ -69,7 +69,7 @@ def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
 
 
 def _surface(fit: DesignFit, title: str, plain: bool) -> Iterator[RenderableType]:
-    """What was fitted to the trials of the search."""
+    """Yield the surface fitted to the trials of the search."""
     said = [Text(line) for line in fit.sentence.splitlines()]
     yield Group(Text(title, "" if plain else "bold"), *said)
     if fit.findings:
@@ -105,7 +105,7 @@ def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
 
 
 def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: bool) -> RenderableType | None:
-    """One line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
+    """Return a line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
     known = [c for c in contributions if c.ratio.low > 0 and math.isfinite(c.ratio.high)]
     if not known:
         return None

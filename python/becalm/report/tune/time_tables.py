@@ -17,7 +17,7 @@ Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
 
 
 def compared(found: TuneVerdict, arms: Compared) -> Table:
-    """Mean time and standard deviation of every arm."""
+    """Return the table of mean time and standard deviation of every arm."""
     level = f"{100 * found.confidence:g} %"
     made = next((arm.throughput for _, arm, _ in arms if arm.throughput is not None), None)
     rows = []
@@ -58,7 +58,7 @@ def _ratio(ratio: Interval) -> str:
 
 
 def knobs(found: TuneVerdict, program: str, title: str, told: Sequence[tuple[str, str]]) -> Table:
-    """What each chosen knob gains; `told`: of each what it is set to, and what becomes of it."""
+    """Return the table of the gain of each chosen knob; `told`: for each its setting, and the decision."""
     level = f"{100 * found.confidence:g} %"
     mine = [each for each in found.contributions if each.program == program]
     rows = tuple(
@@ -76,12 +76,12 @@ def knobs(found: TuneVerdict, program: str, title: str, told: Sequence[tuple[str
 
 
 def longer(each: AblationEffect) -> str:
-    """How much longer a run takes without a knob: "+4.2 %"."""
+    """Return the additional time of a run without a knob: "+4.2 %"."""
     return sentences.change(_longer(each))
 
 
 def longer_ends(each: AblationEffect) -> str:
-    """The ends of its interval."""
+    """Return the ends of its interval."""
     return sentences.change_ends(_longer(each))
 
 

@@ -23,7 +23,7 @@ LONGEST_WAIT_S = 10
 
 @contextmanager
 def exposed(target: str, said: Callable[[str], None] = lambda sentence: None) -> Iterator[Callable[[str], None]]:
-    """A function that takes the newest text. `target`: a file, or ":PORT" (":0": any free one; `said` is told which).
+    """Yield a function that takes the newest text. `target`: a file, or ":PORT" (":0": any free one, passed to `said`).
 
     Raises UsageError for no port, MachineError when the port or the file cannot be had. The file stays in the end.
     """
@@ -66,7 +66,7 @@ class _Server(ThreadingHTTPServer):
     text = ""
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away in the middle is nobody's trouble."""
+        """Ignore a client that went away in the middle."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """The newest text; 503 as long as there is none."""
+        """Send the newest text; 503 as long as there is none."""
         if self.path.partition("?")[0] not in PATHS:
             self.send_error(404)
             return
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are not logged: the terminal belongs to the view."""
+        """Do not log requests: the terminal belongs to the view."""
 
 
 def _served(port: int, said: Callable[[str], None]) -> Iterator[Callable[[str], None]]:

@@ -1,4 +1,4 @@
-"""What was watched until now: the last values of each measure, and sums over all of them."""
+"""The history of a watch: the last values of each measure, and sums over all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 600
 
 @dataclass(slots=True)
 class Track:
-    """One measure over time. `peak_at`: number of the interval of the largest value."""
+    """A measure over time. `peak_at`: number of the interval of the largest value."""
 
     measure: Measure[Any]
     values: deque[Value] = field(default_factory=lambda: deque(maxlen=LONGEST))
@@ -42,7 +42,7 @@ class Track:
 
     @property
     def mean(self) -> Value:
-        """Over all intervals of which it is known."""
+        """The mean over all intervals in which it is known."""
         return self.sum / self.known if self.known else None
 
     @property
@@ -60,7 +60,7 @@ class History:
     latest: Instant | None = None
     first: Followed | None = None
     consumers: tuple[Consumer, ...] = ()
-    """Those of the last look at all processes, which is not made in every interval where there are many."""
+    """The consumers at the last look at all processes, which is not made in every interval where there are many."""
     instants: int = 0
     elapsed_ns: int = 0
 
@@ -78,18 +78,18 @@ class History:
                 track.add(track.measure.of(instant.process), instant.number)
 
     def followed(self) -> Followed | None:
-        """The process over all that was watched."""
+        """Return the process over the whole watch."""
         last = self.latest.process if self.latest else None
         if self.first is None or last is None:
             return None
         return Followed(last.pid, self.first.before, last.after, self.elapsed_ns, last.ended, last.whole)
 
     def unseen(self) -> Sequence[str]:
-        """Labels of the measures that this machine does not tell, minor ones last. A mean size may be of nothing."""
+        """Return the labels of the measures that this machine lacks, minor ones last. A mean size may be of nothing."""
         told = (track for track in self.machine if self.instants and track.measure.unit is not Unit.SIZE)
         unknown = [track.measure for track in told if not track.known]
         return [each.label for each in sorted(unknown, key=lambda each: each.minor)]
 
     def tracks(self) -> Iterator[Track]:
-        """Those worth showing, the machine's."""
+        """Yield the machine's tracks that are worth showing."""
         return (track for track in self.machine if track.shown)

@@ -34,7 +34,7 @@ COLORS = {REFERENCE: "before", UNEXPLAINED: "rest"}
 
 
 def page(found: Watched) -> str:
-    """The page."""
+    """Return the page."""
     text = "\n".join(_parts(found))
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"
 
@@ -62,7 +62,7 @@ def _parts(found: Watched) -> Iterator[str]:
 
 
 def _table(table: Table, raw: int | None = None) -> Iterator[str]:
-    """`raw`: the column whose cells are markup of ours already."""
+    """Yield a table; `raw`: the column whose cells are markup of ours already."""
     yield f'<h2>{escape(table.title)}</h2><div class="scroll"><table>'
     if any(table.head):
         heads = (f"<th{_kind(table, i)}>{escape(cell)}</th>" for i, cell in enumerate(table.head))
@@ -80,7 +80,7 @@ def _kind(table: Table, index: int) -> str:
 
 
 def _waterfall(falls: Waterfall) -> Table:
-    """Every bar in its row, beginning where the one before ends."""
+    """Return the table with every bar in its row, beginning where the one before ends."""
     table, begin, rows = tables.bars(falls), 0.0, []
     scale = WIDTH / falls.wall_ns if falls.wall_ns else 0.0
     for bar, cells in zip(falls.bars, table.rows, strict=False):
@@ -106,7 +106,7 @@ def _courses(found: Watched) -> Table:
 
 
 def _course(course: Course, found: Watched) -> str:
-    """A measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
+    """Return a measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
     known = [value for value in course.values if value is not None]
     if not known or not course.at_ns:
         return ""

@@ -12,7 +12,7 @@ from becalm.load.metrics import PROCESS, Unit, find
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its heading, its width, and the measure that is in it."""
+    """A column: its heading, its width, and its measure."""
 
     head: str
     width: int
@@ -34,24 +34,24 @@ COLUMNS = (
     Column("sent", 5, "net_out"),
     Column("nfs", 4, "nfs"),
 )
-"""With the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
+"""The columns, with the time 79 characters. Bytes per second have a binary suffix: 12k, 3.4M."""
 
 OWN = (
     Column("own%", 4, "process_cpu"),
     Column("wait%", 5, "process_wait"),
 )
-"""Of a process that is followed, before the others."""
+"""The columns of a process that is followed, before the others."""
 
 _PROCESS = {each.name: each for each in PROCESS}
 
 
 def head(process: bool) -> str:
-    """The headings."""
+    """Return the headings."""
     return " ".join(["time".ljust(8), *(each.head.rjust(each.width) for each in _columns(process))])
 
 
 def line(instant: Instant) -> str:
-    """One interval."""
+    """Return the line of one interval."""
     time = datetime.fromtimestamp(instant.at_ns / 1e9).strftime("%H:%M:%S")
     cells = [_cell(column, instant).rjust(column.width) for column in _columns(instant.process is not None)]
     return " ".join([time, *cells])
@@ -75,7 +75,7 @@ def _cell(column: Column, instant: Instant) -> str:
 
 
 def short(value: float | None, unit: Unit) -> str:
-    """A value in five characters, most in four, without its unit; "-" when it is not known."""
+    """Return a value in five characters, most in four, without its unit; "-" when it is not known."""
     if value is None:
         return "-"
     if unit is Unit.SHARE:

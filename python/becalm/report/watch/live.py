@@ -30,7 +30,7 @@ NARROWEST = 8
 """Characters of a sparkline on the narrowest terminal."""
 
 ALARMS = {"steal": 0.05, "pressure_memory": 0.05, "page_out": 1.0, "net_errors": 1.0, "nfs_retransmissions": 1.0}
-"""From here on a measure is red: each of them slows programs down by itself."""
+"""The values from which a measure is red: each of them slows programs down by itself."""
 
 STATES = {"R": "running", "S": "sleeping", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "ended"}
 
@@ -39,7 +39,7 @@ STATES = {"R": "running", "S": "sleeping", "D": "waiting for a device", "T": "st
 def shown(
     title: str, every: str, *, live: bool = True, plain: bool = False, out: Console | None = None
 ) -> Iterator[Callable[[Instant], None]]:
-    """A function that shows each interval. `title`: what is watched; `every`: the interval, in words."""
+    """Yield a function that shows each interval. `title`: the subject; `every`: the interval, in words."""
     to = out or console(plain=plain)
     if live and to.is_terminal and not plain:
         view = View(title, every)
@@ -71,14 +71,14 @@ def shown(
 
 
 class View:
-    """What stands on the screen."""
+    """The content of the screen."""
 
     def __init__(self, title: str, every: str, *, plain: bool = False) -> None:
         self.history = History()
         self._title, self._every, self._plain = title, every, plain
 
     def draw(self, width: int = 80, height: int = 24) -> RenderableType:
-        """Everything, for a terminal of that size."""
+        """Return the whole view, for a terminal of that size."""
         latest = self.history.latest
         if latest is None:
             return Text()
@@ -147,7 +147,7 @@ class View:
 
 
 def fitting(tracks: list[Track], room: int) -> list[Track]:
-    """So many as there are lines for: those that were zero all the time go first, then the last ones."""
+    """Return the tracks that have a line each: those that were always zero are dropped first, then the last ones."""
     while len(tracks) > room:
         idle = [track for track in tracks if not track.peak]
         tracks.remove(idle[-1] if idle else tracks[-1])
@@ -155,7 +155,7 @@ def fitting(tracks: list[Track], room: int) -> list[Track]:
 
 
 def about(found: Followed) -> str:
-    """A process in a line: name, number, threads, state."""
+    """Return a process in a line: name, number, threads, state."""
     after = found.after
     # The letter is that of the first thread alone.
     state = "ended" if found.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
@@ -165,7 +165,7 @@ def about(found: Followed) -> str:
 
 
 def sums(found: Followed) -> str:
-    """What it ran and waited for since it is followed, and its delay."""
+    """Return the times that a process ran and waited since it is followed, and its delay."""
     run, wait = found.moved("run_ns"), found.moved("wait_ns")
     cpu = run if found.exact else found.cpu_ns
     parts = [f"in {spent(found.interval_ns)}: ran {'?' if cpu is None else duration(cpu)}"]
@@ -178,7 +178,7 @@ def sums(found: Followed) -> str:
 
 
 def ended(history: History) -> RenderableType:
-    """What is left on the terminal when the view has gone."""
+    """Return the summary that is left on the terminal after the view."""
     parts = [Text(f"Watched for {spent(history.elapsed_ns)}, {counted(history.instants, 'interval')}.")]
     if (found := history.followed()) is not None:
         parts += [Text(about(found)), Text(sums(found))]

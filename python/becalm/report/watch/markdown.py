@@ -17,7 +17,7 @@ WIDTH = 30
 
 
 def write(found: Watched) -> str:
-    """The whole report."""
+    """Return the whole report."""
     return written(_lines(found))
 
 
@@ -41,7 +41,7 @@ def _lines(found: Watched) -> Iterator[str]:
 
 
 def courses(found: Watched) -> Table:
-    """The machine's table with a line over time in its second column."""
+    """Return the machine's table with a line over time in its second column."""
     table = tables.machine(found)
     cpus = float((found.load.cpus if found.load else None) or 1)
     rows = []

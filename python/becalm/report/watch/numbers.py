@@ -15,7 +15,7 @@ Value = float | None
 
 
 def number(value: Value, unit: Unit) -> str:
-    """A value with its unit, ten characters at most; "?" when it is not known."""
+    """Return a value with its unit, ten characters at most; "?" when it is not known."""
     if value is None:
         return "?"
     match unit:
@@ -34,7 +34,7 @@ def number(value: Value, unit: Unit) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in binary units, three digits."""
+    """Return bytes in binary units, three digits."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 999.5 or unit == "GiB":
             digits = 0 if unit == "B" or value >= 99.95 else 1
@@ -53,11 +53,11 @@ def _scaled(value: float) -> str:
 
 
 def sparkline(values: Sequence[Value], width: int, unit: Unit, *, least: float = 0.0, plain: bool = False) -> str:
-    """The values from left to right in `width` characters or fewer, from zero to the largest of them.
+    """Return the values from left to right in `width` characters or fewer, from zero to the largest of them.
 
-    More values than characters are put together by their largest, so that a peak stays one. Shares reach to 1 and
-    frequencies begin at their smallest; `least`: the full height stands for so much at least. Zero has the lowest
-    mark, unknown none.
+    Where there are more values than characters, neighbours are joined by their largest, so that peaks stay. Shares
+    reach to 1 and frequencies begin at their smallest; `least`: the value of the full height at least. Zero has the
+    lowest mark, unknown none.
     """
     marks = ASCII if plain else BLOCKS
     shown = _fewer(values, max(1, width))
@@ -80,7 +80,7 @@ def sparkline(values: Sequence[Value], width: int, unit: Unit, *, least: float =
 
 
 def _level(value: float, scale: float, top: int) -> int:
-    """Zero stays at the bottom; anything above it shows."""
+    """Return the level of a value: zero stays at the bottom; any value above it shows."""
     return 0 if value <= 0 else max(1, round(value / scale * top))
 
 
@@ -93,7 +93,7 @@ def _fewer(values: Sequence[Value], width: int) -> list[Value]:
 
 
 def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, width: int) -> list[Value]:
-    """Samples on an axis of time: `width` columns from 0 to `whole`, each with the largest of the samples in it.
+    """Return samples on an axis of time: `width` columns from 0 to `whole`, each with the largest of the samples in it.
 
     `ends`: when each sample ended, ascending; it began where the one before ended.
     """
@@ -115,13 +115,13 @@ def stretched(ends: Sequence[float], values: Sequence[Value], whole: float, widt
 
 
 def mean(values: Sequence[Value]) -> Value:
-    """Of those that are known; None when none is."""
+    """Return the mean of the known values; None when none is known."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def peak(values: Sequence[Value]) -> tuple[float, int] | None:
-    """The largest that is known, and its place; None when none is."""
+    """Return the largest known value, and its place; None when none is known."""
     known = [(value, -index) for index, value in enumerate(values) if value is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What was watched in Prometheus' text exposition format, version 0.0.4.
+"""The watched values in Prometheus' text exposition format, version 0.0.4.
 
 Names follow Prometheus' rules: base units in the name, `_total` for what only grows, labels for what is of one kind.
 Counted things are exposed as sums since watching began, so that `rate()` is exact whatever the scrape interval is.
@@ -24,7 +24,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One series: its metric, labels, and the column of a Load whose sum it is, times `factor`."""
+    """A series: its metric, labels, and the column of a Load whose sum it is, times `factor`."""
 
     metric: str
     column: str
@@ -35,7 +35,7 @@ class Row:
 SECONDS = 1e-9
 
 _FACTORS = {"ns": SECONDS, "kHz": 1000.0}
-"""From a column's unit to Prometheus' base unit."""
+"""The factor from a column's unit to Prometheus' base unit."""
 
 
 def _row(column: LoadColumn) -> Row:
@@ -65,7 +65,7 @@ PROCESS = (
 
 
 def _helps() -> dict[str, str]:
-    """What the metrics of loads are: the columns' own words, label by label where several share a metric."""
+    """Return the help of the metrics of loads: the columns' own words, label by label where several share a metric."""
     helps: dict[str, str] = {}
     for column in _EXPOSED:
         row = _row(column)
@@ -120,7 +120,7 @@ class Exposition:
                 self.unknown[row] = self.unknown.get(row, 0) + 1
 
     def text(self) -> str:
-        """The exposition; it ends with a line feed, as the format demands."""
+        """Return the exposition; it ends with a line feed, as the format demands."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _of(found: Load | Account) -> Callable[[Row], float | None]:
 
 
 def _group(rows: tuple[Row, ...], value: Callable[[Row], float | None], labels: Labels = ()) -> Iterator[str]:
-    """All samples of a metric stand together, as the format demands."""
+    """Yield all samples of a metric together, as the format demands."""
     for metric in dict.fromkeys(row.metric for row in rows):
         samples = [((*labels, *row.labels), value(row)) for row in rows if row.metric == metric]
         known = [(each, number) for each, number in samples if number is not None]
@@ -177,6 +177,6 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label's value: backslash, quote and line feed are escaped; what is not UTF-8 is replaced."""
+    """Return a label's value: backslash, quote and line feed are escaped; what is not UTF-8 is replaced."""
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

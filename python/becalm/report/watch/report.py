@@ -9,7 +9,7 @@ from becalm.report.watch import html, markdown, terminal
 
 
 def on_terminal(found: Watched, *, plain: bool = False, columns: int = 80) -> RenderableType:
-    """Everything a person sees at the end of `watch -- COMMAND`."""
+    """Return the report for the terminal."""
     return terminal.watched(found, plain=plain, columns=columns)
 
 

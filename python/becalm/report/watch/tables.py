@@ -16,7 +16,7 @@ DELAY = "Delay factor"
 
 
 def delays(found: Watched) -> Table | None:
-    """The delay factor beside what was to be expected."""
+    """Return the delay factor next to the expected one."""
     delay = found.delay
     if delay is None:
         return None
@@ -45,7 +45,7 @@ def _factor(value: float | None) -> str:
 
 
 def bars(falls: Waterfall) -> Table:
-    """The waterfall in numbers: every bar, those that are not known too; what they are made of stands below."""
+    """Return the waterfall in numbers: every bar, including unknown ones, with its parts below."""
     rows = [(bar.name, seconds(bar), share(bar), kind(bar)) for bar in falls.bars]
     rows.append(("wall time", duration(falls.wall_ns), "100 %", ""))
     notes = [remark(bar) for bar in falls.bars]
@@ -58,22 +58,22 @@ def bars(falls: Waterfall) -> Table:
 
 
 def seconds(bar: Bar) -> str:
-    """The length of a bar; "?" where it is not known."""
+    """Return the length of a bar; "?" where it is not known."""
     return "?" if bar.ns is None else duration(bar.ns)
 
 
 def share(bar: Bar) -> str:
-    """Of wall time."""
+    """Return the share of the wall time."""
     return "" if bar.share is None else f"{100 * bar.share:.1f} %"
 
 
 def kind(bar: Bar) -> str:
-    """Whether it was counted or estimated."""
+    """Return whether it was counted or estimated."""
     return "not known" if bar.ns is None else "exact" if bar.exact else "estimate"
 
 
 def remark(bar: Bar) -> str:
-    """Its ends, its parts, and why it is not known; empty without any."""
+    """Return the interval, the parts, and why a bar is not known; empty without any."""
     said = []
     if bar.ns is not None and bar.low is not None and bar.high is not None and not bar.exact:
         said.append(f"between {duration(bar.low)} and {duration(bar.high)}")
@@ -83,20 +83,20 @@ def remark(bar: Bar) -> str:
 
 
 def machine(found: Watched) -> Table:
-    """Mean, peak and the time of the peak of each measure."""
+    """Return mean, peak and the time of the peak of each measure."""
     rows = tuple((each.label, *cells(each)) for each in found.courses)
     return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(found))
 
 
 def cells(course: Course) -> tuple[str, str, str]:
-    """Mean, peak, time of the peak."""
+    """Return mean, peak, time of the peak."""
     unit = Unit(course.unit)
     when = "" if course.peak_ns is None or not course.peak else duration(course.peak_ns)
     return number(course.mean, unit), "" if course.peak is None else number(course.peak, unit), when
 
 
 def untold(found: Watched) -> str:
-    """Measures that this machine does not tell."""
+    """Return the measures that this machine lacks."""
     if found.load is None:
         return ""
     missing = [each.label for each in MEASURES if each.of(found.load) is None and not find(each.name).minor]

@@ -18,7 +18,7 @@ from becalm.report.watch.numbers import sparkline, stretched
 from becalm.wording import watch as sentences
 
 COLUMNS = 80
-"""Of a terminal whose width is not known."""
+"""The columns of a terminal whose width is not known."""
 
 BESIDE = 50
 """Characters that stand beside a bar or a sparkline; these have what a terminal is wider than that, within BARS."""
@@ -32,7 +32,7 @@ STYLES = {REFERENCE: "green", UNEXPLAINED: "yellow"}
 
 
 def watched(found: Watched, *, plain: bool = False, columns: int = COLUMNS) -> RenderableType:
-    """Everything a person sees at the end of `becalm watch -- CMD`, on so many columns."""
+    """Return the report for the terminal, in this number of columns."""
     return apart(_parts(found, plain, min(max(columns - BESIDE, BARS[0]), BARS[1])))
 
 
@@ -62,7 +62,7 @@ def _below(found: Watched) -> Iterator[str]:
 
 
 def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
-    """Bars one below the other, each beginning where the one before ends, on the axis of wall time."""
+    """Return bars one below the other, each beginning where the one before ends, on the axis of wall time."""
     grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL - 1, no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
@@ -82,7 +82,7 @@ def _waterfall(falls: Waterfall, plain: bool, width: int) -> RenderableType:
 
 
 def _bar(begin: float, end: float, whole: float, plain: bool, width: int) -> str:
-    """From `begin` to `end` of `whole`, either way round; anything but nothing shows."""
+    """Return a bar from `begin` to `end` of `whole`, in either order; one of any length shows."""
     low, high = sorted((begin / whole * width, end / whole * width))
     low, high = max(0.0, low), min(float(width), high)
     first, last = round(low), round(high)
