@@ -5,12 +5,14 @@
 
 Each sitting of a program shifts by itself (log-normally, or by Student's t with 3 degrees of freedom), and then has 30
 runs of 1 % noise with a correlation of 0.3 from run to run. `by runs alone` is `becalm compare --stored A B`,
-`repeated` the same with further sittings, and Welch's and Mann-Whitney's tests are what others make of two files.
+`repeated` the same with further sittings, and Welch's and Mann-Whitney's tests are what others make of two files. The
+second table is of suites, with three old sessions and one new of each benchmark, at 95 % for all benchmarks together.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,8 @@ import numpy.typing as npt
 from scipy.stats import mannwhitneyu, ttest_ind
 
 from becalm.stats.sittings import over_sittings
+from becalm.stats.student import stdtrit
+from becalm.stats.suite_spread import suite_spread
 from becalm.stats.unpaired import unpaired
 from fill import put
 
@@ -68,6 +72,59 @@ def table(comparisons: int, seed: int) -> str:
     return "\n".join(lines)
 
 
+SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "normal, variances a scaled inverse χ² of 3": lambda rng, count: (
+        rng.standard_normal((count, 4)) / np.sqrt(rng.chisquare(3, (count, 1)) / 3)
+    ),
+    "Student's t of 4, standard deviations log-normal (0.5)": lambda rng, count: (
+        _unlike(rng, count) * rng.standard_t(4, (count, 4)) / np.sqrt(2)
+    ),
+    "normal, one in a hundred strays six times as far": lambda rng, count: (
+        _unlike(rng, count) * rng.standard_normal((count, 4)) * np.where(rng.random((count, 4)) < 0.01, 6, 1)
+    ),
+    "normal, all alike": lambda rng, count: rng.standard_normal((count, 4)),
+}
+"""Sessions of a suite, shape (benchmarks, 4), in units of the typical standard deviation."""
+
+
+def _unlike(rng: np.random.Generator, count: int) -> Floats:
+    return np.exp(0.5 * rng.standard_normal((count, 1)))
+
+
+def suite_rates(shape: str, benchmarks: int, comparisons: int, seed: int) -> tuple[float, float, float, float]:
+    """Return how often a suite of equal programs has some claim, and the median half width, a fraction: with the spread
+    of all benchmarks, and for each by itself. The typical standard deviation of a session is 1 %."""
+    rng = np.random.default_rng([seed, benchmarks, list(SHAPES).index(shape)])
+    alpha = ALPHA / benchmarks
+    claims, halves = np.zeros(2), np.zeros((comparisons, 2))
+    for comparison in range(comparisons):
+        places = 0.01 * SHAPES[shape](rng, benchmarks)
+        groups = [(row[:3], row[3:]) for row in places]
+        spread = suite_spread(groups)
+        assert spread is not None
+        together = stdtrit(spread.freedom, 1 - alpha / 2) * np.array([spread.error(group) for group in groups])
+        alone = stdtrit(2, 1 - alpha / 2) * places[:, :3].std(axis=1, ddof=1) * np.sqrt(4 / 3)
+        change = np.abs(places[:, 3] - places[:, :3].mean(axis=1))
+        for index, half in enumerate((together, alone)):
+            claims[index] += bool((change > half).any())
+            halves[comparison, index] = np.median(half)
+    width = np.median(np.expm1(halves), axis=0)
+    return claims[0] / comparisons, float(width[0]), claims[1] / comparisons, float(width[1])
+
+
+def suites(comparisons: int, seed: int) -> str:
+    """Return the table of suites as Markdown."""
+    lines = [
+        "| sessions | benchmarks | some claim | half width | each by itself: some claim | half width |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for shape in SHAPES:
+        for benchmarks in (8, 20, 88):
+            rates = suite_rates(shape, benchmarks, comparisons, seed)
+            lines.append(f"| {shape} | {benchmarks} | {' | '.join(f'{100 * rate:.1f} %' for rate in rates)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """The table, printed, and put into a document where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -77,9 +134,11 @@ def main() -> None:
     parser.add_argument("--document", type=Path, help="put the table there, between its marks")
     arguments = parser.parse_args()
     made = table(30 if arguments.quick else arguments.comparisons, arguments.seed)
-    print(made)
+    of_suites = suites(5 if arguments.quick else max(1, arguments.comparisons // 8), arguments.seed)
+    print(f"{made}\n\n{of_suites}")
     if arguments.document is not None and not arguments.quick:
         put(arguments.document, "sittings", made)
+        put(arguments.document, "suites", of_suites)
 
 
 if __name__ == "__main__":

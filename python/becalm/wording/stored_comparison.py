@@ -79,6 +79,8 @@ def _answer(found: StoredComparison) -> list[str]:
     if len(found.benchmarks) == 1:
         return [f"{new} compared with {old}.", found.benchmarks[0].difference.sentence]
     sure = "differ" if found.bounded else "differ by their runs"
+    if not (worse or better):
+        return [f"{new} compared with {old}: none of {many} is known to {sure}."]
     rest = f"; of the others none is known to {sure}" if len(worse) + len(better) < len(found.benchmarks) else ""
     are = "is" if len(worse) == 1 else "are"
     head = f"{new} compared with {old}: of {many} {len(worse)} {are} worse, {len(better)} better{rest}."

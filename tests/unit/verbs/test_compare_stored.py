@@ -224,6 +224,7 @@ def test_benchmarks_of_a_suite_tell_together_how_far_sessions_shift():
                      for side in (many[:3], many[3:])))  # fmt: skip
     assert few.suites == ()
     assert found.half_width < 0.8 * few.half_width
+    assert "none of 40 benchmarks is known to differ." in found.sentence
     assert "40 benchmarks show that together" in found.sentence
     assert "stay unseen" not in found.sentence
     wide = compared(many[:3], many[3:], fail_above=0.02).sentence
