@@ -20,14 +20,14 @@ from becalm.nouns.search_space import Space
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method: its name, where its function is, what it is, and the numbers it is meant to be used with.
+    """A method: its name, its function, a description, and the numbers it is meant to be used with.
 
-    `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options that are of this method alone, as
-    pairs of the function's keyword and the option's name. `counts`: where what it asks for follows from its rule, the
-    function that counts it, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`).
-    `lasts`: whether its loops have more runs where those are short (`TuneOptions.loop_ns`). `trials`: how many a search
-    for times makes, and how many more for each factor, while nothing limits it. `knows_lists`: whether it has the known
-    lists among its candidates by itself (`becalm.methods.lists`).
+    `minimizes`: the goals of `nouns.objective` that it can reach. `takes`: options of this method only, as pairs of the
+    function's keyword and the option's name. `counts`: where its requests follow from its rule, the function that
+    counts them, `(space, rule, **own) -> Forecast | None`; without one it is played (`becalm.tuning.cost`). `lasts`:
+    whether its loops have more runs where those are short (`TuneOptions.loop_ns`). `trials`: how many a search for
+    times makes, and how many more for each factor, without a limit. `knows_lists`: whether it has the known lists among
+    its candidates by itself (`becalm.methods.lists`).
     """
 
     name: str
@@ -43,13 +43,13 @@ class Row:
     knows_lists: bool = False
 
     def load(self, options: TuneOptions | None = None) -> Method:
-        """The generator function, with what these options have for it."""
+        """Return the generator function, with its own arguments from these options."""
         function: Method = getattr(importlib.import_module(self.module), self.function)
         own = {} if options is None else self._own(options)
         return functools.partial(function, **own) if own else function
 
     def counted(self, options: TuneOptions, space: Space, rule: TrialDesign) -> Forecast | None:
-        """What it will ask for, without playing it; None where that cannot be told."""
+        """Return the forecast of its requests, without playing it; None where that is not possible."""
         if not self.counts:
             return None
         count = getattr(importlib.import_module(self.module), self.counts)
@@ -138,7 +138,7 @@ TABLE = (
 
 
 def method(name: str) -> Row:
-    """The row of a name. Raises UsageError, with the nearest name, when there is none."""
+    """Return the row of a name. Raises UsageError, with the nearest name, when there is none."""
     for row in TABLE:
         if row.name == name:
             return row
@@ -149,14 +149,15 @@ def method(name: str) -> Row:
 
 
 def search_methods() -> tuple[Row, ...]:
-    """The methods that `tune` can search with, the usual one first: names, and what they do."""
+    """Return the methods that `tune` can search with, the usual one first: names and descriptions."""
     return TABLE
 
 
 def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
-    """The options with the method's own numbers where none were given, and the objective that minimises what is asked.
+    """Return the options with the method's own numbers where none were given, and the objective that minimises what is
+    asked.
 
-    `run_ns`: what a run takes, for how many of them make a loop that lasts; None: the fewest that the method makes.
+    `run_ns`: the time of a run, for the number of them in a loop of the wanted length; None: the method's least number.
     Raises UsageError for an unknown method, for one that cannot minimise it, and for a loop of too few runs.
     """
     row = method(options.method) if options.method else _first(options.minimize)
@@ -183,7 +184,7 @@ def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
 
 
 def _first(minimize: str) -> Row:
-    """The method that is used when none is named. Raises UsageError where there is none."""
+    """Return the method that is used when none is named. Raises UsageError where there is none."""
     for row in TABLE:
         if minimize in row.minimizes:
             return row
@@ -191,7 +192,7 @@ def _first(minimize: str) -> Row:
 
 
 def _refuse_others(row: Row, options: TuneOptions) -> None:
-    """Raises UsageError for an option that only other methods take."""
+    """Raise UsageError for an option that only other methods take."""
     usual = type(options)()
     for other in TABLE:
         for _, name in other.takes:
@@ -200,12 +201,12 @@ def _refuse_others(row: Row, options: TuneOptions) -> None:
 
 
 def check(options: TuneOptions) -> None:
-    """Raises UsageError, before anything is measured, where the method cannot begin in the space of the host."""
+    """Raise UsageError, before anything is measured, where the method cannot begin in the space of the host."""
     SearchRun(method(options.method).load(options), options.allowed.space, trial_design(options), 0)
 
 
 def trial_design(options: TuneOptions, run_ns: float | None = None) -> TrialDesign:
-    """How trials of runs of this length are measured by these options, and when the search ends."""
+    """Return the design of trials with runs of this length by these options, and the end of the search."""
     whole = complete(options, run_ns)
     assert whole.loops is not None
     assert whole.runs is not None

@@ -27,7 +27,7 @@ LEAST = 1e-9
 
 
 class Arms:
-    """What a race knows of the arms of a space."""
+    """The knowledge of a race about the arms of a space."""
 
     def __init__(self, space: Space, objective: str) -> None:
         self.space = space
@@ -50,11 +50,11 @@ class Arms:
 
     @property
     def failures(self) -> int:
-        """How many arms failed."""
+        """The number of arms that failed."""
         return len(self._failed)
 
     def settings(self, arm: Arm) -> Settings:
-        """The settings that an arm stands for."""
+        """Return the settings of an arm."""
         return self.space.settings(self.space.candidates[i] for i in sorted(arm))
 
     def told(self, arm: Arm, sample: Sample) -> None:
@@ -71,11 +71,11 @@ class Arms:
         self._freedom[arm] = self._freedom.get(arm, 0.0) + freedom
 
     def freedom(self, arm: Arm) -> float:
-        """Degrees of freedom of the spread of an arm that was tried."""
+        """Return the degrees of freedom of the spread of an arm that was tried."""
         return self._freedom[arm]
 
     def again(self, arm: Arm) -> tuple[float, float]:
-        """Spread and degrees of freedom of an arm without its first look, which may have been a lucky one.
+        """Return the spread and degrees of freedom of an arm without its first look, which may have been a lucky one.
 
         Both 0 when it was looked at once.
         """
@@ -84,17 +84,17 @@ class Arms:
         return (max(LEAST, math.sqrt(max(0.0, self._squares[arm] - squares) / rest)), rest) if rest > 0 else (0.0, 0.0)
 
     def spread(self, arm: Arm) -> float:
-        """The spread of an arm that was tried, a fraction, from all its runs."""
+        """Return the spread of an arm that was tried, a fraction, from all its runs."""
         return max(LEAST, math.sqrt(self._squares[arm] / self._freedom[arm]))
 
     def sensible(self, chosen: Iterable[int]) -> Arm:
-        """The arm without candidates that cannot be or mean nothing in it, as `Space.settings` leaves them out."""
+        """Return the arm without candidates that are impossible in it, as `Space.settings` leaves them out."""
         asked = frozenset(chosen)
         arm = frozenset(i for i in asked if not self._conflicts[i] & asked)
         return frozenset(i for i in arm if self._requires[i] <= arm)
 
     def hopeful(self, arm: Arm) -> bool:
-        """Whether an arm may be tried: at most half of what may have made another arm fail is in it.
+        """Return whether an arm may be tried: at most half of what may have made another arm fail is in it.
 
         What is in an arm that worked is cleared; if that is everything, the combination is at fault.
         """
@@ -108,7 +108,7 @@ class Arms:
         return True
 
     def portfolio(self) -> list[Arm]:
-        """Where to begin, the most telling first: nothing, everything, parts of it by group, and the profiles."""
+        """Return the arms to begin with, the most informative first: none, all, parts by group, and the profiles."""
         groups = {group: {i for i, each in enumerate(self.space.candidates) if each.group is group} for group in Group}
         every = set(range(len(self.space.candidates)))
         confining = {i for i, each in enumerate(self.space.candidates) if each.restricts_cpus}
@@ -129,7 +129,7 @@ class Arms:
         return list(dict.fromkeys(self.sensible(each) for each in sets))
 
     def strongest(self) -> list[Arm]:
-        """What would help if anything did: everything, and all that is in any of the profiles."""
+        """Return the arms that would help if any did: everything, and the union of all profiles."""
         union = set().union(*(self._profile(profile) for _, profile in self.space.profiles))
         sets = (set(range(len(self.space.candidates))), union)
         return [arm for arm in dict.fromkeys(self.sensible(each) for each in sets) if arm]
@@ -140,8 +140,8 @@ class Arms:
         return {i for i, each in candidates if all(wanted.get(one.knob) == one.value for one in each.all)}
 
     def near(self, leaders: Sequence[Arm], drawn: Iterable[Arm], rng: np.random.Generator) -> list[Arm]:
-        """Arms worth a thought: those tried, some that were `drawn`, and neighbours, mixtures and random changes of the
-        leaders."""
+        """Return arms worth considering: those tried, some that were `drawn`, and neighbours, mixtures and random
+        changes of the leaders."""
         count = len(self.space.candidates)
         found = {arm for arm in self.tried if self.hopeful(arm)} | {self.sensible(each) for each in drawn}
         for arm in self._changed(leaders, count, rng):
@@ -157,7 +157,7 @@ class Arms:
                 yield leader ^ frozenset(rng.choice(count, min(int(size), count), replace=False).tolist())
 
     def matrix(self, arms: Sequence[Arm]) -> Floats:
-        """+1 for a candidate that is in the arm, -1 for one that is not; shape (arms, candidates)."""
+        """Return a matrix with +1 for a candidate in the arm, -1 for others; shape (arms, candidates)."""
         matrix = np.full((len(arms), len(self.space.candidates)), -1.0)
         rows = np.repeat(np.arange(len(arms)), [len(arm) for arm in arms])
         matrix[rows, np.fromiter(chain.from_iterable(arms), np.intp, len(rows))] = 1.0

@@ -92,7 +92,7 @@ class _Proposer:
         }
 
     def next(self, blocks: Blocks, count: int) -> list[Settings]:
-        """So many new places."""
+        """Return `count` new places."""
         study = self._study(blocks)
         found = []
         for _ in range(count):
@@ -103,7 +103,7 @@ class _Proposer:
         return found
 
     def _study(self, blocks: Blocks) -> Study:
-        """A study that has every place once, with what is known of it."""
+        """Return a study that has every place once, with its result."""
         optuna = self._optuna
         study: Study = optuna.create_study(direction="minimize", sampler=self._sampler(blocks.trials))
         state = optuna.trial.TrialState

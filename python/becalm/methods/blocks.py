@@ -26,7 +26,7 @@ Asking = Generator[Ask, Sequence[Sample], None]
 
 
 class Blocks:
-    """Asks of one search: in each the default is an arm, so that drift is seen. `times`: what they showed.
+    """The asks of one search: in each the default is an arm, so that drift is seen. `times`: their results.
 
     `evaluations`: trials of other arms than the default that the search may make; None for no limit but the rule's.
     `planned`: how many of them there are runs for.
@@ -44,11 +44,11 @@ class Blocks:
 
     @property
     def left(self) -> int:
-        """How many trials there may be before the final; none where the default itself failed."""
+        """The number of trials left before the final; none where the default itself failed."""
         return 0 if self.lost else max(0, self.planned - int(FINAL * self.planned) - self.trials)
 
     def room(self) -> int:
-        """How many arms beside the default the next block may have."""
+        """Return the number of arms besides the default that the next block may have."""
         allowed = [self._most - self.trials]
         if self.rule.most_runs is not None:
             allowed.append((self.rule.most_runs - self.runs) // self.rule.cost - 1)
@@ -69,17 +69,17 @@ class Blocks:
         yield from self.ask(arms[: self.left], why, self.best())
 
     def leaders(self, count: int) -> list[Settings]:
-        """The best arms that worked, as all runs have it."""
+        """Return the best arms that worked, by all runs."""
         expected = self.times.expected()
         others = ((arm, level) for arm, level in expected.items() if arm != NO_SETTINGS)
         return [arm for arm, _ in heapq.nsmallest(count, others, key=itemgetter(1))]
 
     def best(self) -> Settings:
-        """What would be chosen now: one of the leaders, or the default."""
+        """Return the present choice: one of the leaders, or the default."""
         return NO_SETTINGS if self.lost else self.times.faster(self.leaders(FINALISTS))
 
     def final(self) -> Asking:
-        """The leaders against each other and the default, while they may still change the choice."""
+        """Yield asks that compare the leaders and the default, while they may still change the choice."""
         finalists = self.leaders(FINALISTS)
         while finalists and not self.lost and self.room() >= len(finalists):
             yield from self.ask(finalists, f"the best {len(finalists)} against each other", self.best())
@@ -90,8 +90,8 @@ class Blocks:
                 break
 
     def counted(self, first: int, again: int, most: int) -> Forecast:
-        """What is asked for where so many arms go first, the best `again` in each of `most` steps, and
-        no finalist is told from another. Nothing is measured by these blocks then."""
+        """Return the forecast where `first` arms go first, then the best `again` times in each of `most` steps, and no
+        finalist differs from another. Nothing is measured by these blocks then."""
         controls = 0
         for step in range(most):
             arms = min(first + (again if step else 0), self.left, self.room())
@@ -114,13 +114,13 @@ class Blocks:
         return self.times.failed(NO_SETTINGS)
 
     def choice(self, some: str, none: str) -> Choice:
-        """The end of a search, in sentences for the case that something is faster than the default, and that not."""
+        """Return the end of a search, with a sentence for a choice faster than the default, and one for none."""
         if self.lost:
             return Choice(NO_SETTINGS, LOST)
         chosen = self.best()
         return Choice(chosen, none if chosen == NO_SETTINGS else some)
 
     def spent(self) -> str:
-        """What was tried, as a part of a sentence."""
+        """Return the number of trials, as a part of a sentence."""
         failed = lost(self.times.failures, self.times.ended_early)
         return f"{self.trials} trials{failed} ({self.runs} runs with those of the default)"

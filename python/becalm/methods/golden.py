@@ -42,11 +42,11 @@ class Bracket:
 
     @classmethod
     def of(cls, low: float, high: float) -> Bracket:
-        """With both probes new."""
+        """Return the bracket with both probes new."""
         return cls(low, high - SECTION * (high - low), low + SECTION * (high - low), high)
 
     def narrowed(self, lower: bool) -> Bracket:
-        """The part around the lower probe, or around the higher one, which stays; the other probe is new."""
+        """Return the part around the lower probe, or around the higher one, which stays; the other probe is new."""
         if lower:
             return Bracket(self.low, self.right - SECTION * (self.right - self.low), self.left, self.right)
         return Bracket(self.left, self.right, self.left + SECTION * (self.high - self.left), self.high)
@@ -70,7 +70,7 @@ def golden(
 
 
 class _Golden:
-    """One search along a path: its probes, and what was measured there."""
+    """A search along a path: its probes, and their results."""
 
     def __init__(self, space: Space, rule: TrialDesign, path: Path, probes: int) -> None:
         self.blocks = Blocks(rule, None)
@@ -80,7 +80,7 @@ class _Golden:
         self._probes: dict[Settings, float] = {}
 
     def narrow(self, bracket: Bracket) -> Generator[Ask, Sequence[Sample], str]:
-        """Narrow the bracket as long as that leads anywhere; gives why it ended, as the end of a sentence."""
+        """Narrow the bracket as long as that is useful; return why it ended, as the end of a sentence."""
         while True:
             pair = self.at(bracket.left), self.at(bracket.right)
             if pair[0] == pair[1]:
@@ -99,11 +99,12 @@ class _Golden:
             bracket = bracket.narrowed(told)
 
     def at(self, place: float) -> Settings:
-        """What is set at a place of the line."""
+        """Return the settings at a place of the line."""
         return self.path.settings(self._space, place)
 
     def compare(self, pair: tuple[Settings, Settings]) -> Generator[Ask, Sequence[Sample], bool | None]:
-        """Whether the first of two probes is faster, after as many blocks as that takes; None without any run."""
+        """Compare two probes in as many blocks as needed; return whether the first is faster, or None without any
+        run."""
         times, why = self.blocks.times, " against ".join(self.path.worded(self._probes[each]) for each in pair)
         for number in range(REPEATS):
             if self.blocks.room() < 2 or self.blocks.lost or any(times.failed(each) for each in pair):
@@ -121,11 +122,11 @@ class _Golden:
         return times.difference(*pair)[0] < 0
 
     def differ(self, one: Settings, other: Settings) -> bool:
-        """Whether two probes differ by more than the noise."""
+        """Return whether two probes differ by more than the noise."""
         return self.blocks.times.differs(one, other, 0.95)
 
     def level_within(self, bracket: Bracket) -> bool:
-        """Whether three places or more of a bracket were tried and no two of them differ."""
+        """Return whether three places or more of a bracket were tried and no two of them differ."""
         times = self.blocks.times
         tried = [
             each for each, place in self._probes.items() if bracket.low <= place <= bracket.high and each in times.good
@@ -136,12 +137,12 @@ class _Golden:
         return not self.differ(low, high)
 
     def best(self) -> Settings:
-        """What would be chosen now."""
+        """Return the present choice."""
         times = self.blocks.times
         return NO_SETTINGS if self.blocks.lost else times.faster([each for each in self._probes if each in times.good])
 
     def choice(self, end: str) -> Choice:
-        """The end: the best probe, or none when none is faster than the default."""
+        """Return the end: the best probe, or no settings when none is faster than the default."""
         chosen = self.best()
         tried = sum(self.blocks.times.trials(each) > 0 for each in self._probes)
         found = (

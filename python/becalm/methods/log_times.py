@@ -25,7 +25,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.one_thread import one_thread
 
 STEPS = 60
-"""Of EM, at most: variances that still change are then known well enough, for weights."""
+"""The largest number of steps of EM: variances that still change are then known well enough, for weights."""
 
 NONE = 1e-10
 """Smallest ratio of the errors' variance to that of blocks: blocks are then as good as fixed."""
@@ -35,7 +35,7 @@ LEAST = 1e-12
 
 
 class LogTimes:
-    """What is known of the arms of a search; levels are relative to the default, below 0 where an arm is faster."""
+    """The results of the arms of a search; levels are relative to the default, below 0 where an arm is faster."""
 
     def __init__(self, objective: str) -> None:
         self._row = find(objective)
@@ -75,49 +75,50 @@ class LogTimes:
 
     @property
     def failures(self) -> int:
-        """How many arms failed."""
+        """The number of arms that failed."""
         return len(self._failed)
 
     def slow(self, arm: Settings) -> bool:
-        """Whether a run of it was ended early for being slow, and nothing else was wrong with it."""
+        """Return whether an arm failed only because a run of it was ended early for being slow."""
         return arm in self._slow
 
     @property
     def ended_early(self) -> int:
-        """How many arms that was."""
+        """The number of those arms."""
         return len(self._slow)
 
     def failed(self, arm: Settings) -> bool:
-        """Whether a run of it ever failed."""
+        """Return whether a run of an arm ever failed."""
         return arm in self._failed
 
     def trials(self, arm: Settings) -> int:
-        """In how many blocks an arm was."""
+        """Return the number of blocks with an arm."""
         index = self._arms.get(arm)
         return sum(each[0] == index for each in self._cells)
 
     def level(self, arm: Settings) -> float:
-        """Log time of a good arm less that of the default."""
+        """Return the log time of a good arm less that of the default."""
         return self.difference(arm, NO_SETTINGS)[0]
 
     def difference(self, one: Settings, other: Settings) -> tuple[float, float]:
-        """Log time of one arm less that of the other, and its standard error; infinite while nothing tells it."""
+        """Return the log time of one arm less that of the other, and its standard error; infinite where it is
+        unknown."""
         fit = self._fitted()
         return fit.difference(self._arms[one], self._arms[other])
 
     def quantile(self, share: float) -> float:
-        """Of Student's t with the degrees of freedom that the errors are known with; infinite without any."""
+        """Return the quantile of Student's t for the degrees of freedom of the errors; infinite without any."""
         freedom = self._fitted().freedom
         return float(stdtrit(freedom, share)) if freedom > 0 else math.inf
 
     def differs(self, one: Settings, other: Settings, share: float = 0.975) -> bool:
-        """Whether two arms differ, by a t test at this quantile."""
+        """Return whether two arms differ, by a t test at this quantile."""
         difference, error = self.difference(one, other)
         return abs(difference) > self.quantile(share) * error
 
     def expected(self) -> Mapping[Settings, float]:
-        """Levels of all good arms as they are to be expected when run again: the lowest of many noisy numbers is too
-        good to be true, so each is drawn to the mean of all by as much as it is uncertain (James & Stein 1961)."""
+        """Return the levels of all good arms as they are expected when run again: the lowest of many noisy numbers is
+        too good to be true, so each is shrunk to the mean of all by its uncertainty (James & Stein 1961)."""
         if self._expected is None:
             self._expected = self._drawn_together()
         return self._expected
@@ -141,7 +142,7 @@ class LogTimes:
         return {NO_SETTINGS: 0.0, **found} if NO_SETTINGS in self._arms else found
 
     def faster(self, arms: Sequence[Settings]) -> Settings:
-        """Of some good arms the one with the lowest level, if that is below the default's by a standard error."""
+        """Return the good arm with the lowest level, if that is below the default's by a standard error."""
         if not arms:
             return NO_SETTINGS
         best = min(arms, key=self.level)
@@ -194,7 +195,7 @@ class _Fit:
         )
 
     def _variances(self, values: Floats, along: Floats, squares: float) -> tuple[float, float]:
-        """Variance of an error, and that over the variance of blocks."""
+        """Return the variance of an error, and that over the variance of blocks."""
         if self.freedom <= 0:
             return math.inf, NONE
         ratio = noise = 1.0
@@ -208,7 +209,7 @@ class _Fit:
         return noise, ratio
 
     def difference(self, one: int, other: int) -> tuple[float, float]:
-        """Level of one less that of the other, with its standard error."""
+        """Return the level of one less that of the other, with its standard error."""
         between = float(self.levels[one] - self.levels[other])
         if one == other:
             return 0.0, 0.0

@@ -19,13 +19,13 @@ from becalm.nouns.settings import Settings
 from becalm.units import listed
 
 TASKS = 200
-"""Of the published algorithms."""
+"""The number of tasks in the published algorithms."""
 
 SLICES = ("slice_ns", "sched_base_slice_ns")
 """The slice on EEVDF: of the program alone (Linux 6.12 and later), else of all tasks."""
 
 CFS = ("sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity_ns")
-"""What makes up SchedPeriod, and the time by which a task that wakes up must be behind."""
+"""The knobs that make up SchedPeriod, and the time by which a task that wakes up must be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Path:
     levels: Callable[[float], Mapping[str, float]]
 
     def settings(self, space: Space, coded: float) -> Settings:
-        """What is set at a place of the line, from -1 to 1; no factor leaves its range."""
+        """Return the settings at a place of the line, from -1 to 1; no factor leaves its range."""
         found = self.levels(float(self.variable.natural(coded)))
         levels: dict[str, Level] = {
             each.name: min(max(found[each.name], each.low), each.high) for each in space.factors if each.name in found
@@ -45,14 +45,14 @@ class Path:
         return space.at(levels)
 
     def worded(self, coded: float) -> str:
-        """A place with its unit."""
+        """Return a place with its unit, as text."""
         return f"{self.variable.name} {self.variable.worded(self.variable.natural(coded))}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One path: its name, what it is, how it is made of the factors there are and a number of tasks, and for which
-    factors. `make` gives None where one of them is missing. `tasks`: whether the number of tasks matters."""
+    """A path: its name, a description, how it is made of the factors and a number of tasks, and for which factors.
+    `make` returns None where one of them is missing. `tasks`: whether the number of tasks matters."""
 
     name: str
     what: str
@@ -120,9 +120,9 @@ TABLE: tuple[Row, ...] = (
 
 
 def resolve(name: str, space: Space) -> Path:
-    """The path of a name: a row or a factor, with :N for the number of tasks, and :log or :linear.
+    """Return the path of a name: a row or a factor, with :N for the number of tasks, and :log or :linear.
 
-    Without a name that of the only range. Raises UsageError where there is none, with those that there are.
+    Without a name, that of the only range. Raises UsageError for an unknown one, with the known ones.
     """
     factors = {each.name: each for each in space.factors}
     head, tasks, scale = _parts(name)
@@ -149,7 +149,7 @@ def resolve(name: str, space: Space) -> Path:
 
 
 def _row(row: Row, factors: Mapping[str, Factor], tasks: int, space: Space) -> Path:
-    """The path of a row. Raises UsageError where it cannot be."""
+    """Return the path of a row. Raises UsageError where factors are missing."""
     if tasks and not row.tasks:
         raise UsageError(f"--path {row.name} does not depend on the number of tasks: leave :{tasks} out.")
     found = row.make(factors, tasks or TASKS)

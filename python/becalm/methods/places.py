@@ -25,11 +25,11 @@ class Places:
 
     @property
     def size(self) -> int:
-        """How many coordinates there are."""
+        """The number of coordinates."""
         return sum(len(each.choices) or 1 for each in self.space.factors)
 
     def settings(self, at: Floats) -> Settings:
-        """What is set at a place, shape (size,)."""
+        """Return the settings at a place, shape (size,)."""
         levels: dict[str, Level] = {}
         place = 0
         for factor in self.space.factors:
@@ -40,8 +40,8 @@ class Places:
         return self.space.at(levels)
 
     def scattered(self, count: int, rng: np.random.Generator) -> Floats:
-        """Places that fill the space evenly, shape (count, size): of each range every part once (a Latin hypercube,
-        McKay, Beckman & Conover 1979), and each choice equally often."""
+        """Return places that fill the space evenly, shape (count, size): of each range every part once (a Latin
+        hypercube, McKay, Beckman & Conover 1979), and each choice equally often."""
         columns = [np.empty((count, 0))]
         for factor in self.space.factors:
             share = (rng.permutation(count) + rng.random(count)) / count

@@ -1,4 +1,4 @@
-"""How a search and the measuring talk: a method asks, is told what was measured, and ends with its choice.
+"""The protocol of search and measuring: a method asks, receives measurements, and ends with its choice.
 
 A method is a generator function: `method(space, rule, rng)` yields an Ask, is sent one Sample for each of its arms,
 and returns a Choice. It knows neither host nor store nor clock, and its random numbers come from `rng` alone; so a
@@ -28,7 +28,7 @@ STOPPED = "The time for the search was over before its end: this is what it had 
 
 @dataclass(frozen=True, slots=True)
 class TrialDesign:
-    """How a trial is measured and when a search ends. A trial is `loops` times `runs` runs after `warmups` loops.
+    """The measurement of a trial, and the end of a search. A trial is `loops` times `runs` runs after `warmups` loops.
 
     `warmups` None: after a single run.
     `objective`: what is made small, a name of `nouns.objective`. `threshold`: stop when it is at most this.
@@ -78,7 +78,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one arm of an Ask gave: wall times in ns of its counted good runs, one array a loop.
+    """The result of one arm of an Ask: wall times in ns of its counted good runs, one array a loop.
 
     With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
     `failed` counts runs that did not end well. An arm with any failed run is a failed trial, never a good one.
@@ -105,7 +105,7 @@ class Sample:
         return self.wall_ns or self.loops
 
     def joined(self, other: Sample) -> Sample:
-        """The loops of both, of the same settings."""
+        """Return the loops of both, of the same settings."""
         return Sample(
             self.settings,
             self.loops + other.loops,
@@ -116,7 +116,7 @@ class Sample:
         )
 
     def value(self, objective: str = "cv") -> float:
-        """What an objective comes to over all loops; infinite for a failed trial."""
+        """Return the value of an objective over all loops; infinite for a failed trial."""
         row = find(objective)
         if self.failed or not self.loops or min(len(loop) for loop in self.loops) < row.fewest:
             return float("inf")
@@ -125,7 +125,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a search ends with. `why`: a sentence on how it was chosen and what it rests on."""
+    """The end of a search. `why`: a sentence on how it was chosen and what it rests on."""
 
     settings: Settings
     why: str
@@ -133,14 +133,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a search will ask for where all settings are alike. `controls`: counted runs of the machine as it is."""
+    """The requests of a search where all settings are alike. `controls`: counted runs of the machine as it is."""
 
     runs: int
     controls: int
 
 
 class TimeOver(Exception):
-    """Raised in a method where it asked, when its time is over: it ends with what it knows."""
+    """An exception raised in a method where it asked, when its time is over: it ends with what it knows."""
 
 
 SearchGenerator = Generator[Ask, Sequence[Sample], Choice]
@@ -149,7 +149,7 @@ Method = Callable[[Space, TrialDesign, np.random.Generator], SearchGenerator]
 
 @dataclass(slots=True)
 class SearchRun:
-    """One search in progress: `ask` is what to measure next, None when `choice` is made."""
+    """A search in progress: `ask` is what to measure next, None when `choice` is made."""
 
     method: Method
     space: Space

@@ -33,8 +33,8 @@ from becalm.nouns.search_space import Group, Space
 from becalm.stats.one_thread import one_thread
 
 RUNS = 4
-"""Counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its mean. After one
-that is not counted."""
+"""The number of counted runs of an arm in a row: three degrees of freedom for its spread at the price of one for its
+mean. After one that is not counted."""
 
 ROUNDS = 10
 """Times that 3 is done, at most: then the leaders alone run against each other until it is decided."""
@@ -99,7 +99,7 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
 
 
 def _round(here: _Race, wide: bool) -> Asking:
-    """Batches, when `wide`, and a final on the last third of the runs."""
+    """Yield batches, when `wide`, and a final on the last third of the runs."""
     while wide and here.left > here.kept() and here.open():
         batch = here.sampled()
         if not batch:
@@ -144,8 +144,8 @@ class _Race:
         return self.open()
 
     def undecided(self) -> bool:
-        """Whether the baseline, or one of the next best, may still be better than the leader by the
-        resolution, as all runs together have it."""
+        """Return whether the baseline, or one of the next best, may still be better than the leader by the resolution,
+        according to all runs together."""
         if not self.arms.tried or self._futile or self.reached():
             return False
         first, *rest = self.leaders(FINALISTS)
@@ -172,7 +172,7 @@ class _Race:
         self._surface = self._expected = None
 
     def kept(self) -> float:
-        """Runs that batches leave: for the final, or for a duel where all arms look alike."""
+        """Return the runs that batches leave: for the final, or for a duel where all arms look alike."""
         final = FINAL * self.size
         return max(final, self._duel_cost() + BATCH * self.cost) if self.alike() else final
 
@@ -180,7 +180,7 @@ class _Race:
         return (1 + len(self._rivals())) * (2 * self.cost - self.rule.warmup_runs)
 
     def alike(self) -> bool:
-        """Whether the arms look alike; asked until a duel has settled it."""
+        """Return whether the arms look alike, until a duel has settled it."""
         affordable = self.left >= self._duel_cost()
         if self._duelled or not affordable or len(self.arms.tried) < FEW or UNTOUCHED not in self.arms.tried:
             return False
@@ -189,7 +189,7 @@ class _Race:
         return gain < PROMISING and self.surface().evidence() < PRIOR
 
     def duel(self) -> Asking:
-        """The leader and the strongest settings against the baseline, not judged by the first look at them."""
+        """Yield the leader and the strongest settings against the baseline, not judged by the first look at them."""
         self._duelled = True
         rivals = self._rivals()
         yield from self.ask([UNTOUCHED, *rivals], "whether anything beats the baseline", times=2)
@@ -197,12 +197,12 @@ class _Race:
         self._futile = alike and rivals[0] in self.arms.tried and not any(self._wins(arm) for arm in rivals)
 
     def _rivals(self) -> list[Arm]:
-        """Who may beat the baseline: the leader, and the strongest settings as far as they work."""
+        """Return the arms that may beat the baseline: the leader, and the strongest settings as far as they work."""
         leader = next((arm for arm in self.leaders(2) if arm != UNTOUCHED), UNTOUCHED)
         return list(dict.fromkeys([leader, *(arm for arm in self.arms.strongest() if arm in self.arms.tried)]))
 
     def _wins(self, arm: Arm) -> bool:
-        """Whether an arm beats the baseline when it is looked at again."""
+        """Return whether an arm beats the baseline when it is looked at again."""
         if arm == UNTOUCHED or arm not in self.arms.tried:
             return False
         if UNTOUCHED not in self.arms.tried:
@@ -215,7 +215,7 @@ class _Race:
         return bool(fresh.y[0] - fresh.y[1] >= WON * math.sqrt(float(fresh.variance.sum())))
 
     def surface(self) -> Surface:
-        """What all good runs so far say."""
+        """Return the surface of all good runs so far."""
         if self._surface is None:
             self._surface = self._fitted()
         return self._surface
@@ -226,25 +226,25 @@ class _Race:
         return Surface.of(self.arms.matrix(tried), spread, np.array([float(self.arms.freedom(arm)) for arm in tried]))
 
     def expected(self) -> dict[Arm, float]:
-        """Log spread of every arm that was tried, as the surface has it."""
+        """Return the log spread of every arm that was tried, by the surface."""
         if self._expected is None:
             self._expected = dict(zip(self.arms.tried, self.surface().means().tolist(), strict=True))
         return self._expected
 
     def leaders(self, count: int) -> list[Arm]:
-        """The arms with the lowest expected spread; the untouched one when nothing worked."""
+        """Return the arms with the lowest expected spread; the untouched one when none worked."""
         if not self.arms.tried:
             return [UNTOUCHED]
         expected = self.expected()
         return sorted(expected, key=lambda arm: expected[arm])[:count]
 
     def sampled(self) -> list[Arm]:
-        """Arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
+        """Return arms for the next batch: each has the lowest spread in one draw from the surface's posterior."""
         best, wins = self._drawn(BATCH)
         return best if wins.any() else []
 
     def promising(self) -> bool:
-        """Whether a combination that has not been tried may be better than the leader by the resolution."""
+        """Return whether a combination that has not been tried may be better than the leader by the resolution."""
         if not self.arms.tried or self._futile or self.reached():
             return False
         best, wins = self._drawn(DRAWS)
@@ -253,8 +253,8 @@ class _Race:
 
     @one_thread()
     def _drawn(self, count: int) -> tuple[list[Arm], npt.NDArray[np.bool_]]:
-        """Draws from the surface's posterior: which arm has the lowest spread in each, and whether that is lower than
-        the leader's by the resolution."""
+        """Return draws from the surface's posterior: which arm has the lowest spread in each, and whether that is lower
+        than the leader's by the resolution."""
         effect, spread = self.surface().effects()
         drawn = self.rng.multivariate_normal(effect, spread, DRAWN)
         helping = [frozenset(np.flatnonzero(each < 0).tolist()) for each in drawn]
@@ -266,7 +266,7 @@ class _Race:
         return [pool[index] for index in draws.argmin(axis=0)], wins
 
     def finalists(self, width: int) -> list[Arm]:
-        """The leader, and of the next those that may be better by the resolution; the baseline while it is
+        """Return the leader, and of the next those that may be better by the resolution; the baseline while it is
         unclear whether that is worse."""
         first, *rest = self.leaders(width)
         rivals = [arm for arm in rest if arm == UNTOUCHED or self._gain(arm, first, self._better) < CLEAR]
@@ -275,18 +275,18 @@ class _Race:
         return [first, *rivals]
 
     def _gain(self, one: Arm, other: Arm, plus: float = 0.0) -> float:
-        """How much less the other's log spread is, plus something, by their own runs, in standard errors."""
+        """Return how much lower the other's log spread is, plus `plus`, by their own runs, in standard errors."""
         surface, tried = self.surface(), self.arms.tried
         a, b = tried.index(one), tried.index(other)
         error = math.sqrt(surface.variance[a] + surface.variance[b])
         return (float(surface.y[a] - surface.y[b]) + plus) / error
 
     def open(self) -> bool:
-        """Whether more runs are allowed and may change the choice."""
+        """Return whether more runs are allowed and may change the choice."""
         return self.left >= 2 * self.cost and bool(self.arms.tried) and not self._futile and not self.reached()
 
     def reached(self) -> list[Arm]:
-        """Arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
+        """Return arms whose spread is at most the threshold even at the upper end of its interval (one-sided, 80 %)."""
         if self.rule.threshold <= 0.0:
             return []
         upper = {
@@ -298,7 +298,7 @@ class _Race:
         )
 
     def choice(self) -> Choice:
-        """The end: the leader, or nothing when nothing is clearly better than the baseline."""
+        """Return the end: the leader, or no settings when none is clearly better than the baseline."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
         failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
         runs = f"{count} combinations{failed}"
@@ -318,7 +318,7 @@ class _Race:
         return Choice(chosen, why)
 
     def _best(self) -> Arm:
-        """The leader among those that ran more than once, or one with fewer settings that is as good."""
+        """Return the leader among those that ran more than once, or one with fewer settings that is as good."""
         expected = self.expected()
         known = [arm for arm in expected if self.arms.again(arm)[1]] or list(expected)
         least = min(expected[arm] for arm in known)
@@ -331,6 +331,6 @@ class _Race:
 
 
 def round_size(space: Space, rule: TrialDesign) -> int:
-    """Runs of one round: a tenth of those of a greedy search in this space, more where trials are longer than usual."""
+    """Return the runs of one round: a tenth of those of a greedy search in this space, more where trials are longer."""
     tested = len(space.of(Group.NORMAL)) + len(space.of(Group.DANGEROUS)) + bool(space.of(Group.ISOLATION))
     return max(1, max(FEWEST, TENTH * (1 + tested)) * rule.cost // (RUNS + 1))

@@ -39,13 +39,14 @@ ROUND = 2
 """Places that a follow-up measures beside the machine as it is."""
 
 REACH = 0.5
-"""How far about the best place, in coded units, a follow-up looks; half of that in each further one."""
+"""The distance from the best place, in coded units, within which a follow-up looks; half of that in each further
+one."""
 
 Asking = Generator[Ask, Sequence[Sample], None]
 
 
 def composite(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
-    """The search; see the module."""
+    """Return the search of the method; see the module."""
     here = _Search(space, rule, rng)
     if screened(space.factors):
         yield from here.screen()
@@ -57,7 +58,7 @@ def composite(space: Space, rule: TrialDesign, rng: np.random.Generator) -> Sear
 
 
 class _Search:
-    """One search: what was measured, and of which factors. `fixed`: what screening has settled."""
+    """A search: its measurements, and the factors. `fixed`: factors that screening has settled."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
         self.space, self.rule, self.rng = space, rule, rng
@@ -76,23 +77,23 @@ class _Search:
 
     @property
     def room(self) -> int:
-        """How many places there are runs left for."""
+        """The number of places there are runs left for."""
         return 10**6 if math.isinf(self._most) else (int(self._most) - self.used) // self.rule.cost
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def settings(self, coded: Sequence[float]) -> Settings:
-        """The settings at a place of the present factors."""
+        """Return the settings at a place of the present factors."""
         levels = {each.name: each.natural(float(at)) for each, at in zip(self.factors, coded, strict=True)}
         return Settings.of({**self.fixed.to_json(), **self.space.at(levels).to_json()})
 
     def coded(self, settings: Settings) -> tuple[float, ...]:
-        """The place that settings really are at: whole numbers do not lie where the design wants them."""
+        """Return the place of settings: whole numbers do not lie exactly where the design wants them."""
         values = settings.to_json()
         return tuple(each.coded(values[each.name]) for each in self.factors)
 
     def best(self) -> Settings:
-        """What has run fastest so far."""
+        """Return the settings that have run fastest so far."""
         known = {each: float(np.mean(values)) for each, values in self._times.items() if each not in self.failed}
         return min(known, key=lambda each: known[each], default=NO_SETTINGS)
 
@@ -119,7 +120,7 @@ class _Search:
             self.places.append(Place(None if arm == NO_SETTINGS else self.coded(arm), self.block, value))
 
     def measure(self, layout: Layout, why: str) -> Asking:
-        """A whole design, block by block; of a block as many parts as it repeats a point, each with a control."""
+        """Yield a whole design, block by block; of a block as many parts as it repeats a point, each with a control."""
         blocks = list(self.rng.permutation(np.unique(layout.blocks)))
         for block in blocks:
             for index, part in enumerate(_parts(layout.points[layout.blocks == block], self.rng)):
@@ -127,7 +128,7 @@ class _Search:
             self.block += 1
 
     def fitting(self, options: Sequence[Layout]) -> Layout | None:
-        """The most telling design that there are runs for; tells where there are none for any."""
+        """Return the most informative design that there are runs for, and report when there is none."""
         for each in options:
             if len(each.points) + len(np.unique(each.blocks)) <= self.room:
                 return each
@@ -142,7 +143,7 @@ class _Search:
     # --- the phases ---------------------------------------------------------------------------------------------------
 
     def screen(self) -> Asking:
-        """Which of many factors matter; choices are settled by it, ranges go on into the surface."""
+        """Yield the runs that screen many factors; it settles choices, and ranges go on into the surface."""
         layout = self.fitting(screening(self.factors, self.rng))
         if layout is None:
             return
@@ -168,7 +169,7 @@ class _Search:
         self.places = [replace(each, block=-1) for each in screening_places if each.coded is None]
 
     def design(self) -> Asking:
-        """The design for a surface of second order, or what of it there are runs for."""
+        """Yield the design for a surface of second order, or the part that there are runs for."""
         layout = self.fitting(layouts(self.factors))
         if layout is None:
             return
@@ -177,7 +178,8 @@ class _Search:
         yield from self.measure(layout, name)
 
     def follow(self) -> Asking:
-        """Again and again where the surface is lowest, beside the best places so far and the machine as it is."""
+        """Yield runs where the surface is lowest, next to the best places so far and the machine as it is,
+        repeatedly."""
         left = min(FOLLOW - len({each.block for each in self.places if each.block >= 0}), self.room)
         reach = REACH
         while left >= ROUND + 1:
@@ -196,7 +198,8 @@ class _Search:
                 return
 
     def _promising(self, model: Model, reach: float) -> list[tuple[float, ...]]:
-        """Two places to measure: the lowest of the surface, the best that was measured; near that when they are one."""
+        """Return two places to measure: the lowest of the surface and the best measured one; near that when they are
+        one."""
         values, places, _ = model.worth()
         order = [places[index] for index in np.argsort(values) if self.settings(places[index]) not in self.failed]
         if not order:
@@ -216,7 +219,7 @@ class _Search:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def model(self) -> Model | None:
-        """What the good runs say; None where they are too few, or all the same."""
+        """Return the model of the good runs; None where they are too few, or all the same."""
         varied = [each for each in self.places if each.coded is not None]
         if len(varied) < 3 or not self.factors:
             return None
@@ -224,12 +227,12 @@ class _Search:
         return None if made.constant else made
 
     def _nothing(self) -> str:
-        """Why there is no model."""
+        """Return why there is no model."""
         varied = any(each.coded is not None for each in self.places)
         return without_model([each.value for each in self.places], self.trials, len(self.failed), varied=varied)
 
     def choice(self) -> Choice:
-        """The place that is worth most, if it seems faster than the machine as it is."""
+        """Return the place that is worth most, if it seems faster than the machine as it is."""
         model = self.model() if self.short is None else None
         if model is None:
             return Choice(NO_SETTINGS, self.short or self._nothing())
@@ -250,7 +253,7 @@ class _Search:
 
 
 def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, ...]]]:
-    """A block's points in parts in which no point comes twice: each part is one ask."""
+    """Return a block's points in parts in which no point occurs twice: each part is one ask."""
     rows = [tuple(map(float, each)) for each in points[rng.permutation(len(points))]]
     most = max(rows.count(each) for each in set(rows))
     parts: list[list[tuple[float, ...]]] = [[] for _ in range(most)]
@@ -267,7 +270,7 @@ def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, .
 
 
 def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
-    """Of each factor how many standard errors its largest contrast is, and the place where the response is lowest."""
+    """Return for each factor its largest contrast, in standard errors, and the place where the response is lowest."""
     linear = next((each for each in model.compared if each.model == "linear"), model.compared[-1])
     fit = linear.surface.fit
     estimates = dict(zip(fit.kept, fit.coefficients, strict=True))
@@ -286,7 +289,7 @@ def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
 
 
 def _described(model: Model) -> str:
-    """The model in a sentence."""
+    """Return the model in a sentence."""
     best = model.best
     words = {"linear": "a plane", "2fi": "a plane with interactions", "quadratic": "a surface of second order",
              "cubic": "a surface of third order"}  # fmt: skip

@@ -30,7 +30,7 @@ RUNS, EACH, MOST = 8, 8, 80
 them. What time there is beyond `MOST` repeats them (`becalm.tuning.repeats`)."""
 
 RADIUS = 0.35
-"""Of the first design: standard deviation of its places in each factor, coded."""
+"""The standard deviation of the places of the first design in each factor, coded."""
 
 BLOCK = 6
 """Trials of a block beside the machine as it is."""
@@ -42,7 +42,8 @@ AGAIN = 5
 """Every so many trials one is of the best place again, once the first third is over."""
 
 RARELY = 10
-"""With twice so many trials the weights are learnt again after each second one, and so on."""
+"""The trials after which the weights are learnt again at every trial; with twice as many at every second one, and so
+on."""
 
 DARING = 2
 """Every so many trials go where most may be gained; the others where the surface is expected to be lowest."""
@@ -60,7 +61,7 @@ TELLING = 0.4
 
 
 def sequential(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGenerator:
-    """The search; see the module."""
+    """Return the search of the method; see the module."""
     here = _Search(space, rule, rng)
     try:
         yield from here.design()
@@ -72,7 +73,7 @@ def sequential(space: Space, rule: TrialDesign, rng: np.random.Generator) -> Sea
 
 
 def counted(factors: int, rule: TrialDesign) -> Forecast:
-    """The runs that a search in so many ranges asks for, as long as none of them fails."""
+    """Return the runs that a search in this number of ranges asks for, as long as none of them fails."""
     room = _limit(factors, rule) // rule.cost
     if room < factors + FEWEST:
         return Forecast(0, 0)
@@ -93,7 +94,7 @@ def _limit(factors: int, rule: TrialDesign) -> int:
 
 
 class _Search:
-    """One search: what was measured where, and what is learnt from it."""
+    """A search: its measurements, and the learnt surface."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator) -> None:
         self.space, self.rule, self.rng = space, rule, rng
@@ -114,15 +115,15 @@ class _Search:
 
     @property
     def room(self) -> int:
-        """How many arms there are runs left for."""
+        """The number of arms there are runs left for."""
         return (self._most - self.used) // self.rule.cost
 
     def settings(self, place: Floats | Sequence[float]) -> Settings:
-        """The settings at a place."""
+        """Return the settings at a place."""
         return self.space.at({each.name: each.natural(float(at)) for each, at in zip(self.factors, place, strict=True)})
 
     def coded(self, settings: Settings) -> tuple[float, ...]:
-        """The place that settings really are at: whole numbers do not lie where they are wanted."""
+        """Return the place of settings: whole numbers do not lie exactly where they are wanted."""
         if settings not in self._coded:
             values = settings.to_json()
             self._coded[settings] = tuple(each.coded(values[each.name]) for each in self.factors)
@@ -155,7 +156,7 @@ class _Search:
             self._seen.append((None if arm == NO_SETTINGS else self.coded(arm), value, self.block))
 
     def _learn(self) -> None:
-        """The surface of all good runs; none where they are too few, or all the same."""
+        """Learn the surface of all good runs; None where they are too few, or all the same."""
         values = [value for _, value, _ in self._seen]
         varied = {place for place, _, _ in self._seen if place is not None}
         if len(varied) < 3 or min(values) == max(values):
@@ -172,7 +173,7 @@ class _Search:
     # --- the phases ---------------------------------------------------------------------------------------------------
 
     def design(self) -> Asking:
-        """The first runs: the middle, and a simplex about it."""
+        """Yield the first runs: the middle, and a simplex about it."""
         places = np.vstack([np.zeros(len(self.factors)), _simplex(len(self.factors), self.rng)])
         for index, each in enumerate(self.factors):
             if each.categorical:
@@ -183,7 +184,7 @@ class _Search:
         yield from self.ask(places, f"a simplex about the middle of {_ranges(len(self.factors))}", control=True)
 
     def going(self) -> bool:
-        """Whether there is more to measure."""
+        """Return whether there is more to measure."""
         if self.lost or self.short or self.room < 1:
             return False
         if self.process is None:
@@ -193,7 +194,7 @@ class _Search:
         return True
 
     def step(self) -> Asking:
-        """One more run, at the start of a block beside the machine as it is."""
+        """Yield one more run, at the start of a block next to the machine as it is."""
         control = self.since >= BLOCK
         if control:
             self.block, self.since = self.block + 1, 0
@@ -218,7 +219,7 @@ class _Search:
             return next_place(self.process, known, self.rng, daring=daring), why
 
     def _ranked(self, process: Process) -> Floats:
-        """Measured places of which no run failed, what is expected to be fastest first."""
+        """Return measured places without a failed run, the one expected to be fastest first."""
         if self._order is None:
             failed = set(self.failed)
             good = [self.coded(each) for each in dict.fromkeys(self._worked) if each not in failed]
@@ -230,7 +231,7 @@ class _Search:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def best(self) -> Settings:
-        """What would be chosen now."""
+        """Return the present choice."""
         if self.process is None or self.lost or not set(self._worked) - set(self.failed):
             return NO_SETTINGS
         place = self._ranked(self.process)[0]
@@ -238,7 +239,7 @@ class _Search:
         return self.settings(place) if gain > SURE * error else NO_SETTINGS
 
     def choice(self) -> Choice:
-        """What is chosen in the end, and what that rests on."""
+        """Return the final choice, and what it rests on."""
         if self.lost:
             return Choice(NO_SETTINGS, LOST)
         if self.short:
@@ -257,7 +258,7 @@ class _Search:
         return Choice(chosen, f"{self._described(self.process)} {at_ends(self.factors, place)}After {basis}.")
 
     def _detectable(self, process: Process) -> float:
-        """The share that would have been seen in four of five times at the best place; NaN without shares."""
+        """Return the share that would have been seen in four of five times at the best place; NaN without shares."""
         if min(value for _, value, _ in self._seen) <= 0:
             return math.nan
         _, error = process.gain(self._ranked(process)[0])
@@ -265,7 +266,7 @@ class _Search:
         return 1 - math.exp(-error * float(stdtrit(freedom, 0.975) + stdtrit(freedom, 0.8)))
 
     def _described(self, process: Process) -> str:
-        """The surface in a sentence."""
+        """Return the surface in a sentence."""
         size, step = process.weights.relevance, process.step
         order = [int(each) for each in np.argsort(-size) if size[each] > TELLING * size.max()]
         if step is not None and step[0].factor not in order:
@@ -286,7 +287,7 @@ def _ranges(count: int) -> str:
 
 
 def _simplex(count: int, rng: np.random.Generator) -> Floats:
-    """A regular simplex turned at random, shape (count + 1, count), within the cube."""
+    """Return a regular simplex turned at random, shape (count + 1, count), within the cube."""
     centred = np.eye(count + 1) - 1 / (count + 1)
     base = np.linalg.svd(centred)[2][:count]
     turn, _ = np.linalg.qr(rng.standard_normal((count, count)))

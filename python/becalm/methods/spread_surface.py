@@ -39,13 +39,14 @@ class Surface:
 
     @classmethod
     def of(cls, x: Floats, spread: Floats, freedom: Floats) -> Surface:
-        """From spreads with their degrees of freedom: log s of a chi-squared is biased, and has a known variance."""
+        """Return the surface of spreads with their degrees of freedom: log s of a chi-squared is biased, with a known
+        variance."""
         bias = (digamma(freedom / 2) - np.log(freedom / 2)) / 2
         return cls(x, np.log(spread) - bias, TAILS * polygamma(1, freedom / 2) / 4)
 
     @one_thread()
     def predict(self, at: Floats) -> tuple[Floats, Floats]:
-        """Posterior mean, shape (n,), and covariance, shape (n, n), of log spread at n arms."""
+        """Return the posterior mean, shape (n,), and covariance, shape (n, n), of log spread at n arms."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
         covariance = _kernel(self.x, self.x) + np.diag(self.variance)
         across = _kernel(at, self.x)
@@ -54,7 +55,7 @@ class Surface:
 
     @one_thread()
     def means(self) -> Floats:
-        """Posterior mean of log spread at the arms themselves, as `predict` has it; shape (arms,)."""
+        """Return the posterior mean of log spread at the arms themselves, as `predict` has it; shape (arms,)."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
         kernel = _kernel(self.x, self.x)
         weights = np.linalg.solve(kernel + np.diag(self.variance), kernel.T)
@@ -62,7 +63,8 @@ class Surface:
 
     @one_thread()
     def effects(self) -> tuple[Floats, Floats]:
-        """Posterior mean, shape (candidates,), and covariance of what setting each does to log spread, by itself."""
+        """Return the posterior mean, shape (candidates,), and covariance of the effect of each setting on log
+        spread."""
         centre = float(np.average(self.y, weights=1 / (self.variance + EFFECT**2)))
         covariance = _kernel(self.x, self.x) + np.diag(self.variance)
         solved = np.linalg.solve(covariance, np.column_stack([self.y - centre, self.x]))
@@ -73,8 +75,9 @@ class Surface:
 
     @one_thread()
     def evidence(self) -> float:
-        """Log of the Bayes factor for one setting that has an effect, whichever, against none: negative when the arms
-        look alike. All arms speak to it, those with a setting against those without: more than any two arms could."""
+        """Return the log Bayes factor for one setting that has an effect, whichever, against none: negative when the
+        arms look alike. All arms count, those with a setting against those without: more evidence than two arms could
+        give."""
         none = np.diag(self.variance)
         alike = self._likelihood(none)
         on = (self.x + 1) / 2

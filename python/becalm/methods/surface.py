@@ -19,15 +19,15 @@ SEARCHES = dict(zip(DESIGNS, (sequential, composite), strict=True))
 
 
 def surface(space: Space, rule: TrialDesign, rng: np.random.Generator, *, design: str = DESIGNS[0]) -> SearchGenerator:
-    """The search; see the module."""
+    """Return the search of the method; see the module."""
     if not space.factors:
         return Choice(NO_SETTINGS, "There is nothing to vary: no setting of this host has a range or choices.")
     return (yield from SEARCHES[design](space, rule, rng))
 
 
 def forecast(space: Space, rule: TrialDesign, *, design: str = DESIGNS[0]) -> Forecast | None:
-    """What it will ask for; None for a composite design, whose models decide that, and where there are choices, of
-    which the first places may be the same."""
+    """Return the forecast; None for a composite design, whose models decide that, and where there are choices, of which
+    the first places may be the same."""
     if SEARCHES[design] is not sequential or any(each.categorical for each in space.factors):
         return None
     return counted(len(space.factors), rule)

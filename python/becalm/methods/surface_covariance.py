@@ -38,12 +38,12 @@ class Weights:
 
     @classmethod
     def usual(cls, factors: int) -> Weights:
-        """Those of the largest prior density."""
+        """Return the weights of the largest prior density."""
         return cls(prior(factors)[0].copy())
 
     @property
     def relevance(self) -> Floats:
-        """Of each factor, shape (factors,)."""
+        """The relevance of each factor, shape (factors,)."""
         return np.asarray(np.exp(self.logs[:-4]))
 
     @property
@@ -54,7 +54,7 @@ class Weights:
 
 
 def prior(factors: int) -> tuple[Floats, Floats]:
-    """Means and standard deviations of the logarithms of all weights."""
+    """Return the means and standard deviations of the logarithms of all weights."""
     names = ["relevance"] * factors + ["rest", "length", "noise", "block"]
     return np.log([PRIOR[each][0] for each in names]), np.array([PRIOR[each][1] for each in names])
 
@@ -78,25 +78,25 @@ class Columns:
         """Whether all factors are ranges."""
 
     def numbers(self, places: Floats) -> Floats:
-        """Columns of places, shape (columns, n)."""
+        """Return the columns of places, shape (columns, n)."""
         if self.plain:
             return places.T
         found = places.T[self.of]
         return np.where(self.choice[:, None], found == self.number[:, None], found)
 
     def bends(self, places: Floats) -> Floats:
-        """How far each range is bent away from its middle, shape (factors, n); 0 for choices."""
+        """Return how far each range is bent away from its middle, shape (factors, n); 0 for choices."""
         bent = places.T**2 - 1 / 3
         return bent if self.plain else np.where(self.ranges[:, None], bent, 0.0)
 
     def products(self, change: Floats, one: Floats, power: int) -> Floats:
-        """For each factor the sum over pairs of places of `change` times what they have in common, shape (factors,)."""
+        """Return for each factor the sum over pairs of places of `change` times their product, shape (factors,)."""
         columns = np.einsum("ij,ij->i", one**power @ change, one**power)
         unlike = self.unlike**power
         return np.asarray((1 - unlike) * np.add.reduceat(columns, self.first) + unlike * float(change.sum()))
 
     def fars(self, change: Floats, one: Floats) -> Floats:
-        """For each factor the sum over pairs of places of a symmetric `change` times their squared distance."""
+        """Return for each factor the sum over pairs of places of a symmetric `change` times their squared distance."""
         columns = 2 * (one**2 @ change.sum(axis=1)) - 2 * np.einsum("ij,ij->i", one @ change, one)
         return np.asarray(np.add.reduceat(np.where(self.choice, 0.5, 1.0) * columns, self.first))
 
@@ -142,11 +142,11 @@ class Side:
         self._own = self._far @ places.squares
 
     def parts(self, other: Places) -> tuple[Floats, Floats]:
-        """What slopes of here and there have in common, and the covariance of the rest. Both of shape (n, m)."""
+        """Return the common part of slopes of here and there, and the covariance of the rest. Both of shape (n, m)."""
         return self._linear(other), self._near(other)
 
     def covariance(self, other: Places, parts: tuple[Floats, Floats] | None = None) -> Floats:
-        """Of the surface here and there, level included, shape (n, m)."""
+        """Return the covariance of the surface here and there, level included, shape (n, m)."""
         linear, near = parts or self.parts(other)
         found = linear**2
         found *= CROSSED**2 / 2
@@ -156,7 +156,7 @@ class Side:
         return np.asarray(found)
 
     def weighted(self, by: Floats) -> _Weighted:
-        """The sum over these places, each times a number, of their covariance with others."""
+        """Return the sum over these places, each times a number, of their covariance with others."""
         u = self._slopes
         return _Weighted(
             self,
@@ -169,7 +169,7 @@ class Side:
         )
 
     def variance(self, other: Places) -> Floats:
-        """Of the surface at each of other places with the same weights, level included, shape (m,)."""
+        """Return the variance of the surface at other places with the same weights, level included, shape (m,)."""
         a, columns = self.relevance, other.columns
         one = other.squares if columns.plain else np.where(columns.ranges[:, None], other.squares[columns.first], 1.0)
         crossed = (a @ one) ** 2 - a**2 @ one**2
@@ -195,7 +195,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Made by `Side.weighted`; `at` gives the sum at some places."""
+    """A weighted sum over places, made by `Side.weighted`; `at` gives it at some places."""
 
     side: Side
     by: Floats
@@ -205,7 +205,7 @@ class _Weighted:
     constant: float
 
     def at(self, other: Places) -> Floats:
-        """The sum at each of them, shape (m,)."""
+        """Return the sum at each of them, shape (m,)."""
         x, side = other.numbers, self.side
         found = np.einsum("ij,ij->j", x, self.square @ x) + self.slope @ x
         return np.asarray(found + self.stacked @ side._features(other) + self.constant + self.by @ side._near(other))

@@ -1,4 +1,4 @@
-"""Which points the method `surface` measures first: designs for a surface of second order, and two levels to screen.
+"""The points that the method `surface` measures first: designs for a surface of second order, and two levels to screen.
 
 Axial points lie on the faces of the cube: nothing beyond a factor's range can be set, and the best settings of a
 machine are often at an end of it. Points are in coded units, for choices their number; each design is in blocks.
@@ -25,7 +25,7 @@ MOST_RANGES = 4
 """More ranges than this are screened first: their surface would take 45 runs and more."""
 
 MOST_POINTS = 64
-"""So are factors whose choices would make the design longer than this."""
+"""The number of points above which factors whose choices lengthen the design are screened, too."""
 
 MOST_SCREENED = 32
 """Runs of a screening design in which no factor is aliased with an interaction of two; a longer one has less."""
@@ -41,7 +41,8 @@ class Layout:
 
 
 def layouts(factors: Sequence[Factor]) -> list[Layout]:
-    """Designs for a surface in these factors, the most telling first, each with fewer runs than those before it."""
+    """Return designs for a surface in these factors, the most informative first, each with fewer runs than those before
+    it."""
     ranges = [index for index, each in enumerate(factors) if not each.categorical]
     choices = [range(len(each.choices)) for each in factors if each.categorical]
     chosen = [index for index, each in enumerate(factors) if each.categorical]
@@ -89,7 +90,7 @@ def _composite(count: int) -> Layout:
 
 
 def screened(factors: Sequence[Factor]) -> bool:
-    """Whether so many factors are screened first."""
+    """Return whether this number of factors is screened first."""
     ranges = sum(not each.categorical for each in factors)
     if ranges > MOST_RANGES or math.prod(len(each.choices) for each in factors if each.categorical) > MOST_POINTS:
         return True
@@ -97,8 +98,9 @@ def screened(factors: Sequence[Factor]) -> bool:
 
 
 def two_levels(count: int, resolution: int) -> Floats:
-    """So many columns of signs: of resolution 4 products of an odd number of base columns, no three of which make
-    another one; of resolution 3 any products (Box & Hunter 1961, Technometrics 3:311). Fewest runs, whatever the count.
+    """Return `count` columns of signs: of resolution 4 products of an odd number of base columns, no three of which
+    make another one; of resolution 3 any products (Box & Hunter 1961, Technometrics 3:311). The number of runs is
+    minimal.
     """
     base = 1
     while (2 ** (base - 1) if resolution == 4 else 2**base - 1) < count:
@@ -111,9 +113,10 @@ def two_levels(count: int, resolution: int) -> Floats:
 
 
 def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layout]:
-    """Two-level designs that tell the factors apart, the most telling first; centre points where there are ranges.
+    """Return two-level designs that separate the factors, the most informative first; centre points where there are
+    ranges.
 
-    A factor of more than two choices takes as many columns as number them; a choice may then come twice as often.
+    A factor of more than two choices takes as many columns as number them; a choice may then occur twice as often.
     """
     columns = [1 if not each.categorical else max(1, math.ceil(math.log2(len(each.choices)))) for each in factors]
     count, found = sum(columns), []
@@ -134,7 +137,7 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
 
 
 def _cubes(count: int) -> list[tuple[str, Floats]]:
-    """Two-level designs of so many columns, each with fewer runs than those before it."""
+    """Return two-level designs of `count` columns, each with fewer runs than those before it."""
     found = []
     if len(clear := two_levels(count, 4)) <= MOST_SCREENED:
         found.append(("two-level design of resolution IV", clear))

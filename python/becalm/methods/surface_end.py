@@ -1,4 +1,4 @@
-"""How a search by a surface ends: sentences that a planned design and a sequential one have in common."""
+"""The end of a search by a surface: sentences that a planned design and a sequential one have in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SURE = 1.0
 
 
 def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
-    """Factors that are held by an end of their range, in a sentence with a space behind it; empty for none."""
+    """Return the factors that are held by an end of their range, in a sentence with a space behind it; empty for
+    none."""
     held = [each.name for each, at in zip(factors, place, strict=True) if not each.categorical and abs(at) > 1 - 1e-6]
     if not held:
         return ""
@@ -21,8 +22,8 @@ def at_ends(factors: Sequence[Factor], place: Sequence[float]) -> str:
 
 
 def stepped(factor: Factor, edge: float, places: Sequence[float], size: float, *, share: bool) -> str:
-    """A step of a surface in one factor, in a sentence with a space before it. `edge` and `places`, all measured ones:
-    coded; `size`: of what lies above the edge over what lies below, `share`: its logarithm."""
+    """Return a step of a surface in one factor, in a sentence with a space before it. `edge` and `places`, all measured
+    ones: coded; `size`: the ratio of the response above the edge to that below, `share`: its logarithm."""
     low = max(at for at in places if at <= edge)
     high = min(at for at in places if at > edge)
     between = f"{factor.worded(factor.natural(low))} and {factor.worded(factor.natural(high))}"
@@ -32,20 +33,20 @@ def stepped(factor: Factor, edge: float, places: Sequence[float], size: float, *
 
 
 def lost(failed: int, slow: int = 0) -> str:
-    """Trials that have no value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
+    """Return the trials without a value, as a part of a sentence; `slow` of them were ended early. Empty for none."""
     parts = [f"{failed - slow} of which failed"] if failed > slow else []
     parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
     return f", {listed(parts)}" if parts else ""
 
 
 def too_short(runs: int | None) -> str:
-    """That a search has no room for its first step."""
+    """Return the sentence that a search has no room for its first step."""
     limit = f"{runs} run" if runs == 1 else f"{runs} runs"
     return f"The limit of {limit} is too short for a search: its first step takes more. Allow more, or vary less."
 
 
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
-    """Why there is no surface. `values`: of all good runs; `varied`: whether one of them was of other settings."""
+    """Return why there is no surface. `values`: of all good runs; `varied`: whether one of them had other settings."""
     if not varied:
         return f"Nothing could be compared: none of {trials} combinations ended well."
     if len(values) >= 3 and min(values) == max(values):
@@ -62,6 +63,6 @@ def without_model(values: Sequence[float], trials: int, failed: int, *, varied: 
 
 
 def nothing_found(detectable: float, basis: str) -> str:
-    """That nothing is faster than the machine as it is. `detectable`: the share that would have been seen, or NaN."""
+    """Return the sentence that no settings are faster. `detectable`: the share that would have been seen, or NaN."""
     could = f"; {100 * detectable:.2g} % would have been seen" if math.isfinite(detectable) else ""
     return f"Nothing found that is faster than the machine as it is{could}, after {basis}."

@@ -1,4 +1,4 @@
-"""What the method `surface` learns from its runs: drift, the model that fits, and what each place is worth.
+"""The model that the method `surface` learns from its runs: drift, the model that fits, and the worth of each place.
 
 The response is a time: drift and noise multiply it, so blocks are told apart on the scale of its logarithm. A value
 that is not above 0 has none; then all is done on the scale of the response.
@@ -51,7 +51,8 @@ class Model:
         self.drift_p = math.nan
         drift = self._drift()
         self.drift_spread = float(drift.std())
-        """How much blocks differ: standard deviation of what was taken off, a share where the response has a logarithm.
+        """The difference between blocks: standard deviation of the removed drift, a share where the response has a
+        logarithm.
         """
         self._raw = self._raw - drift
         self.power: float | None = None
@@ -68,7 +69,7 @@ class Model:
         return bool(np.ptp(self._raw) == 0)
 
     def _drift(self) -> Floats:
-        """What each run's block adds, where blocks differ by more than noise; 0 else.
+        """Return the effect of each run's block, where blocks differ by more than noise; 0 else.
 
         All runs tell of it: those of the design through the largest polynomial that leaves runs, and the controls.
         """
@@ -91,7 +92,7 @@ class Model:
         return np.asarray(found - found.mean())
 
     def _columns(self) -> Floats:
-        """The constant, whether a run is a control, and the terms that the runs allow."""
+        """Return the constant, whether a run is a control, and the terms that the runs allow."""
         count = len(self._raw)
         control = np.r_[np.zeros(len(self.varied)), np.ones(len(self.controls))]
         places = len(np.unique(self.points.round(7), axis=0))
@@ -133,30 +134,30 @@ class Model:
         return chosen(self.compared, LEVEL)
 
     def surface(self) -> Surface:
-        """What is asked for the best place: the model that fits, the largest that leaves runs where none shows."""
+        """Return the surface for the best place: the model that fits, the largest that leaves runs where none shows."""
         if self.best.surface.terms:
             return self.best.surface
         usable = [each for each in self.compared if each.tested and not each.aliased and each.model != "cubic"]
         return usable[-1].surface if usable else self.best.surface
 
     def minimum(self, rng: np.random.Generator, low: Floats | None = None, high: Floats | None = None) -> Floats:
-        """The lowest place of the surface, within bounds."""
+        """Return the lowest place of the surface, within bounds."""
         ends = Bounds.of(self.frame)
         bounds = ends if low is None or high is None else Bounds(np.maximum(low, -1.0), np.minimum(high, 1.0))
         return best_point(self.surface(), bounds, rng, largest=False)
 
     def _logs(self, z: Floats) -> Floats:
-        """Fitted values on the scale on which differences are gains."""
+        """Return fitted values on the scale on which differences are gains."""
         if not self.logarithmic:
             return z
         own = self._raw[: len(self.varied)]
         return np.log(np.maximum(restored(z, 0.0 if self.power is None else self.power), 1e-9)) + float(own.mean())
 
     def worth(self) -> tuple[Floats, list[tuple[float, ...]], Ints]:
-        """What the distinct places that were measured are worth: model and own runs together, on the scale of gains.
+        """Return the worth of the distinct measured places: model and own runs together, on the scale of gains.
 
         A place's own runs count as much as the model misses by more than runs at one place differ: where the model is
-        right it says more than a run or two, where it is wrong (a cliff, two valleys) they do.
+        right it is more precise than a run or two, where it is wrong (a cliff, two valleys) they are.
         """
         _, place = np.unique(self.points.round(7), axis=0, return_inverse=True)
         place = np.ravel(place)
@@ -202,11 +203,12 @@ class Model:
         return float(self._raw[len(self.varied) :].mean()) if self.controls else math.nan
 
     def error(self, count: int) -> float:
-        """Standard error of the gain at a place with so many runs."""
+        """Return the standard error of the gain at a place with `count` runs."""
         return self.noise * math.sqrt(1 / max(1, count) + 1 / max(1, len(self.controls)))
 
     def detectable(self, count: int) -> float:
-        """The true gain that so many runs at a place, and those of the machine as it is, show in four of five times."""
+        """Return the true gain that `count` runs at a place, and those of the machine as it is, show in four of five
+        times."""
         freedom = max(2, len(self._raw) - len(self.best.surface.fit.kept) - 1)
         reach = float(stdtrit(freedom, 1 - LEVEL / 2) + stdtrit(freedom, 0.8)) * self.error(count)
         return 1 - math.exp(-reach) if self.logarithmic else reach

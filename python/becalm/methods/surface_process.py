@@ -41,7 +41,7 @@ from becalm.nouns.factor import Factor
 from becalm.stats.arrays import Floats
 
 FIRST_STEPS, STEPS = 14, 3
-"""Of the search for weights: from the start, and from those of one run less."""
+"""The steps of the search for weights: from the start, and from those of one run less."""
 
 DOUBT = 1.2
 """Size of the rest, in standard deviations of the response, of a surface that may have a second valley."""
@@ -51,7 +51,7 @@ JITTER = 1e-8
 
 @dataclass(slots=True)
 class Seen:
-    """What was measured: places in coded units, shape (runs, factors); NaN in all of them for the machine as it is.
+    """The measurements: places in coded units, shape (runs, factors); NaN in all of them for the machine as it is.
 
     `values`: the response, on the scale on which drift adds; `blocks`: the block of each run.
     """
@@ -62,7 +62,7 @@ class Seen:
     blocks: list[int] = field(default_factory=list)
 
     def add(self, place: Sequence[float] | None, value: float, block: int) -> None:
-        """One more run; None for the machine as it is."""
+        """Add a run; `place` None for the machine as it is."""
         self.places.append(tuple(place) if place is not None else (math.nan,) * len(self.factors))
         self.values.append(value)
         self.blocks.append(block)
@@ -90,15 +90,15 @@ class _Posterior:
         self._stepless: tuple[Weights, Side, Floats] | None = None
 
     def factored(self, weights: Weights) -> tuple[Side, Floats]:
-        """The side of the runs, and the inverse of the Cholesky factor of their covariance: where no step was found
-        that in which it was looked for."""
+        """Return the side of the runs, and the inverse of the Cholesky factor of their covariance: where no step was
+        found, of the one in which it was searched."""
         if self.step is None and self._stepless is not None and self._stepless[0] is weights:
             return self._stepless[1], self._stepless[2]
         side = Side(self.here, weights)
         return side, _root(self.bare(weights, side))[1]
 
     def bare(self, weights: Weights, side: Side, parts: tuple[Floats, Floats] | None = None) -> Floats:
-        """Covariance of all runs, shape (n, n): the varied ones first, then the machine as it is."""
+        """Return the covariance of all runs, shape (n, n): the varied ones first, then the machine as it is."""
         _, _, noise, block = weights.others
         whole = np.full((self.size, self.size), LEVEL)
         whole[self.of_surface :, self.of_surface :] += LEVEL
@@ -110,13 +110,13 @@ class _Posterior:
         return whole
 
     def expected(self, weights: Weights) -> Floats:
-        """What the shared curvature has all runs be, level aside."""
+        """Return the expected value of all runs by the shared curvature, without the level."""
         found = np.zeros(self.size)
         found[: self.of_surface] = CURVED * (weights.relevance @ self.here.bends)
         return found
 
     def likeliest_step(self, weights: Weights) -> Step | None:
-        """What step the runs speak for with these weights; None with too few of them."""
+        """Return the step that the runs support most with these weights; None with too few of them."""
         if self.of_surface < len(self.mean) - len(weights.others) + SOONEST:
             return None
         self.step = None
@@ -125,7 +125,7 @@ class _Posterior:
         return likeliest(self.here, root, root.T @ (root @ (self.y - self.expected(weights))))
 
     def value(self, logs: Floats) -> tuple[float, Floats]:
-        """Minus the logarithm of the density, and its gradient."""
+        """Return minus the logarithm of the density, and its gradient."""
         weights = Weights(logs)
         side = Side(self.here, weights)
         parts = side.parts(self.here)
@@ -138,7 +138,7 @@ class _Posterior:
         return density, self._gradient(weights, parts, change, alpha) + away / self.spread
 
     def _gradient(self, weights: Weights, parts: tuple[Floats, Floats], change: Floats, alpha: Floats) -> Floats:
-        """Of the likelihood. `change`: half of its derivative by the covariance."""
+        """Return the gradient of the likelihood. `change`: half of its derivative by the covariance."""
         a, count = weights.relevance, self.of_surface
         _, length, noise, block = weights.others
         inner = np.ascontiguousarray(change[:count, :count])
@@ -163,7 +163,7 @@ class _Posterior:
 
 
 def _root(covariance: Floats) -> tuple[Floats, Floats]:
-    """Its Cholesky factor, and the inverse of that."""
+    """Return the Cholesky factor of a covariance, and its inverse."""
     lower = np.linalg.cholesky(covariance)
     # By the triangle: half of the time of an inverse of any matrix.
     root, _ = dtrtri(lower, lower=1)
@@ -171,7 +171,7 @@ def _root(covariance: Floats) -> tuple[Floats, Floats]:
 
 
 class Process:
-    """What is learnt: `against` says of places how they differ from another one, on the scale of the values."""
+    """The learnt surface: `against` compares places with another one, on the scale of the values."""
 
     def __init__(self, posterior: _Posterior, weights: Weights) -> None:
         self.weights = weights
@@ -199,13 +199,13 @@ class Process:
         return None if self._step is None else (self._step, self._stepped * self._of.scale)
 
     def doubted(self) -> Process:
-        """What the same runs say if what the quadratic misses may be large, whatever the likeliest weights are."""
+        """Return the process in which the misfit of the quadratic may be large, whatever the likeliest weights are."""
         logs = self.weights.logs.copy()
         logs[-4] = max(logs[-4], math.log(DOUBT))
         return Process(self._of, Weights(logs))
 
     def _joint(self, places: Places) -> Floats:
-        """Covariance of the surface at places with all runs, shape (n, m)."""
+        """Return the covariance of the surface at places with all runs, shape (n, m)."""
         joint = np.full((self._of.size, places.bends.shape[1]), LEVEL)
         joint[: self._of.of_surface] = self._side.covariance(places)
         if self._step is not None:
@@ -213,15 +213,15 @@ class Process:
         return joint
 
     def _mean(self, places: Places) -> Floats:
-        """Expected values at places, scaled."""
+        """Return the expected values at places, scaled."""
         found = CURVED * (self._side.relevance @ places.bends) + self._said.at(places) + self._level
         if self._step is not None:
             found += self._stepped * self._step.sides(places)
         return np.asarray(found)
 
     def against(self, base: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
-        """What gives of places, shape (m, factors), the expected value, and the standard error of how they differ from
-        `base`, a place."""
+        """Return the function that gives for places, shape (m, factors), the expected value, and the standard error of
+        their difference from `base`, a place."""
         there = Side(Places(self._of.columns, base[None]), self.weights)
         joint, own = self._joint(there.places), self._side.variance(there.places)
 
@@ -239,11 +239,11 @@ class Process:
         return compared
 
     def expected(self, places: Floats) -> Floats:
-        """Expected values at places, without blocks and noise."""
+        """Return the expected values at places, without blocks and noise."""
         return self._of.middle + self._of.scale * self._mean(Places(self._of.columns, places))
 
     def gain(self, place: Floats) -> tuple[float, float]:
-        """How much lower a place is expected to be than the machine as it is, and the standard error of that."""
+        """Return how much lower a place is expected to be than the machine as it is, and the standard error of that."""
         here = Places(self._of.columns, place[None])
         default = np.full(self._of.size, LEVEL)
         default[self._of.of_surface :] += LEVEL
@@ -257,7 +257,7 @@ class Process:
 
 
 def learned(seen: Seen, before: Weights | None = None, *, again: bool = True) -> Process:
-    """The process of the likeliest weights. `before`: those of fewer runs, from which few steps lead to the new.
+    """Return the process of the likeliest weights. `before`: those of fewer runs, from which few steps lead to the new.
 
     `again` False: with the weights of before, which is quicker.
     """

@@ -23,13 +23,13 @@ SCATTERED, NEAR = 64, 64
 """Places over the whole space, and about the best ones, that a search begins with."""
 
 WIDTHS = (0.6, 0.25, 0.1)
-"""How far from the best ones, in coded units: standard deviations."""
+"""The distances from the best places, in coded units: standard deviations."""
 
 ROUNDS = 4
 """Steps uphill."""
 
 FAILING = 0.35
-"""How far about a failed run others are thought to fail, in coded units a factor."""
+"""The distance from a failed run within which others are expected to fail, in coded units a factor."""
 
 FINEST = 0.02
 """Smallest step of the walk uphill."""
@@ -37,7 +37,7 @@ FINEST = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a search has found out. `best`: places worth looking around, the best first, shape (m, factors).
+    """The results of a search. `best`: places worth looking around, the best first, shape (m, factors).
 
     `worked`, `failed`: places of runs, shape (n, factors).
     """
@@ -49,9 +49,9 @@ class Known:
 
 
 def next_place(process: Process, known: Known, rng: np.random.Generator, *, daring: bool = True) -> Floats:
-    """The place of the largest expected improvement over the best, shape (factors,).
+    """Return the place of the largest expected improvement over the best, shape (factors,).
 
-    Not `daring`: the place that is expected to be lowest, whatever is not known.
+    Not `daring`: the place with the lowest expected value, regardless of uncertainty.
     """
     search = _Climb(process, known, daring)
     at, worth = search.top(np.vstack([scattered(known.factors, SCATTERED, rng), _near(known, rng)]))
@@ -66,7 +66,7 @@ def next_place(process: Process, known: Known, rng: np.random.Generator, *, dari
 
 
 def scattered(factors: Sequence[Factor], count: int, rng: np.random.Generator) -> Floats:
-    """Places drawn evenly from the space, shape (count, factors); choices by their number."""
+    """Return places drawn evenly from the space, shape (count, factors); choices by their number."""
     places = rng.uniform(-1.0, 1.0, (count, len(factors)))
     for index, each in enumerate(factors):
         if each.categorical:
@@ -75,7 +75,7 @@ def scattered(factors: Sequence[Factor], count: int, rng: np.random.Generator) -
 
 
 def _near(known: Known, rng: np.random.Generator) -> Floats:
-    """Places about the best ones: of each some factors moved, on several scales."""
+    """Return places about the best ones: of each some factors moved, on several scales."""
     count, size = NEAR, len(known.factors)
     base = known.best[np.arange(count) % len(known.best)]
     width = np.array(WIDTHS)[rng.integers(len(WIDTHS), size=count)][:, None]
@@ -101,7 +101,7 @@ class _Climb:
         self.choices = np.array([len(each.choices) for each in known.factors])
 
     def worth(self, places: Floats) -> Floats:
-        """Expected improvement, shape (m,)."""
+        """Return the expected improvement, shape (m,)."""
         if not self.daring:
             gain = self.level - self.process.expected(places)
             return np.asarray(np.where(gain > 0, gain * self.works(places), gain))
@@ -112,7 +112,7 @@ class _Climb:
         return np.asarray((gain * ndtr(z) + error * density) * self.works(places))
 
     def works(self, places: Floats) -> Floats:
-        """The chance that a run ends well: from how many runs nearby did."""
+        """Return the probability that a run ends well, from the share of runs nearby that did."""
         if not len(self.known.failed):
             return np.ones(len(places))
         good, bad = (self._nearby(places, each) for each in (self.known.worked, self.known.failed))
@@ -124,13 +124,13 @@ class _Climb:
         return np.asarray(np.exp(-0.5 * (away**2).sum(axis=2) / (FAILING**2 * places.shape[1])).sum(axis=1))
 
     def top(self, places: Floats) -> tuple[Floats, float]:
-        """The best of some places."""
+        """Return the best of some places."""
         worth = self.worth(places)
         index = int(np.argmax(worth))
         return places[index], float(worth[index])
 
     def uphill(self, at: Floats, worth: float, step: float) -> tuple[Floats, float]:
-        """One round: each factor to both sides, then all of them as far as their parabolas say."""
+        """Climb one round: each factor to both sides, then all of them as far as their parabolas suggest."""
         ranges = np.flatnonzero(self.choices == 0)
         moves = []
         for sign in (1.0, -1.0):

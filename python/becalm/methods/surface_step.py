@@ -19,10 +19,10 @@ from becalm.methods.surface_covariance import Columns, Places
 from becalm.stats.arrays import Floats
 
 VARIANCE = 4.0
-"""Of the size of a step, in variances of the response."""
+"""The variance of the size of a step, in variances of the response."""
 
 ODDS = 2.0
-"""Of a step somewhere in some factor, before any run is looked at: with more, bowls and valleys take more runs."""
+"""The prior odds of a step somewhere in some factor: with more, bowls and valleys take more runs."""
 
 SOONEST = 6
 """Runs beyond one for each factor from which on steps are looked for."""
@@ -30,23 +30,23 @@ SOONEST = 6
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the number of its factor, and where, in coded units."""
+    """A step: the number of its factor, and where, in coded units."""
 
     factor: int
     edge: float
 
     def sides(self, places: Places) -> Floats:
-        """On which side places are, shape (n,): half of a step below or above."""
+        """Return the side of places, shape (n,): half of a step below or above."""
         at = places.numbers[places.columns.first[self.factor]]
         return np.where(at > self.edge, 0.5, -0.5)
 
     def joint(self, one: Places, other: Places) -> Floats:
-        """What it adds to the covariance of places, shape (n, m)."""
+        """Return its contribution to the covariance of places, shape (n, m)."""
         return np.asarray(VARIANCE * np.outer(self.sides(one), self.sides(other)))
 
 
 def likeliest(places: Places, root: Floats, alpha: Floats) -> Step | None:
-    """The step that the runs speak for most; None where they speak against any.
+    """Return the step that the runs support most; None where they are against any.
 
     `root`: inverse of the Cholesky factor of the covariance of all runs without a step, `places` the first of them;
     `alpha`: that covariance's inverse times the responses.
@@ -69,7 +69,7 @@ def likeliest(places: Places, root: Floats, alpha: Floats) -> Step | None:
 
 
 def _between(places: Places, columns: Columns) -> Iterator[tuple[Step, float]]:
-    """Steps midway between neighbouring places of each range, and how wide it is there."""
+    """Yield steps midway between neighbouring places of each range, and the distance there."""
     for factor in np.flatnonzero(columns.ranges):
         at = np.unique(places.numbers[columns.first[factor]])
         for low, high in zip(at[:-1].tolist(), at[1:].tolist(), strict=True):

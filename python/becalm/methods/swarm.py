@@ -36,7 +36,7 @@ AGAIN = 2
 def moved(
     at: Floats, velocity: Floats, own: Floats, best: Floats, parameters: SwarmParameters, draws: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """Places and velocities after one step; all of shape (particles, coordinates). `draws`: r_p and r_g."""
+    """Return the places and velocities after one step; all of shape (particles, coordinates). `draws`: r_p and r_g."""
     pull = parameters.phi_p * draws[0] * (own - at) + parameters.phi_g * draws[1] * (best - at)
     to = np.clip(at + parameters.omega * velocity + pull, -1.0, 1.0)
     return to, to - at
@@ -61,7 +61,7 @@ def swarm(
 
 
 def forecast(space: Space, rule: TrialDesign, *, parameters: SwarmParameters = USUAL) -> Forecast | None:
-    """What it will ask for; None where there are choices alone: so few places that a swarm may settle."""
+    """Return the forecast; None where there are only choices: with so few places a swarm may settle."""
     blocks = Blocks(rule, parameters.evaluations)
     if all(each.categorical for each in space.factors):
         return None
@@ -69,12 +69,12 @@ def forecast(space: Space, rule: TrialDesign, *, parameters: SwarmParameters = U
 
 
 def _size(parameters: SwarmParameters, blocks: Blocks) -> int:
-    """How many particles there are."""
+    """Return the number of particles."""
     return min(parameters.particles, max(FEWEST, blocks.planned // SWEEPS))
 
 
 class _Swarm:
-    """One swarm: where its particles are and were, and what was measured there."""
+    """A swarm: the places of its particles, present and past, and their results."""
 
     def __init__(self, space: Space, rule: TrialDesign, rng: np.random.Generator, parameters: SwarmParameters) -> None:
         self.blocks = Blocks(rule, parameters.evaluations)
@@ -94,11 +94,11 @@ class _Swarm:
         yield from self.blocks.go_on(AGAIN, here, why)
 
     def settled(self) -> bool:
-        """Whether all particles set the same as the best place does, so that nothing new would be measured."""
+        """Return whether all particles have the settings of the best place, so that no new ones would be measured."""
         return {self._places.settings(at) for at in self._at} <= set(self.blocks.leaders(1))
 
     def move(self) -> None:
-        """One step of all particles."""
+        """Move all particles one step."""
         expected = self.blocks.times.expected()
         own = self._at.copy()
         for index, been in enumerate(self._been):
@@ -113,7 +113,7 @@ class _Swarm:
         )
 
     def choice(self) -> Choice:
-        """The end: the best place, or none when none is faster than the default."""
+        """Return the end: the best place, or no settings when none is faster than the default."""
         spent = self.blocks.spent()
         return self.blocks.choice(
             some=f"The swarm of {len(self._at)} particles chose the best place of {spent}.",

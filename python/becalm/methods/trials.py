@@ -14,7 +14,7 @@ Trying = Generator[Ask, Sequence[Sample], float | None]
 
 @dataclass(slots=True)
 class Trials:
-    """What a search has tried. `best` is the settings of the lowest spread seen; a failed trial has infinite spread."""
+    """The trials of a search. `best`: the settings of the lowest spread seen; a failed trial has infinite spread."""
 
     rule: TrialDesign
     runs: int = 0
@@ -34,7 +34,7 @@ class Trials:
         return self.spread <= self.rule.threshold
 
     def measure(self, settings: Settings, why: str) -> Trying:
-        """One trial of these settings."""
+        """Measure one trial of these settings."""
         if not self.affordable:
             return None
         self.runs += self.rule.cost
@@ -48,7 +48,7 @@ class Trials:
         return spread
 
     def end(self) -> str:
-        """Why no more is tried, as the second half of a sentence."""
+        """Return why the search ends, as the second half of a sentence."""
         if self.reached:
             return f"the threshold of {self.rule.threshold:.2%} was reached"
         if not self.affordable:

@@ -1,4 +1,4 @@
-"""What a bisection has built and measured so far, line by line on the disk: a killed one goes on where it was.
+"""The journal of a bisection's builds and measurements, line by line on the disk: a killed search continues from it.
 
 One file a search, named by what it searches for (repository, good, bad, build, run): the same command finds it again.
 Each line is JSON; one that is half written is the last one, and left out.
@@ -20,18 +20,18 @@ from becalm.paths import made, state_dir
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """One search's file."""
+    """The file of a search."""
 
     path: Path
 
     @classmethod
     def of(cls, *what: object) -> Journal:
-        """The journal of a search for this. Raises MachineError."""
+        """Return the journal of the search with these parameters. Raises MachineError."""
         name = hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:24]
         return cls(made(state_dir() / "bisect") / f"{name}.jsonl")
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """What was written, in order."""
+        """Yield the written lines, in order."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:

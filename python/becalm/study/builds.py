@@ -23,7 +23,7 @@ KEPT = 4
 """Working trees that are kept beside that of the good commit."""
 
 LINES = 15
-"""Of a failed build's output that are shown."""
+"""The number of lines of a failed build's output that are shown."""
 
 PATIENCE = 5.0
 """Seconds between asking a build that takes too long to end, and ending it."""
@@ -42,7 +42,7 @@ class Builds:
 
     @classmethod
     def private(cls, repository: Repository, command: Sequence[str], timeout_s: float, keep: str) -> Builds:
-        """In a new directory that only this user may enter."""
+        """Return builds in a new directory that only this user may enter."""
         return cls(repository, command, timeout_s, keep, Path(tempfile.mkdtemp(prefix="becalm-bisect-")))
 
     def __enter__(self) -> Builds:
@@ -53,7 +53,8 @@ class Builds:
         self.made.clear()
 
     def get(self, commit: str) -> tuple[Path, str]:
-        """The built working tree of a commit, and why it cannot be built: empty when it is. Raises MachineError."""
+        """Return the built working tree of a commit, and why it cannot be built: empty when it is. Raises
+        MachineError."""
         if commit in self.made:
             # The one that was used last is removed last.
             self.made[commit] = self.made.pop(commit)
@@ -68,7 +69,7 @@ class Builds:
         return place, reason
 
     def _build(self, place: Path) -> str:
-        """Why the build failed; empty when it did not. A session of its own, so that all of it can be ended."""
+        """Build in a process session, so as to end it as a whole; return why that failed, or the empty string."""
         log = self.root / f"{place.name}.log"
         with log.open("wb") as output:
             try:

@@ -1,4 +1,4 @@
-"""What a study of programs says: one function of the study, its history with the looks at it, and its loads.
+"""The verdict of a study of programs: one function of the study, its history with the looks at it, and its loads.
 
 `conclude` makes the verdict while a study is measured, when it is shown again, and of each of several hosts;
 `conclude_stored` finds the looks of a stored study first (`becalm.study.looks.replay`).
@@ -36,7 +36,7 @@ def conclude(
     baseline: Sequence[Difference] = (),
     noticed: Sequence[Finding] = (),
 ) -> Verdict:
-    """The verdict of a study, as far as it came.
+    """Return the verdict of a study, as far as it came.
 
     `number`: of the study, for the person; None when it is not kept. `baseline`: comparisons with another time.
     `noticed`: what settings and programs kept running beside others showed meanwhile.
@@ -59,26 +59,26 @@ def conclude(
 
 
 def interim(looks: Looks, number: int | None) -> Verdict:
-    """What the last look has shown, for the progress display."""
+    """Return what the last look has shown, for the progress display."""
     return _verdict(looks, number, [] if looks.summary is None else [looks.summary])
 
 
 def conclude_stored(document: Document) -> Verdict:
-    """The verdict of a stored `run` or `compare` without one: the same looks again, then the same conclusion."""
+    """Return the verdict of a stored `run` or `compare` without one: the same looks again, then the same conclusion."""
     options = (CompareOptions if document.study.kind == "compare" else RunOptions).from_json(document.study.options)
     looks = replay(document.study, options, document.runs, document.loads)
     return _placed(conclude(looks, InDocument(document), document.number, noticed=document.noticed), document)
 
 
 def _placed(verdict: Verdict, document: Document) -> Verdict:
-    """The same with when, where and what was measured."""
+    """Return the verdict with when, where and what was measured."""
     from becalm.study.circumstances import circumstances  # A measurement starts without it.
 
     return replace(verdict, circumstances=circumstances(document.study, document.facts, document.created_ns))
 
 
 def summarise_stored(document: Document) -> Verdict:
-    """Each program by itself, of a study that was measured by another plan or by another tool."""
+    """Return each program by itself, for a study that was measured by another plan or by another tool."""
     study, kept = replace(document.study, kind="run"), InDocument(document)
     looks = Looks(study, RunOptions.from_json(study.options))
     looks.history.extend(document.runs)
@@ -120,7 +120,7 @@ def _with_means(averages: Averages, imported: ImportOptions | None, program: int
 
 
 def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:
-    """Of programs that were compared: whether one executes more instructions, or slower ones."""
+    """Return findings on whether one of the compared programs executes more instructions, or slower ones."""
     options = looks.options
     if not isinstance(options, CompareOptions) or len(looks.study.workloads[0].metrics) < 2:
         return ()
@@ -132,13 +132,13 @@ def _of_counters(looks: Looks, kept: Kept) -> tuple[Finding, ...]:
 
 
 def _recorded(study: Study, kept: Kept) -> Sequence[Series]:
-    """What was recorded over the time of runs, where that may hold their memory."""
+    """Return the series of the runs, where they may hold their memory."""
     specs = [metric.spec for workload in study.workloads for metric in workload.metrics]
     return kept.series() if any(spec.startswith(MEMORY) for spec in specs) else ()
 
 
 def _memory(recorded: Sequence[Series], seqs: Positions) -> tuple[tuple[float, float], ...]:
-    """Memory over the time of one of these runs, where it was recorded."""
+    """Return memory over the time of one of these runs, where it was recorded."""
     if not recorded:
         return ()
     from becalm.analysis.run_memory import course  # A comparison of times starts without it.
@@ -165,7 +165,7 @@ def _summaries(looks: Looks, kept: Kept) -> list[Summary]:
 
 
 def _printed(looks: Looks, kept: Kept, program: int) -> Floats | None:
-    """All that a program printed in the rounds that count, shape (runs, metrics); None without metrics."""
+    """Return the metrics of a program in the rounds that count, shape (runs, metrics); None without metrics."""
     if looks.history.metric is None:
         return None
     seqs, values = kept.metrics(program)
@@ -181,7 +181,7 @@ def _averages(looks: Looks, kept: Kept, program: int) -> Averages:
 
 
 def _of_all(looks: Looks) -> tuple[Finding, ...]:
-    """Findings that any plan may give."""
+    """Return the findings that any plan may give."""
     history, strict = looks.history, looks.options.unknown_contamination == "drop"
     # A round that was begun and not finished is none that a person could count.
     found, unsure = looks.contaminated.among(history.finished), looks.unknown.among(history.finished)
@@ -196,18 +196,18 @@ def _of_all(looks: Looks) -> tuple[Finding, ...]:
 
 
 def emulated(options: StudyOptions) -> tuple[Finding, ...]:
-    """That the times are not those of a real processor, where they are not."""
+    """Return the finding that the times are not those of a real processor, where they are not."""
     return (finding("emulated", {"reason": options.emulated}),) if options.emulated else ()
 
 
 def _settings(looks: Looks) -> tuple[Finding, ...]:
-    """Under which settings the runs were made, where there were any."""
+    """Return the finding on the settings under which the runs were made, where there were any."""
     given, kept = (each.to_json() for each in (looks.study.settings[0], looks.options.kept))
     return (finding("settings", {"settings": given, "kept": kept}),) if given or kept else ()
 
 
 def _beside(looks: Looks) -> tuple[Finding, ...]:
-    """What was kept running beside the programs, each kind of neighbourhood once."""
+    """Return the findings on programs that ran alongside, each kind of neighbourhood once."""
     found = {
         (tuple(near.workload.name for near in each.beside), each.beside_cpus): name
         for name, each in zip(looks.names, looks.study.workloads, strict=True)
@@ -223,7 +223,7 @@ def _beside(looks: Looks) -> tuple[Finding, ...]:
 def nothing_measured(
     rows: Sequence[Run], workloads: Sequence[Workload], texts: Mapping[int, tuple[str, str]]
 ) -> WorkloadError | Interrupted:
-    """Why not one run of a study counts that goes on when a program fails."""
+    """Return the error when no run counts of a study that goes on after a program fails."""
     failed = next((run for run in rows if run.outcome not in (Outcome.OK, Outcome.ABORTED)), None)
     if failed is None:
         return Interrupted("Interrupted before the first round was finished: nothing can be said yet.")
@@ -233,7 +233,7 @@ def nothing_measured(
 
 
 def failure(looks: Looks, failed: Run, kept: Kept) -> Finding:
-    """A run that did not end well, with what its program said."""
+    """Return the finding on a failed run, with its program's output."""
     stderr = kept.texts().get(failed.seq, ("", ""))[0]
     numbers = failure_numbers(failed, stderr, looks.history.rounds, looks.study.workloads[failed.workload])
     return finding("failure", numbers, looks.names[failed.workload])
@@ -246,7 +246,7 @@ def _verdict(
     findings: Sequence[Finding] = (),
     baseline: Sequence[Difference] = (),
 ) -> Verdict:
-    """The numbers of the last look with their sentences."""
+    """Return the numbers of the last look with their sentences."""
     study, options = looks.study, looks.options
     compared = options if isinstance(options, CompareOptions) else CompareOptions()
     limit, elapsed_ns = compared.fail_above, looks.history.elapsed_ns
@@ -277,7 +277,7 @@ def _verdict(
 
 
 def _worded(found: Verdict) -> Verdict:
-    """The same with its sentences."""
+    """Return the verdict with its sentences."""
     differences = tuple(
         replace(each, sentence=measurement.difference(each, found.elapsed_ns)) for each in found.differences
     )

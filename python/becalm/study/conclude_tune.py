@@ -1,4 +1,4 @@
-"""What a search for settings says: one function of the study, its runs and their end, now or read back."""
+"""The verdict of a search for settings: one function of the study, its runs and their end, now or read back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from becalm.wording.measurement import are, counted
 
 
 def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:
-    """The verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
+    """Return the verdict of a study that came to its end. `noticed`: what was seen while it was measured."""
     options, judged = complete(course.options), tuned.judged
     found = TuneVerdict(
         kind="tune",
@@ -72,7 +72,7 @@ def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: S
 
 
 def conclude_stored(document: Document) -> TuneVerdict:
-    """The verdict of a stored search without one. Raises UnfinishedError when some of its runs are missing."""
+    """Return the verdict of a stored search without one. Raises UnfinishedError when some of its runs are missing."""
     study = document.study
     course = Course(study, TuneOptions.from_json(study.options), settings=list(study.settings))
     course.trials.extend(document.runs)
@@ -90,7 +90,7 @@ def conclude_stored(document: Document) -> TuneVerdict:
 
 
 def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
-    """The arms with what their programs get done in a second, where that is known."""
+    """Yield the arms with the work of their programs per second, where that is known."""
     programs = dict(zip(course.names, course.programs, strict=True))
     for arm in arms:
         made = throughput(course.study.workloads[programs[arm.program]], arm.mean_ns)
@@ -98,14 +98,14 @@ def _worked(arms: Sequence[Arm], course: Course) -> Iterator[Arm]:
 
 
 def _printed(trial: Trial, options: TuneOptions) -> Trial:
-    """A trial with its metric as it was printed, where a search made the mean of that small."""
+    """Return a trial with its metric as it was printed, where a search minimised the mean of that."""
     if options.metric is None or options.minimize != "time" or trial.spread is None:
         return trial
     return replace(trial, spread=options.metric.back((trial.spread,) * 3)[0])
 
 
 def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[Finding]:
-    """Profiles that were compared with although this host has not all of their settings."""
+    """Return findings on profiles that were compared although this host lacks some of their settings."""
     measured = {arm.name for arm in arms}
     return [
         finding("partial", {"profile": name, "knobs": list(knobs)})
@@ -115,7 +115,7 @@ def _partial(lacking: Mapping[str, Sequence[str]], arms: Sequence[Arm]) -> list[
 
 
 def _boots(trials: TrialLog, lost: Mapping[str, str]) -> list[Finding]:
-    """What boots cost and mean, or what was not tried for want of them."""
+    """Return the finding on the cost of boots, or on what was not tried without them."""
     found = []
     count, median_ns = trials.reboots()
     if count:

@@ -1,4 +1,4 @@
-"""What is counted of a running process as a stream that goes on: a host's recording, read beside whoever waits for it.
+"""The counts of a running process as a continuous stream: a host's recording, read alongside its consumer.
 
 `begin` counts the best that the host can: the last-level cache, which says what misses cost; else which pages the
 process newly uses, which says where its working set changes; else page faults, of which only an exec is taken.
@@ -24,7 +24,7 @@ from becalm.wording import migrating as wording
 ORDER = tuple(KINDS)
 
 OF_SWITCHES = tuple(each for each in ORDER if each != "ws_turnover")
-"""What is counted at switches, by either means: pages are looked at, which programs in the kernel do not."""
+"""The quantities counted at switches, by either means: pages are looked at, which programs in the kernel do not."""
 
 LEAST_BATCH_NS = 1_000_000
 
@@ -39,7 +39,7 @@ class Counted:
 
     @property
     def events(self) -> str:
-        """What was counted, in words."""
+        """The counted quantity in words."""
         return wording.events(self.counting)
 
     @property
@@ -53,11 +53,11 @@ class Counted:
         return KINDS[self.counting.events]
 
     def now_ns(self) -> int:
-        """The clock of the agent's records."""
+        """Return the clock of the agent's records."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
-        """The next records, none when none came in time; None at the end. Raises what ended the recording."""
+        """Return the next records, none when none came in time; None at the end. Raises what ended the recording."""
         try:
             event = self._events.get(timeout=max(0.0, timeout_s))
         except queue.Empty:
@@ -104,7 +104,7 @@ def begin(
 
 
 def order(events: str, by: str) -> Sequence[str]:
-    """What is tried to be counted, one after the other, the best first."""
+    """Return the quantities to try to count, in order, the best first."""
     if events != "auto":
         return (events,)
     return ORDER if by == "perf" else OF_SWITCHES

@@ -91,7 +91,7 @@ def _progress(seen: Looks, number: int | None) -> Progress:
 
 
 def _nothing(looks: Looks, kept: InStore) -> WorkloadError | MachineError:
-    """Why not one round counts."""
+    """Return the error when no round counts."""
     looks.look_at_load()
     if looks.history.failure is not None:
         return WorkloadError(failure(looks, looks.history.failure, kept).sentence)

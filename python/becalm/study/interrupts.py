@@ -24,7 +24,7 @@ _stopped = False
 
 @contextmanager
 def joined(stop: Callable[[], None]) -> Iterator[None]:
-    """`stop` is called at the first signal, or at once after it."""
+    """Have `stop` called at the first signal, or at once after it."""
     number = next(_numbers)
     with _lock:
         _running[number] = stop
@@ -39,13 +39,13 @@ def joined(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def stopped() -> bool:
-    """Whether the person has interrupted what `heard` is for."""
+    """Return whether the person has interrupted the work that `heard` is for."""
     return _stopped
 
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Hear signals for all that join, from the main thread; elsewhere nothing is heard."""
+    """Handle signals for all that join, from the main thread; on other threads no signals are handled."""
     global _stopped
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -24,25 +24,25 @@ Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 class Kept(Protocol):
-    """What a verdict needs besides wall times."""
+    """The data that a verdict needs besides wall times."""
 
     def averages(self, program: int) -> Averages:
-        """Means of one program's counted good runs."""
+        """Return the means of one program's counted good runs."""
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
-        """Columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
+        """Return columns of one program's counted good runs as float arrays in order of runs; NaN where unknown."""
 
     def metrics(self, program: int) -> Printed:
-        """What one program's counted good runs printed."""
+        """Return the metrics of one program's counted good runs."""
 
     def own_loads(self) -> OwnLoads:
-        """What else the machine did around runs that have a record of their own."""
+        """Return what else the machine did around runs that have a record of their own."""
 
     def series(self) -> Sequence[Series]:
-        """What was recorded over the time of runs."""
+        """Return what was recorded over the time of runs."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
-        """Standard error and standard output of some runs, by `seq`."""
+        """Return standard error and standard output of some runs, by `seq`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,27 @@ class InStore:
     study: int
 
     def averages(self, program: int) -> Averages:
-        """As Kept says, computed by the database."""
+        """Return the averages as Kept describes, computed by the database."""
         return self.store.averages(self.study, program)
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
-        """As Kept says."""
+        """Return the columns as Kept describes."""
         return self.store.columns(self.study, names, program)
 
     def metrics(self, program: int) -> Printed:
-        """As Kept says."""
+        """Return the metrics as Kept describes."""
         return self.store.metrics(self.study, program)
 
     def own_loads(self) -> OwnLoads:
-        """As Kept says."""
+        """Return the loads as Kept describes."""
         return self.store.own_loads(self.study)
 
     def series(self) -> Sequence[Series]:
-        """As Kept says."""
+        """Return the series as Kept describes."""
         return self.store.all_series(self.study)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
-        """As Kept says."""
+        """Return the texts as Kept describes."""
         return self.store.texts(self.study)
 
 
@@ -88,31 +88,31 @@ class InDocument:
                 self._by_program[run.workload].append(run)
 
     def runs(self, program: int) -> Sequence[Run]:
-        """The counted good runs of one program, in order."""
+        """Return the counted good runs of one program, in order."""
         return self._by_program[program]
 
     def averages(self, program: int) -> Averages:
-        """As Kept says."""
+        """Return the averages as Kept describes."""
         return averages(self.columns(program, AVERAGED))
 
     def columns(self, program: int, names: Sequence[str]) -> dict[str, Any]:
-        """As Kept says."""
+        """Return the columns as Kept describes."""
         runs = self._by_program[program]
         return {name: np.array([getattr(run, name) for run in runs], dtype=np.float64) for name in names}
 
     def metrics(self, program: int) -> Printed:
-        """As Kept says."""
+        """Return the metrics as Kept describes."""
         found = [(run.seq, run.metrics) for run in self._by_program[program] if run.metrics is not None]
         return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def own_loads(self) -> OwnLoads:
-        """As Kept says."""
+        """Return the loads as Kept describes."""
         return OwnLoads.of(self._document.loads)
 
     def series(self) -> Sequence[Series]:
-        """As Kept says."""
+        """Return the series as Kept describes."""
         return self._document.series
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
-        """As Kept says."""
+        """Return the texts as Kept describes."""
         return self._document.texts

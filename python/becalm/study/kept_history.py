@@ -1,4 +1,4 @@
-"""What `becalm history` keeps from one time to the next, so that a new session costs its own work.
+"""The cache of `becalm history`, so that a new session costs only its own work.
 
 Sessions as the analysis takes them, each with a stamp that changes with its study, its runs and its verdict, and the
 states of searches for changes. All of it can be made again from the store: it is a cache in
@@ -33,7 +33,7 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a session belongs: what it can be chosen by."""
+    """The place of a session: the fields by which it can be chosen."""
 
     project: str
     branch: str

@@ -29,12 +29,12 @@ from becalm.wording.program_names import names_of
 
 
 def _nobody(looks: Looks) -> None:
-    """Where nobody wants to know."""
+    """Ignore a look, where there is no listener."""
 
 
 @dataclass(slots=True)
 class Looks:
-    """One study while it is measured, or shown again. `looked` is called after each look."""
+    """A study while it is measured, or shown again. `looked` is called after each look."""
 
     study: Study
     options: RunOptions
@@ -77,7 +77,7 @@ class Looks:
 
     @property
     def summary(self) -> Summary | None:
-        """Of a study of one program: what is known of it, but for what only the full record tells."""
+        """The summary of a study of one program, without parts that only the full record has."""
         if len(self.names) > 1:
             return None
         workload = self.study.workloads[0]
@@ -89,7 +89,7 @@ class Looks:
         self._loads.extend(loads)
 
     def plan(self, history: History) -> Block | None:
-        """The next block, after a look at the data where one is due; None when enough is known or used up."""
+        """Return the next block, after a look at the data where one is due; None when enough is known or used up."""
         self.look_at_load()
         goal, exhausted = self.options.goal, self.options.goal.exhausted(history)
         if history.rounds and (exhausted or self.comparison.due(history)):
@@ -108,7 +108,7 @@ class Looks:
         return interleave(history, goal, self._rng)
 
     def end(self) -> None:
-        """The last look, however measuring ended."""
+        """Take the last look, however measuring ended."""
         self.look_at_load()
         if self.history.failure is not None:
             self.reason = Stopped.FAILED
@@ -130,13 +130,14 @@ class Looks:
                 self.history.drop(gone)
 
     def _enough(self) -> Stopped | None:
-        """Whether the question is answered: which one is the fastest, or what a limit or a precision asks."""
+        """Return the reason to stop once the question is answered: the fastest one, a limit or a precision; else
+        None."""
         if self.ranking.fastest and self.ranking.used:
             return Stopped.KNOWN if self.ranking.known(self.history) else None
         return self.comparison.enough() or self._precise()
 
     def _precise(self) -> Stopped | None:
-        """For a single program: whether its mean is known as precisely as asked."""
+        """Return the reason to stop once the mean of a single program is as precise as asked; else None."""
         wanted, summary = self.options.precision, self.summary
         if wanted is None or summary is None:
             return None
@@ -145,13 +146,13 @@ class Looks:
 
 
 def compared(study: Study) -> Metric | None:
-    """What programs print that is compared, the first of each; None for their wall time."""
+    """Return the metric that is compared, the first of each program; None for the wall time."""
     first = study.workloads[0].metrics if study.workloads else ()
     return first[0] if first and all(each.metrics for each in study.workloads) else None
 
 
 def replay(study: Study, options: RunOptions, runs: Iterable[Run], loads: Sequence[Load]) -> Looks:
-    """The same looks again, at stored runs: blocks end where they ended while it was measured."""
+    """Repeat the same looks at stored runs: blocks end where they ended while it was measured."""
     looks = Looks(study, options)
     history, coming = looks.history, iter(runs)
     left = sorted(loads, key=lambda each: each.first)

@@ -16,7 +16,7 @@ from becalm.study import interrupts
 
 
 class Record(Protocol):
-    """What the loop needs of whoever remembers the runs (`becalm.nouns.history`, `becalm.tuning.trial_log`)."""
+    """The part of a record of runs that the loop needs (`becalm.nouns.history`, `becalm.tuning.trial_log`)."""
 
     interrupted: bool
     failure: Run | None

@@ -26,7 +26,7 @@ ARMS: Mapping[str, str] = {"not moved": "stay", "at a random moment": "now", "at
 """The arms, in the order of their workloads: how each is moved."""
 
 LAST = 0.8
-"""Of a run's length: no move is wanted later, so that what it costs is within the run."""
+"""The share of a run's length after which no move is wanted, so that its cost lies within the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Moving(Wrapper[Host]):
         return (LEARN_WINDOWS + 1) * self._recording.window_ns / 1e9
 
     def moment(self, number: int) -> float:
-        """When a move is wanted in a round, seconds from the beginning of its runs."""
+        """Return when a move is wanted in a round, s from the beginning of its runs."""
         drawn = random.Random(self._seed * 1_000_003 + number)
         return drawn.uniform(self.earliest_s, max(self.earliest_s, LAST * self._length_s))
 
@@ -97,7 +97,7 @@ class Moving(Wrapper[Host]):
             self._taken(0)
 
     def runs(self) -> list[MovedRun]:
-        """Those that ended well, with their moves, but for warm-ups; in the order they were made."""
+        """Return the runs that ended well, with their moves, without warm-ups; in the order they were made."""
         found = []
         for seq, run in sorted(self._runs.items()):
             if run.outcome == Outcome.OK and not run.warmup and seq in self._moved:
@@ -115,7 +115,7 @@ class Moving(Wrapper[Host]):
         return mover
 
     def _over(self, seq: int, mover: Mover | None) -> None:
-        """The run is: its program is bound no longer. Raises what failed of it."""
+        """Handle the end of a run: its program is no longer bound. Raises what failed in its move."""
         if mover is None or seq in self._moved:
             return
         with mover:

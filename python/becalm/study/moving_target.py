@@ -18,14 +18,15 @@ from becalm.units import cpu_list
 from becalm.wording import migrating as wording
 
 LLC = ("same", "other")
-"""Which last-level caches a process may be moved to, by the one where it runs."""
+"""The last-level caches that a process may be moved to, relative to the one where it runs."""
 
 PF_KTHREAD = 0x0020_0000
 """Flag of a thread of the kernel (include/linux/sched.h)."""
 
 
 def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
-    """CPUs other than the one where it ran last, that it may be moved to. Raises RefusedError where there is none."""
+    """Return the CPUs that a process may be moved to, other than its last one. Raises RefusedError where there is
+    none."""
     runs = runs_on(process.pid, root)
     there = tuple(each for each in _online(root, process.allowed) if each in process.allowed)
     others = tuple(each for each in there if each != runs)
@@ -42,7 +43,7 @@ def candidates(process: Process, llc: str | None = None, root: Root = "/") -> tu
 
 
 def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: Root = "/") -> tuple[int, ...]:
-    """The CPUs that were named. Raises RefusedError where one is offline, beyond its cpuset, or of another cache."""
+    """Return the named CPUs. Raises RefusedError where one is offline, beyond its cpuset, or of another cache."""
     online = _online(root, cpus)
     if offline := [each for each in cpus if each not in online]:
         raise RefusedError(wording.offline(process.pid, offline, online))
@@ -57,18 +58,19 @@ def asked(process: Process, cpus: Sequence[int], llc: str | None = None, root: R
 
 
 def typed(text: str) -> tuple[int, ...] | None:
-    """CPUs as they are typed; None for the least loaded. Raises UsageError."""
+    """Return the CPUs of a text; None for the least loaded. Raises UsageError."""
     return None if text == "least-loaded" else cpu_list(text)
 
 
 def runs_on(pid: int, root: Root = "/") -> int | None:
-    """The CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
+    """Return the CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
     fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
     return int(fields[36]) if len(fields) > 36 and fields[36].isdecimal() else None
 
 
 def cpuset_of(pid: int, root: Root = "/") -> tuple[int, ...]:
-    """CPUs of the cpuset of a process, of either version (cpuset(7), cgroups(7)); none where it cannot be told."""
+    """Return the CPUs of the cpuset of a process, of either version (cpuset(7), cgroups(7)); none where it is not
+    known."""
     base, rows = Path(root), _text(Path(root) / "proc" / str(pid) / "cgroup").splitlines()
     groups = {names: path.lstrip("/") for _, names, path in (row.split(":", 2) for row in rows if row.count(":") > 1)}
     first = next((path for names, path in groups.items() if "cpuset" in names.split(",")), None)
@@ -85,13 +87,13 @@ def cpuset_of(pid: int, root: Root = "/") -> tuple[int, ...]:
 
 
 def is_kernel_thread(pid: int, root: Root = "/") -> bool:
-    """Whether it is a thread of the kernel."""
+    """Return whether a process is a thread of the kernel."""
     fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()
     return len(fields) > 6 and fields[6].isdecimal() and bool(int(fields[6]) & PF_KTHREAD)
 
 
 def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
-    """Its threads."""
+    """Return the threads of a process."""
     try:
         found = [int(each.name) for each in (Path(root) / "proc" / str(pid) / "task").iterdir()]
     except OSError:
@@ -100,7 +102,7 @@ def threads_of(pid: int, root: Root = "/") -> tuple[int, ...]:
 
 
 def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
-    """CPUs that each of its threads may use."""
+    """Return the CPUs that each of its threads may use."""
     found = []
     for tid in threads_of(pid, root):
         rows = _text(Path(root) / "proc" / str(pid) / "task" / str(tid) / "status").splitlines()
@@ -109,7 +111,7 @@ def masks(pid: int, root: Root = "/") -> list[tuple[int, ...]]:
 
 
 def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
-    """CPUs that share the last-level cache of one; none where the kernel does not tell."""
+    """Return the CPUs that share the last-level cache of one; none where the kernel does not tell."""
     found: tuple[int, tuple[int, ...]] = (0, ())
     for each in (Path(root) / f"sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
         level, kind, shared = (_text(each / name).strip() for name in ("level", "type", "shared_cpu_list"))
@@ -119,7 +121,7 @@ def shares_llc(cpu: int, root: Root = "/") -> tuple[int, ...]:
 
 
 def llcs(root: Root = "/") -> list[list[int]]:
-    """The CPUs of each last-level cache, of those that are online; none where the kernel does not tell."""
+    """Return the CPUs of each last-level cache, of those that are online; none where the kernel does not tell."""
     found: dict[tuple[int, ...], list[int]] = {}
     for cpu in _online(root, ()):
         if not (shared := shares_llc(cpu, root)):
@@ -129,7 +131,7 @@ def llcs(root: Root = "/") -> list[list[int]]:
 
 
 def busy(root: Root = "/") -> dict[int, int]:
-    """Clock ticks that each CPU has worked since the boot: all but idle and iowait of /proc/stat (proc_stat(5))."""
+    """Return the clock ticks that each CPU has worked since the boot: all but idle and iowait (proc_stat(5))."""
     found = {}
     for line in _text(Path(root) / "proc/stat").splitlines():
         name, *counts = line.split()
@@ -140,7 +142,7 @@ def busy(root: Root = "/") -> dict[int, int]:
 
 
 def least_loaded(cpus: Sequence[int], before: Mapping[int, int], after: Mapping[int, int]) -> int:
-    """The CPU that worked least between two readings of `busy`; of equals the first. One that is not in both works."""
+    """Return the CPU that worked least between two readings of `busy`, the first of equals; a missing one works."""
 
     def worked(cpu: int) -> float:
         return after[cpu] - before[cpu] if cpu in before and cpu in after else float("inf")

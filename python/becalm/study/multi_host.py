@@ -73,7 +73,7 @@ def measure_on(
 def machines(
     hosts: Sequence[str | Host], cluster: str | None, listener: ProgressListener
 ) -> Iterator[list[str | Host]]:
-    """All hosts: those given, and the workers of a cluster, which is open meanwhile."""
+    """Yield all hosts: those given, and the workers of a cluster, which is open meanwhile."""
     if cluster is None:
         if not hosts:
             raise UsageError("Name a host at least: --host local.")
@@ -138,7 +138,7 @@ class _Outcome:
 
 
 def _by_name(hosts: Sequence[str | Host]) -> dict[str, str | Host]:
-    """Hosts by what they are called. Raises UsageError for one that is there twice."""
+    """Return hosts by name. Raises UsageError for one that occurs twice."""
     found: dict[str, str | Host] = {}
     for each in hosts:
         name = each if isinstance(each, str) else each.name
@@ -185,7 +185,7 @@ def _on_host(name: str, outcome: _Outcome, session: SessionOptions) -> HostResul
 
 
 def _of_the_lost(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
-    """What the runs that a lost host has given say, where they say something."""
+    """Return the verdict on the runs of a lost host, where they give one."""
     lost = isinstance(outcome.error, MachineError) and not isinstance(outcome.error, Interrupted)
     if not lost or outcome.study is None or session.store is False:
         return None
@@ -197,7 +197,7 @@ def _of_the_lost(outcome: _Outcome, session: SessionOptions) -> Verdict | None:
 
 
 def _failures(measured: Sequence[HostResult]) -> list[Finding]:
-    """Programs that failed on a host."""
+    """Return programs that failed on a host."""
     return [
         finding(each.kind, {**each.numbers, "host": host.host}, each.program)
         for host in measured
@@ -210,7 +210,7 @@ def _failures(measured: Sequence[HostResult]) -> list[Finding]:
 def _same_machine(
     measured: Sequence[HostResult], hosts: Sequence[str | Host], session: SessionOptions
 ) -> list[Finding]:
-    """Hosts that turned out to be one machine although their names did not tell: they disturbed each other."""
+    """Return hosts that turned out to be one machine although their names differ: they disturbed each other."""
     if session.store is False:
         return []
     by_boot: dict[str, list[str]] = {}

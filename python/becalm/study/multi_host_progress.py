@@ -12,7 +12,7 @@ from becalm.nouns.verdict import Verdict
 
 
 class MergedProgress:
-    """What is known of all hosts; `of` gives the listener of one. Safe to use from several threads."""
+    """The progress of all hosts; `of` gives the listener of one. Safe to use from several threads."""
 
     def __init__(self, listener: ProgressListener, hosts: int) -> None:
         self.listener = listener
@@ -23,24 +23,24 @@ class MergedProgress:
         self._states: dict[str, Progress] = {}
 
     def of(self, host: str) -> HostProgress:
-        """The listener of one host."""
+        """Return the listener of one host."""
         return HostProgress(self, host)
 
     def started(self, names: Sequence[str], goal: StoppingRule) -> None:
-        """The first host begins."""
+        """Start the display with the first host."""
         with self._lock:
             if not self._started:
                 self._started = True
                 self.listener.started(None, [*names, f"on {self._hosts} hosts"], goal)
 
     def running(self, host: str, done: int) -> None:
-        """A host has finished runs."""
+        """Record finished runs of a host."""
         with self._lock:
             self._done[host] = done
             self.listener.running(sum(self._done.values()))
 
     def progressed(self, host: str, state: Progress) -> None:
-        """A host has looked at its data."""
+        """Record a host's look at its data."""
         with self._lock:
             self._states[host] = state
             states = self._states
@@ -68,17 +68,17 @@ class MergedProgress:
             )
 
     def warned(self, host: str, sentence: str) -> None:
-        """A host has something to say."""
+        """Pass on a warning of a host."""
         with self._lock:
             self.listener.warned(f"{host}: {sentence}")
 
     def wrote(self, stream: str, text: str) -> None:
-        """A program on a host has written something."""
+        """Pass on the output of a program on a host."""
         with self._lock:
             self.listener.wrote(stream, text)
 
     def searching(self, host: str, state: SearchProgress) -> None:
-        """A search on a host has come to its next question."""
+        """Pass on the next question of a search on a host."""
         with self._lock:
             self.listener.searching(replace(state, why=f"{host}: {state.why}"))
 
@@ -92,26 +92,26 @@ class HostProgress(Quiet):
         self.study: int | None = None
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
-        """Its study has begun."""
+        """Record the beginning of its study."""
         self.study = study
         self._gathered.started(names, goal)
 
     def running(self, done: int) -> None:
-        """Runs are finished and stored."""
+        """Record that runs are finished and stored."""
         self._gathered.running(self._host, done)
 
     def progressed(self, state: Progress) -> None:
-        """The data were looked at."""
+        """Record a look at the data."""
         self._gathered.progressed(self._host, state)
 
     def searching(self, state: SearchProgress) -> None:
-        """A search has come to its next question."""
+        """Record the next question of a search."""
         self._gathered.searching(self._host, state)
 
     def warned(self, sentence: str) -> None:
-        """Something a person should know now."""
+        """Pass on a warning that a person should see now."""
         self._gathered.warned(self._host, sentence)
 
     def wrote(self, stream: str, text: str) -> None:
-        """A program has written something."""
+        """Pass on the output of a program."""
         self._gathered.wrote(stream, text)

@@ -37,13 +37,14 @@ LIMIT_NS = 100_000_000
 """The hard limit of waiting (the specification's, wait.rs)."""
 
 WITHIN = {"counted": "references", "miss_ns": 12.9}
-"""Within a last-level cache the private ones are lost: each reference of it then costs its 40 cycles, at 3.1 GHz."""
+"""The cost of moves within a last-level cache, which lose the private caches: each reference of the shared one costs
+its 40 cycles, at 3.1 GHz."""
 
 BETWEEN = {"counted": "hits", "miss_ns": 96.8}
-"""To another one what hit in it is lost, too: each hit then is an access to memory, 300 cycles."""
+"""The cost of moves to another one, which lose hits, too: each hit then is an access to memory, 300 cycles."""
 
 LOAD_S = 0.2
-"""For so long the load of CPUs is looked at: 20 ticks of the kernel's accounting at the least frequency, 100 Hz."""
+"""The time over which the load of CPUs is read, s: 20 ticks of the kernel's accounting at the lowest rate, 100 Hz."""
 
 Cpus = int | str | Sequence[int]
 
@@ -71,7 +72,8 @@ class Move:
         costs: Mapping[str, Any] | None = None,
         thresholds: tuple[float | None, float | None] = (None, None),
     ) -> Rules:
-        """By what the moment is decided: within a last-level cache its references count, to another one its hits.
+        """Return the rules that decide the moment: within a last-level cache its references count, to another one its
+        hits.
 
         `costs`: other p and t_s of the waiting rule; `thresholds`: S1 and S2.
         """
@@ -110,7 +112,7 @@ class Move:
         return wait(self.process.pid, stream, asked, after_ns=after_ns, at_once=at_once)
 
     def anew(self) -> Move:
-        """With the CPU that is the least loaded one by now: it may run elsewhere, and others may work more."""
+        """Return the move with the now least loaded CPU: the process may run elsewhere, and others may work more."""
         if self.cpu != LEAST_LOADED:
             return self
         found = moving_target.candidates(self.process, self.llc, self.root)
@@ -118,16 +120,17 @@ class Move:
         return replace(self, cpus=(least,))
 
     def staying(self) -> Move:
-        """To the CPU where it runs already, for comparison: it is bound as others are, and does not move."""
+        """Return the move to the CPU where it runs already, for comparison: it is bound as others are, and does not
+        move."""
         runs = moving_target.runs_on(self.process.pid, self.root)
         return self if runs is None else replace(self, cpu=runs, cpus=(runs,))
 
     def setting(self) -> Settings:
-        """What the agent is asked for."""
+        """Return the settings for the agent."""
         return together([self])
 
     def described(self, waited: Waited | None) -> Migrated:
-        """What is about to be moved, as it is now."""
+        """Return the description of what is about to be moved, as it is now."""
         threads = len(moving_target.threads_of(self.process.pid, self.root))
         came = moving_target.runs_on(self.process.pid, self.root)
         # One that was planned as it began may have begun another program since.
@@ -138,7 +141,7 @@ class Move:
 def planned(
     pid: int, cpu: Cpus = LEAST_LOADED, llc: str | None = None, root: str | Path = "/", *, load_s: float | None = None
 ) -> Move:
-    """A move of a process, which looks at the load of CPUs for `load_s` where the least loaded one is asked for.
+    """Return a move of a process, which looks at the load of CPUs for `load_s` where the least loaded one is asked for.
 
     0 is enough for one that is looked for `anew` when it has waited.
     Raises UsageError (no such process, words that are no CPUs) and RefusedError (it cannot be moved there).
@@ -154,7 +157,7 @@ def together(moves: Sequence[Move]) -> Settings:
 
 
 def looked(pid: int, root: str | Path) -> tuple[Process, str]:
-    """A process that can be moved, and its name. Raises UsageError and RefusedError."""
+    """Return a process that can be moved, and its name. Raises UsageError and RefusedError."""
     name = running_tasks.name_of(pid, root)
     if moving_target.is_kernel_thread(pid, root):
         raise RefusedError(wording.of_kernel(pid, name))
@@ -167,7 +170,7 @@ def looked(pid: int, root: str | Path) -> tuple[Process, str]:
 def chosen(
     process: Process, cpu: Cpus, llc: str | None, root: str | Path, before: dict[int, int], load_s: float | None
 ) -> tuple[int, ...]:
-    """The CPUs that it is moved to. Raises UsageError and RefusedError."""
+    """Return the CPUs to move to. Raises UsageError and RefusedError."""
     if cpu == LEAST_LOADED:
         found = moving_target.candidates(process, llc, root)
         if len(found) > 1:
@@ -178,7 +181,7 @@ def chosen(
 
 
 def limit_of(limit: float | str | None) -> int:
-    """The hard limit of waiting, ns. Raises UsageError for one that is none."""
+    """Return the hard limit of waiting, ns. Raises UsageError for an invalid one."""
     limit_ns = LIMIT_NS if limit is None else duration_ns(limit)
     if not 0 < limit_ns <= LIMIT_NS:
         raise UsageError(wording.no_limit(limit_ns))
@@ -186,7 +189,7 @@ def limit_of(limit: float | str | None) -> int:
 
 
 def said(done: Migrated, on: PutOn, more: tuple[str, ...] = ()) -> Migrated:
-    """With its sentence, and what was said by the agent and of what was counted."""
+    """Return the result with its sentence, and with remarks of the agent and on the counts."""
     waited = () if done.waited is None else (wording.counting(done.waited), *done.waited.remarks)
     told = replace(done, took_ns=on.took_ns, remarks=(*on.remarks, *waited, *more))
     return replace(told, sentence=wording.sentence(told))

@@ -19,7 +19,7 @@ from becalm.study.session import StudySession
 from becalm.wording import measurement
 
 KERNEL_ITERATIONS = 4_000_000
-"""Of the first run of the built-in kernel; the study's kernel is made as long as the programs, within limits."""
+"""The iterations of the first run of the built-in kernel, which is then made as long as the programs, within limits."""
 
 KERNEL_NS = (2e6, 50e6)
 
@@ -33,10 +33,10 @@ ENOUGH_NS = 20e9
 def pilot_runs(
     opened: StudySession, programs: Sequence[Workload], *, several: bool = False, alone: bool = False
 ) -> tuple[Workload | None, list[Run], bool]:
-    """The built-in kernel, about as long as the programs, None where the host has none; the pilot runs of these, and
-    whether none of them failed.
+    """Return the built-in kernel, about as long as the programs, None where the host has none; the pilot runs of these,
+    and whether none of them failed.
 
-    `alone`: nothing comes after them that would say why a program fails. Raises WorkloadError and UsageError then.
+    `alone`: no measurement follows that would report why a program fails. Raises WorkloadError and UsageError then.
     """
     kernel = Workload(kernel="add", iterations=KERNEL_ITERATIONS, name="pure additions")
     pilots: list[Run] = []
@@ -64,7 +64,7 @@ def pilot_runs(
 def _add(
     opened: StudySession, program: Workload, index: int, runs: int, pilots: list[Run], texts: dict[int, str]
 ) -> None:
-    """Pilot runs of one program, one after the other, as long as they are short and end well."""
+    """Add pilot runs of one program, one after the other, as long as they are short and end well."""
     spent = 0.0
     for _ in range(runs):
         found = [run._replace(seq=len(pilots), workload=index) for run in _made(opened, program, 1, len(pilots), texts)]
@@ -86,7 +86,7 @@ def _made(
 
 
 def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: Mapping[int, str]) -> None:
-    """Raises WorkloadError for a program that failed in its pilot runs: nothing can be said of what it would take."""
+    """Raise WorkloadError for a program that failed in its pilot runs, as its cost is then unknown."""
     for run in pilots:
         if run.outcome != Outcome.OK:
             program = programs[run.workload]
@@ -99,12 +99,12 @@ def _shortest(found: Sequence[Run]) -> float:
 
 
 def wall_times(pilots: Sequence[Run], programs: int) -> list[Floats]:
-    """Wall times in ns of the good pilot runs of each program."""
+    """Return the wall times of the good pilot runs of each program, ns."""
     return _of_each(pilots, programs, lambda run: run.took_ns)
 
 
 def responses(pilots: Sequence[Run], programs: int) -> list[Floats]:
-    """The same of what is measured: the first number that a program prints, else its wall time."""
+    """Return the same of the response: the first metric of a program, else its wall time."""
     return _of_each(pilots, programs, lambda run: run.metrics[0] if run.metrics else run.took_ns)
 
 

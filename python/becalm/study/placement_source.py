@@ -1,4 +1,4 @@
-"""What a placement rests on: a profile that `becalm profile` measured, of the store or a file, or costs in a file.
+"""The source of a placement: a profile that `becalm profile` measured, of the store or a file, or costs in a file.
 
     read(reference, store) -> PlacementSource
 
@@ -48,9 +48,9 @@ class PlacementSource:
 
 
 def read(reference: str, store: str | None = None) -> PlacementSource:
-    """A profile: "last", the number of a study, or a file; or a file of costs.
+    """Return the source of a reference: "last", the number of a study, or a file of a profile or of costs.
 
-    Raises UsageError when there is none, or it says what cannot be; StoreError.
+    Raises UsageError when there is none, or it is invalid; StoreError.
     """
     number = reference.removeprefix("study:")
     if number == "last" or number.isdecimal():
@@ -63,7 +63,8 @@ def read(reference: str, store: str | None = None) -> PlacementSource:
 
 
 def of_profile(profile: CoRunProfile, name: str) -> PlacementSource:
-    """The same of a profile that was just measured. Raises UsageError where nothing was measured together."""
+    """Return the source of a profile that was just measured. Raises UsageError where programs were not measured
+    together."""
     return _measured(profile, name)
 
 
@@ -75,7 +76,7 @@ def _measured(profile: CoRunProfile, name: str) -> PlacementSource:
 
 
 def _typed(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """A command as it is run outside of the agent: that one knows itself as the program that it is."""
+    """Return a command as it is run outside of the agent, which knows itself as the program that it is."""
     return (agent_path(), *argv[1:]) if argv[0] == AGENT else argv
 
 

@@ -1,4 +1,4 @@
-"""What one host lets be set: candidates for a search, profiles to compare with, settings to try.
+"""The settings that one host allows: candidates for a search, profiles to compare with, settings to try.
 
 `verbs.tune` asks before a study begins, so that what the machine refuses is known before hours of measuring.
 """
@@ -29,7 +29,8 @@ Tried = tuple[tuple[str, Settings], ...]
 def probe_space(
     opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], kernel: Workload | None, *, compare_profiles: bool
 ) -> tuple[Space, tuple[Excluded, ...], dict[str, list[str]]]:
-    """What may be tried, what not and why, and of profiles to compare with what this host lacks.
+    """Return the space to search, the excluded knobs with reasons, and what this host lacks of profiles to compare
+    with.
 
     With a `kernel` each candidate is put on once, for a short run of it, and what the machine refuses is left out.
     """
@@ -60,7 +61,7 @@ def probe_space(
 def probe_factors(
     opened: StudySession, wanted: SearchLimits, rows: Sequence[Knob], asked: Sequence[str], kernel: Workload | None
 ) -> tuple[Space, tuple[Excluded, ...]]:
-    """What a search for the fastest settings varies, and what not and why.
+    """Return the factors of a search for the fastest settings, and the excluded ones with reasons.
 
     With a `kernel` both ends of each range, and each choice, are put on once for a short run of it. Raises UsageError
     for a factor that was asked for and cannot be.
@@ -80,9 +81,9 @@ def probe_factors(
 
 
 def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
-    """Candidates that the machine itself does not take, and what it says.
+    """Return candidates that the machine itself refuses, with its reasons.
 
-    All at once first, since a machine that takes them together takes each; else each is put on once, for one short run.
+    All are tried at once first, since a machine that takes them together takes each; else each one in one short run.
     """
     tried = [each for each in found.candidates if each.knob not in found.boot]
     if len(tried) > 1:
@@ -99,7 +100,7 @@ def _refused(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
 
 
 def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, str]:
-    """The same of candidates that need a boot: all of them at once and, while something is wrong, what is left.
+    """Return the same of candidates that need a boot: all of them at once and, while some fail, the rest.
 
     The kernel tells which of its parameters it ignores; when the machine does not come up, each is tried by itself.
     """
@@ -124,7 +125,8 @@ def _ignored(opened: StudySession, kernel: Workload, found: Space) -> dict[str, 
 def _taken_at_boot(
     opened: StudySession, kernel: Workload, settings: Settings, rows: Sequence[Knob]
 ) -> tuple[Settings, tuple[Excluded, ...]]:
-    """Some settings without those of the boot that this machine does not take, and these: a profile has own values."""
+    """Return some settings without those of the boot that this machine does not take, and these: a profile has own
+    values."""
     boot = {row.name for row in rows if row.boot is not None}
     asked = Settings.of({name: value for name, value in settings.values if name in boot})
     left_out: dict[str, Excluded] = {}
@@ -153,13 +155,14 @@ def _try(opened: StudySession, kernel: Workload, settings: Settings) -> None:
 
 
 def costs_boot(host: Host, rows: Sequence[Knob]) -> tuple[str, ...]:
-    """The knobs of which another value costs a boot: none where that takes no time."""
+    """Return the knobs of which another value costs a boot: none where that takes no time."""
     costs = host.abilities()[Ability.REBOOT] and host.boot_ns != 0
     return tuple(row.name for row in rows if row.scope == "boot") if costs else ()
 
 
 def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
-    """The space with the pairs of candidates that the machine does not take together, each at the later of the two."""
+    """Return the space with the pairs of candidates that the machine does not take together, each at the later of the
+    two."""
 
     def taken(*candidates: Candidate) -> bool:
         needed = {knob for each in candidates for knob in (each.knob, *each.requires)}
@@ -180,7 +183,7 @@ def _compatible(opened: StudySession, kernel: Workload, found: Space) -> Space:
 
 
 def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of some settings a host can set now, and what not and why."""
+    """Return those of some settings that a host can set now, and the excluded ones with reasons."""
     able = host.abilities()
     known, values, left_out = {row.name: row for row in rows}, {}, []
     for name, value in settings.values:
@@ -201,7 +204,7 @@ def _supported(settings: Settings, rows: Sequence[Knob], host: Host) -> tuple[Se
 def tried_on(
     tried: Tried, rows: Sequence[Knob], programs: Sequence[Workload], opened: StudySession
 ) -> tuple[Tried, tuple[Excluded, ...]]:
-    """What of the tried settings this host takes. Raises UsageError for unknown ones and for missing consent."""
+    """Return the tried settings that this host takes. Raises UsageError for unknown ones and for missing consent."""
     host, kept = opened.host, []
     left_out: dict[str, Excluded] = {}
     for name, settings in tried:

@@ -1,4 +1,4 @@
-"""What settings are written to on a machine, for files that hold without becalm: places, and what was found there."""
+"""The places that settings write on a machine, for files that hold without becalm, with their original values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_UNIT = ("cpu_weight",)
 
 
 def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
-    """What settings mean on a machine, in the order in which they are put on, and those that no file can hold.
+    """Return the places of settings on a machine, in the order of applying them, and settings that no file can hold.
 
     Raises MachineError, and UsageError where the host has no settings of a machine.
     """
@@ -53,7 +53,7 @@ def production_plan(machine: Host, settings: Settings) -> ProductionPlan:
 
 
 def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list[SettingPlace], list[Excluded]]:
-    """What settings of the running machine write, with what was there before becalm."""
+    """Return the places that settings of the running machine write, with the values before becalm."""
     if not settings.values:
         return [], []
     # What becalm itself has put on is not what was found before.
@@ -81,7 +81,7 @@ def _live(machine: Host, rows: Sequence[Knob], settings: Settings) -> tuple[list
 
 
 def _where(place: str) -> Where | None:
-    """What kind of file a place is; None for what is no file, and for what has another name after the next start."""
+    """Return the kind of file of a place; None for a place without one, or whose name changes with the next start."""
     if place == LATENCY:
         return Where.LATENCY
     if place.startswith(DEBUGFS) and " " in place:
@@ -93,12 +93,12 @@ def _where(place: str) -> Where | None:
 
 
 def feature(name: str, value: str) -> str:
-    """What the scheduler's file of features takes: a name, or NO_ and the name (kernel/sched/debug.c)."""
+    """Return the word for the scheduler's file of features: a name, or NO_ and the name (kernel/sched/debug.c)."""
     return name if value == "on" else f"NO_{name}"
 
 
 def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[SettingPlace]:
-    """Parameters of the kernel, as this machine spells them."""
+    """Yield parameters of the kernel, as this machine spells them."""
     with suppress(BecalmError):
         for each in machine.boot_entry().effects(Settings.of({knob.name: value}), dangerous=True):
             words = " ".join(each["parameters"])
@@ -107,7 +107,7 @@ def _of_boot(machine: Host, knob: Knob, value: str | int | bool) -> Iterator[Set
 
 
 def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
-    """Properties of a unit (systemd.exec(5)); none for what systemd does not have."""
+    """Yield properties of a unit (systemd.exec(5)); none for a knob that systemd lacks."""
     kind, _, level = value.partition(":")
     pairs: list[tuple[str, str]] = {
         "nice": [("Nice", value)],
@@ -124,17 +124,17 @@ def _of_program(knob: Knob, value: str) -> Iterator[SettingPlace]:
 
 
 def _place(knob: Knob, where: Where, path: str, after: str, before: str | None = None) -> SettingPlace:
-    """A place in texts of one line. Raises ControlCharacterError for what would be written."""
+    """Return a place in texts of one line. Raises ControlCharacterError for other texts."""
     found = None if before is None else Line(before)
     why, costs = one_line(knob.rationale), one_line(knob.costs)
     return SettingPlace(one_line(knob.name), where, Line(path), Line(after), found, why, costs)
 
 
 def hostname_of(facts: Mapping[str, Any]) -> str:
-    """The name of a machine; empty where it is not known."""
+    """Return the name of a machine; empty where it is not known."""
     return str((facts.get("host") or {}).get("hostname") or "")
 
 
 def kernel_of(facts: Mapping[str, Any]) -> str:
-    """Its kernel, as uname -r says it."""
+    """Return the kernel's release, as of uname -r."""
     return str((facts.get("kernel") or {}).get("release") or "")

@@ -20,7 +20,8 @@ OWN = Line("single settings")
 def named(
     reference: str | None, more: Mapping[str, str | int | bool] | None = None, store: str | None = None
 ) -> Profile:
-    """A profile: a name, a file, or the number of a study ("12", "study:12", "last"); `more` settings override it.
+    """Return a profile: a name, a file, or the number of a study ("12", "study:12", "last"); `more` settings override
+    it.
 
     Raises UsageError when there is none.
     """
@@ -34,7 +35,8 @@ def named(
 
 
 def together(references: Sequence[str], more: Settings | None = None, store: str | None = None) -> Profile:
-    """Several profiles as one; `more` settings override them. Raises UsageError where two contradict each other."""
+    """Return several profiles as one; `more` settings override them. Raises UsageError where two contradict each
+    other."""
     own = {} if more is None else more.to_json()
     found = [named(each, store=store) for each in references]
     if len(found) < 2:
@@ -54,7 +56,7 @@ def together(references: Sequence[str], more: Settings | None = None, store: str
 
 
 def _of_study(reference: str, store: str | None) -> Profile:
-    """What a tune study recommends."""
+    """Return the profile that a tune study recommends."""
     from becalm.store import Store  # It is heavy, and most profiles are files.
 
     with Store.open(store) as opened:
@@ -76,12 +78,12 @@ def _of_study(reference: str, store: str | None) -> Profile:
 
 
 def machine_of(facts: Mapping[str, Any]) -> dict[str, Line]:
-    """What identifies a machine in a profile: hostname, cpu."""
+    """Return the identity of a machine in a profile: hostname, cpu."""
     found = {"hostname": (facts.get("host") or {}).get("hostname"), "cpu": (facts.get("cpu") or {}).get("model")}
     return {key: one_line(str(value)) for key, value in found.items() if value}
 
 
 def described(machine: Mapping[str, str]) -> str:
-    """A machine in words: its name and its processor."""
+    """Return a machine in words: its name and its processor."""
     cpu = f" ({machine['cpu']})" if machine.get("cpu") else ""
     return f"{machine.get('hostname', 'another machine')}{cpu}"

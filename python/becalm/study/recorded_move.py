@@ -53,9 +53,10 @@ class Asked:
 
     @classmethod
     def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> Asked:
-        """Of what is typed: CPUs, least-loaded, or same or other, the least loaded one of those caches.
+        """Return the options for the words typed: CPUs, least-loaded, or same or other, the least loaded one of those
+        caches.
 
-        Raises UsageError for other words, and a limit that is none.
+        Raises UsageError for other words, and an invalid limit.
         """
         one_move.limit_of(limit)
         if words in moving_target.LLC:
@@ -70,7 +71,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of the move: `done`, or `why_not`, a sentence. `from_ns` to `until_ns`: it was being bound then.
+    """The outcome of the move: `done`, or `why_not`, a sentence. `from_ns` to `until_ns`: the time of binding.
 
     Times are of the recording's clock.
     """
@@ -81,7 +82,7 @@ class Moved:
     until_ns: int = 0
 
     def to_json(self, migrations: Sequence[int] = ()) -> dict[str, Any]:
-        """Its form as JSON. `migrations`: which ones of the stream it is."""
+        """Return the value as JSON. `migrations`: its numbers in the stream."""
         return {
             "done": None if self.done is None else self.done.to_json(), "why_not": self.why_not or None,
             "from_ns": self.from_ns, "until_ns": self.until_ns, "migrations": list(migrations),
@@ -119,21 +120,21 @@ class Mover:
             raise self._error
 
     def on_trouble(self, call: Callable[[], object]) -> None:
-        """`call` is called when something fails that ends the recording, too."""
+        """Have `call` called when a failure ends the recording, too."""
         self._after = call
 
     def counts(self, counting: Counting) -> None:
-        """What is counted."""
+        """Take the counted quantity."""
         self._counting = counting
         self._may_start()
 
     def begins(self, pid: int) -> None:
-        """The process that is recorded."""
+        """Take the process that is recorded."""
         self._pid, self._begun_ns = pid, system_clock.monotonic_ns()
         self._may_start()
 
     def add(self, rows: Sequence[Mapping[str, Any]], at_ns: int = 0, cost_ns: int = 0) -> None:
-        """The next records. After the move nobody needs them."""
+        """Add the next records, which are not needed after the move."""
         if self.moved is None:
             self._records.put(Records(rows, at_ns, cost_ns))
 
@@ -177,7 +178,7 @@ class Mover:
 
 
 def check_command(asked: Asked) -> None:
-    """CPUs that are named must be ones that a command may use, which inherits ours. Raises RefusedError."""
+    """Raise RefusedError for named CPUs that a command may not use, which inherits ours."""
     own = running_tasks.look(os.getpid(), asked.root)
     if asked.cpu == LEAST_LOADED or own is None:
         return
@@ -187,7 +188,7 @@ def check_command(asked: Asked) -> None:
 
 
 def migrations_of(moved: Moved, found: Mapping[str, Any]) -> list[int]:
-    """Which migrations of a stream are this move's: of each thread the first one from then on, if it left for its CPUs.
+    """Return the migrations of a stream that are this move's: of each thread the first one to its CPUs.
 
     `found`: the engine's answer (crates/becalm-sim/src/spots/detect.rs). A thread that slept moves when it wakes.
     """

@@ -1,4 +1,4 @@
-"""What git knows of a repository: `git` is called with lists of arguments, never through a shell.
+"""The queries to git about a repository: `git` is called with lists of arguments, never through a shell.
 
 `Repository.of` opens one, `commit`, `branch`, `changed` and `between` ask about commits, `order` puts commits in order,
 `worktree` and `forget` make and remove private working trees. `becalm.verbs.record`, `history` and `bisect` call them.
@@ -17,12 +17,12 @@ from pathlib import Path
 from becalm.errors import MachineError, UsageError
 
 SECONDS = 120
-"""How long git may take for a question: it reads the whole history at most."""
+"""The time that git may take for a query, s: it reads at most the whole history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit. `when_ns`: of its commit date; `ordinal`: commits that lead to it, None in a shallow clone."""
+    """A commit. `when_ns`: of its commit date; `ordinal`: commits that lead to it, None in a shallow clone."""
 
     name: str
     when_ns: int
@@ -56,7 +56,7 @@ class Repository:
 
     @classmethod
     def of(cls, directory: str | Path | None) -> Repository:
-        """The repository around a directory. Raises UsageError where there is none, MachineError without git."""
+        """Return the repository around a directory. Raises UsageError where there is none, MachineError without git."""
         given = Path(directory) if directory is not None else Path.cwd()
         try:
             top = _git(given, "rev-parse", "--show-toplevel")
@@ -65,7 +65,7 @@ class Repository:
         return cls(Path(top.rstrip("\n")))
 
     def commit(self, revision: str = "HEAD") -> Commit:
-        """A commit by any name that git knows. Raises UsageError."""
+        """Return the commit of a revision. Raises UsageError."""
         name = self.name_of(revision)
         seconds, _, subject = self._git("log", "-1", "--format=%ct%x00%s", name, "--").rstrip("\n").partition("\0")
         shallow = self._git("rev-parse", "--is-shallow-repository").strip() == "true"
@@ -73,7 +73,7 @@ class Repository:
         return Commit(name, int(seconds) * 10**9, subject, ordinal)
 
     def name_of(self, revision: str) -> str:
-        """The full name of a commit. Raises UsageError."""
+        """Return the full name of a commit. Raises UsageError."""
         try:
             return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except UsageError:
@@ -83,11 +83,11 @@ class Repository:
             ) from None
 
     def branch(self) -> str:
-        """The branch that is checked out; empty for none, as in most CI."""
+        """Return the branch that is checked out; empty for none, as in most CI."""
         return self._git("branch", "--show-current").strip()
 
     def changed(self) -> bool:
-        """Whether tracked files differ from the commit that is checked out."""
+        """Return whether tracked files differ from the commit that is checked out."""
         return bool(self._git("status", "--porcelain", "--untracked-files=no").strip())
 
     @property
@@ -132,7 +132,7 @@ class Repository:
             return ""
 
     def order(self, commits: Iterable[str]) -> dict[str, int]:
-        """Position of those of some commits that the repository has: ancestors come before descendants."""
+        """Return the position of those of some commits that the repository has: ancestors come before descendants."""
         known = self._known(commits)
         if not known:
             return {}
@@ -160,7 +160,7 @@ class Repository:
         return [name for name, line in found if line.split()[1:2] == ["commit"] and line.startswith(name)]
 
     def subjects(self, commits: Sequence[str]) -> dict[str, str]:
-        """First lines of the messages of some commits."""
+        """Return the first lines of the messages of some commits."""
         text = self._git("log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(commits) + "\n")
         return dict(line.split("\0", 1) for line in text.splitlines() if "\0" in line)
 

@@ -35,7 +35,8 @@ class Process:
 
 
 def given(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[str, tuple[Process, ...]]:
-    """Processes of words such as `web=1234`. Raises UsageError for other words, unknown tasks, and no such process."""
+    """Return the processes of words such as `web=1234`. Raises UsageError for other words, unknown tasks and
+    processes."""
     found: dict[str, tuple[Process, ...]] = {}
     for each in pairs:
         name, equals, number = each.rpartition("=")
@@ -53,9 +54,9 @@ def given(pairs: Sequence[str], tasks: Sequence[str], root: Root = "/") -> dict[
 def named(
     tasks: Sequence[str], commands: Mapping[str, Sequence[str]], root: Root = "/"
 ) -> dict[str, tuple[Process, ...]]:
-    """Running processes by task: whose arguments are the task's command, or whose program is called as the task is.
+    """Return the running processes of each task: those with the task's command, or whose program has the task's name.
 
-    Of this user alone, unless it is root's; without this process and those that started it.
+    Only those of this user, unless it is root; without this process and those that started it.
     """
     own = set(_ancestors(os.getpid(), root))
     found: dict[str, tuple[Process, ...]] = {}
@@ -71,7 +72,7 @@ def named(
 
 
 def look(pid: int, root: Root = "/") -> Process | None:
-    """A process by number; None where there is none, or where it has ended and nobody has waited for it."""
+    """Return a process by number; None where there is none, or where it has ended and was not waited for."""
     # The name may hold blanks and brackets: fields are counted from its end (proc_pid_stat(5)).
     fields = _text(root, pid, "stat").rpartition(")")[2].split()
     rows = dict(line.split(":", 1) for line in _text(root, pid, "status").splitlines() if ":" in line)
@@ -82,12 +83,13 @@ def look(pid: int, root: Root = "/") -> Process | None:
 
 
 def name_of(pid: int, root: Root = "/") -> str:
-    """What the kernel calls a process; empty where there is none."""
+    """Return the kernel's name of a process; empty where there is none."""
     return _text(root, pid, "comm").strip()
 
 
 def bound(name: str, process: Process, cpus: Sequence[int], root: Root = "/") -> tuple[int, ...]:
-    """The CPUs of a chip that are online and that the process may use. Raises RefusedError where there are none."""
+    """Return the CPUs of a chip that are online and that the process may use. Raises RefusedError where there are
+    none."""
     online = _online(root)
     there = [each for each in cpus if online is None or each in online]
     if not there:
@@ -99,7 +101,7 @@ def bound(name: str, process: Process, cpus: Sequence[int], root: Root = "/") ->
 
 
 def setting(chosen: Mapping[Process, Sequence[int]]) -> str:
-    """The value of `process_cpus`: 1234@5678:0,1;1240@5690:2."""
+    """Return the value of `process_cpus`: 1234@5678:0,1;1240@5690:2."""
     return ";".join(
         f"{each.pid}@{each.start}:{','.join(map(str, cpus))}"
         for each, cpus in sorted(chosen.items(), key=lambda item: item[0].pid)

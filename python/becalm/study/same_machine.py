@@ -1,4 +1,4 @@
-"""Which hosts are the same machine: two measurements at once on one machine would disturb each other.
+"""The lanes of hosts that are the same machine: two measurements at once on one machine would disturb each other.
 
 `lanes` sorts hosts into lanes, by name. Those of one lane are measured one after the other, in the order given;
 different lanes at the same time. Two names that ssh leads to one machine are found out afterwards only, by the boot.
@@ -16,7 +16,7 @@ HERE = "this machine"
 
 
 def lanes(hosts: Sequence[str | Host]) -> dict[str, list[str]]:
-    """Names of hosts by machine, in order. Raises UsageError for a name that no host has.
+    """Return names of hosts by machine, in order. Raises UsageError for an unknown name.
 
     A host that is open already is taken to be on this machine where its name does not tell.
     """

@@ -40,7 +40,7 @@ from becalm.wording.findings import finding, reworded
 
 @dataclass(slots=True)
 class StudySession:
-    """One study's resources. `number` is None until `begin` or `resume`."""
+    """The resources of a study. `number` is None until `begin` or `resume`."""
 
     store: Store
     host: Host
@@ -58,20 +58,21 @@ class StudySession:
     """Places that the kernel gave another value than was asked for, by place and that value."""
 
     remarks: list[Finding] = field(default_factory=list)
-    """What else the person was told of settings and of programs kept running beside others."""
+    """The remarks on settings and on programs that ran alongside others."""
 
     unsettled: UnsettledError | None = None
     _early: list[str] = field(default_factory=list)
-    """What the person was told before the study began."""
+    """The warnings before the study began."""
 
     _said: set[str] = field(default_factory=set)
     """Kinds of remarks that are kept with the study."""
 
     _texts: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """What runs wrote that are not stored yet."""
+    """The output of runs that are not stored yet."""
 
     def fitted(self, study: Study) -> Study:
-        """The study with what is to be put on for its programs, and what is on already, among its options."""
+        """Return the study with the settings to apply for its programs, and those already applied, among its
+        options."""
         study, kept = in_force(self.host, self.measuring, study, self._foretold)
         found: dict[str, Any] = {"kept": kept.to_json()} if kept.values else {}
         if unreal := self.emulated():
@@ -84,7 +85,7 @@ class StudySession:
         self._early.append(sentence)
 
     def emulated(self) -> str:
-        """Why the host's times are not those of a real processor, where a person may not know all of it."""
+        """Return the reason why the host's times are not those of a real processor, where that may be unexpected."""
         return hosts.emulated(self.host)
 
     def begin(self, study: Study, pilots: Sequence[Run] = ()) -> int:
@@ -123,7 +124,7 @@ class StudySession:
 
     @property
     def detail(self) -> LoadDetail:
-        """How closely the load of the machine is observed."""
+        """The detail in which the load of the machine is observed."""
         return LoadDetail.TOTALS if self.measuring.load else LoadDetail.NONE
 
     def take(self, event: Event) -> None:
@@ -156,7 +157,8 @@ class StudySession:
             raise StoreError(f"{error} {said}", unsaved=carried) from error
 
     def _safe(self, rows: Sequence[Run], study: Study) -> tuple[str, str]:
-        """Where runs are that the store did not take: in the spool, or rescued, never both. And what no file took."""
+        """Return where runs are that the store did not take: in the spool, or rescued, never both; and those in
+        neither."""
         lost = self._spool.lacking(rows)
         waiting = len(rows) - len(lost)
         said, carried = [], ""
@@ -216,7 +218,7 @@ class StudySession:
         return fresh
 
     def _neighbours(self, found: Noticed) -> Iterator[tuple[str, str]]:
-        """What went wrong with programs that were kept running beside others: with which, and a sentence."""
+        """Yield the failures of programs that ran alongside others: with which, and a sentence."""
         if not found.neighbours:
             return
         assert self.study is not None
@@ -251,7 +253,7 @@ class StudySession:
 
     @property
     def noticed(self) -> tuple[Finding, ...]:
-        """What places that were set showed: somebody else's values, and what the kernel made of ours; and remarks."""
+        """The findings on places that were set: values of others, values that the kernel changed; and remarks."""
         return (*self.drifted.values(), *self.clamped.values(), *self.remarks)
 
     def put_back(self) -> None:
@@ -262,7 +264,7 @@ class StudySession:
             self.unsettled = error
 
     def settle(self) -> None:
-        """The same, and end the host."""
+        """Restore the settings, and end the host."""
         self.put_back()
         self.host.close()
 

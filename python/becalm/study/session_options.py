@@ -31,7 +31,7 @@ Values = Mapping[str, str | int | bool] | Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """Where and how, and who listens.
+    """The options of where and how a study is measured, and the listener.
 
     `host` is a name, or a Host that is open already and stays so. `store`: None for the default store, False to keep
     nothing, else a file or URL. `root`: act on a directory that looks like `/` instead of the machine. `profile`:
@@ -84,7 +84,7 @@ class SessionOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """The value for what was given by keyword; None stands for the default. Raises UsageError."""
+        """Return the value for keyword arguments; None stands for the default. Raises UsageError."""
         made = cls(**parsed(cls, given))
         if (profile := given.get("profile")) is not None:
             made = replace(made, profile=named(profile, store=made.place) if isinstance(profile, str) else profile)
@@ -104,17 +104,17 @@ class SessionOptions:
 
     @property
     def host_name(self) -> str:
-        """What the host is called."""
+        """The name of the host."""
         return self.host if isinstance(self.host, str) else self.host.name
 
     def on(self, host: str | Host, listener: ProgressListener) -> Self:
-        """The same on one host of several."""
+        """Return the same options for one host of several."""
         return replace(self, host=host, listener=listener, told=set())
 
     def study(
         self, kind: str, workloads: Sequence[Workload], options: StudyOptions, settings: Sequence[Settings] = ()
     ) -> Study:
-        """The study these options ask for; a seed is drawn when none was given, and kept with it."""
+        """Return the study of these options; a seed is drawn when none was given, and stored with it."""
         return Study(
             kind=kind,
             workloads=tuple(workloads),
@@ -166,7 +166,7 @@ Chosen = TypeVar("Chosen", bound=StudyOptions)
 def asked(
     kind: type[Chosen], given: Mapping[str, Any], *also: type[Any]
 ) -> tuple[Chosen, SessionOptions, ProgramKeywords]:
-    """What was given by keyword, sorted: the options of a kind of study, where it is measured, and of its programs.
+    """Return the keyword arguments by owner: the options of a kind of study, those of its session, and of its programs.
 
     `also`: other values whose options the caller reads itself. Raises UsageError, for unknown names with the nearest.
     """

@@ -1,4 +1,4 @@
-"""Which settings are on while programs run: a profile as far as the machine has it, and what was on before.
+"""The settings in force while programs run: a profile as far as the machine has it, and those applied before.
 
 A profile that stays on until `becalm reset` is on for what becalm starts, too: its settings are not put on again, and
 a verdict names them.
@@ -26,7 +26,7 @@ NEEDS_ROOT = "isolation"
 
 
 DELAYS = "delay_accounting"
-"""With this on the kernel counts what programs wait for disk and memory."""
+"""The knob with which the kernel counts the time that programs wait for disk and memory."""
 
 
 def lacks_delays(host: Host) -> bool:
@@ -39,11 +39,11 @@ def lacks_delays(host: Host) -> bool:
 def in_force(
     host: Host, session: SessionOptions, study: Study, told: Callable[[str], object] | None = None
 ) -> tuple[Study, Settings]:
-    """The study with what is to be put on for each of its settings, and what is on already.
+    """Return the study with the settings to apply for each of its settings, and those already applied.
 
-    Of a profile what the machine has; settings of the study's own win over it. The person is told what was left out,
-    and what is on that these programs do not get, by `told` or else the session's listener. Raises UsageError,
-    MachineError.
+    A profile is taken as far as the machine has it; settings of the study's own win over it. The person is told what
+    was left out, and what these programs do not get of the applied ones, by `told` or else the session's listener.
+    Raises UsageError, MachineError.
     """
     told = told or session.listener.warned
     kept = Settings.of(host.facts().get("kept"))
@@ -56,7 +56,7 @@ def in_force(
 
 
 def not_on_yet(host: Host, settings: Settings, told: Callable[[str], object]) -> Settings:
-    """Those settings for a program that are not on already until `reset`; the person is told what it does not get."""
+    """Return those settings for a program that are not applied until `reset`; tells the person what it does not get."""
     kept = Settings.of(host.facts().get("kept"))
     _beside(host, kept, told)
     return _rest(settings.to_json(), kept)
@@ -86,7 +86,7 @@ def _of_profile(host: Host, profile: Profile, dangerous: bool, told: Callable[[s
 def usable(
     profile: Profile, rows: Sequence[Knob], *, with_program: bool, boot: bool = False
 ) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of a profile can be set here now, and what not and why.
+    """Return the settings of a profile that can be set here now, and the excluded ones with reasons.
 
     `with_program`: for a program that becalm starts; else for the machine alone. `boot`: on a host that may be started
     again.
@@ -106,7 +106,7 @@ def usable(
 
 
 def taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of a profile this machine takes: it may have a knob, but not that value of it."""
+    """Return the settings of a profile that this machine takes: it may have a knob, but refuse that value."""
     try:
         agent.plan(settings, dangerous=dangerous)
     except RefusedError:
@@ -122,7 +122,7 @@ def taken(agent: Host, settings: Settings, dangerous: bool) -> tuple[Settings, t
 
 
 def made_elsewhere(profile: Profile, host: Host) -> tuple[str, ...]:
-    """A remark when a profile says that it was found on another machine."""
+    """Return a remark when a profile states that it was found on another machine."""
     here = machine_of(host.facts()) if profile.machine else {}
     if all(profile.machine.get(key) in (None, value) for key, value in here.items()):
         return ()

@@ -28,7 +28,8 @@ from becalm.wording.program_names import names_of
 
 
 def sitting(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> Sitting:
-    """What a source holds. Raises UsageError where it is neither study nor file, or has no program; StoreError."""
+    """Return the session of a source. Raises UsageError where it is neither study nor file, or has no program;
+    StoreError."""
     document, title, origin = _document(str(source), store, warned)
     title = one_line(title)
     series: dict[str, SittingSeries] = {}
@@ -57,7 +58,7 @@ def sitting(source: str | int, store: str | None = None, *, warned: Warned | Non
 
 
 def _content(runs: Sequence[Run]) -> str:
-    """A digest of when runs were made and what they took."""
+    """Return a digest of the starts and times of runs."""
     digest = hashlib.sha256()
     for run in runs:
         digest.update(repr((run.workload, run.round, run.started_ns, run.wall_ns, run.metrics)).encode())
@@ -65,12 +66,12 @@ def _content(runs: Sequence[Run]) -> str:
 
 
 def _left_out(document: Document, of_runs: LeftOut) -> tuple[Finding, ...]:
-    """Entries of the document's file that are no values, and runs that have no ratio."""
+    """Return the findings on entries of the document's file without a value, and on runs that have no ratio."""
     return (*(each for each in document.noticed if each.kind == KIND), *of_runs.findings())
 
 
 def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Document, str, str]:
-    """A file where there is one of that name, else a study; its title, and where it is whatever it is called."""
+    """Return a file where there is one of that name, else a study; its title, and its origin."""
     if Path(source).exists() or criterion.directory(source) is not None:
         documents = read(Path(source))
         if len(documents) != 1:
@@ -93,7 +94,7 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
 def _benchmarks(
     workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOut
 ) -> Iterator[tuple[str, Identity, SittingSeries | str]]:
-    """Each number that is measured of a program, with its name; why not where it cannot be compared."""
+    """Yield each measured number of a program with its name, or why it cannot be compared."""
     if not workload.metrics:
         times = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
         yield called, Identity(workload.name, workload.parameters), _checked(times, "ns", "time", called, left_out)
@@ -113,7 +114,7 @@ def _benchmarks(
 def _checked(
     values: Sequence[float], unit: str, metric: str, called: str, left_out: LeftOut, better: Better = Better.LOWER
 ) -> SittingSeries | str:
-    """The values that have ratios; why there are none."""
+    """Return the values that have ratios, or why there are none."""
     if not values:
         return "it has no good run"
     good = [each for each in values if unusable(each) is None]

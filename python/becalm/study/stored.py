@@ -21,7 +21,7 @@ from becalm.wording.measurement import damaged_rows, left_elsewhere, missing_run
 T = TypeVar("T")
 
 Warned = Callable[[str], None]
-"""Told in a sentence what was recovered from killed becalms meanwhile."""
+"""A callback for a sentence on what was recovered from killed becalms."""
 
 
 class RunsInStore(Sequence[Run]):
@@ -82,7 +82,7 @@ class RegionsInStore(Sequence[bytes]):
 
 
 def tell_damaged(opened: Store, number: int, warned: Warned | None) -> None:
-    """Say what is left out of what has been read of a study."""
+    """Warn of what was left out in reading a study."""
     if warned is not None and (damaged := opened.damaged(number)):
         warned(damaged_rows(number, damaged))
 
@@ -95,7 +95,7 @@ def stored(
     later: bool = False,
     salvage: bool = False,
 ) -> Document:
-    """One study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
+    """Return a study with all its runs and its latest verdict. Raises UsageError when there is none, StoreError.
 
     `later`: its runs are read, and looked through for damaged ones, when somebody first asks for one of them.
     `salvage`: what cannot be read is left out, and told.
@@ -117,7 +117,7 @@ def stored(
 
 
 def document_of(opened: Store, number: int, warned: Warned | None = None, salvage: bool = False) -> Document:
-    """One study of an open store."""
+    """Return a study of an open store."""
     found = _described(opened, number, list(opened.runs(number)), warned, salvage)
     tell_damaged(opened, number, warned)
     return found
@@ -148,7 +148,7 @@ def _described(
 
 
 def _named(study: Study, runs: Sequence[Run]) -> Study:
-    """The same with a name for each program, and settings for each number, that runs have and that was lost."""
+    """Return the study with names for programs, and settings for numbers, that runs have and that were lost."""
     programs, settings = len(study.workloads), len(study.settings)
     lost = range(programs, max((run.workload + 1 for run in runs), default=0))
     under = range(settings, max((run.settings + 1 for run in runs), default=0))
@@ -160,7 +160,7 @@ def _named(study: Study, runs: Sequence[Run]) -> Study:
 
 
 def _readable(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
-    """Something of a study, or where it is damaged, and `left_out` is told of that, what is there `without` it."""
+    """Return a part of a study, or the value `without` it where it is damaged and `left_out` takes the reason."""
     try:
         return read()
     except StoreError as error:
@@ -171,7 +171,7 @@ def _readable(read: Callable[[], T], without: T, left_out: Warned | None) -> T:
 
 
 def stored_or_file(reference: str | int, store: str | None = None, *, warned: Warned | None = None) -> Document:
-    """One study of the store (number or "last") or of an exported file. Raises UsageError, StoreError."""
+    """Return a study of the store (number or "last") or of an exported file. Raises UsageError, StoreError."""
     text = str(reference)
     if text.isdigit() or text == "last":
         return stored(text, store, warned=warned)

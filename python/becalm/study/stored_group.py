@@ -1,4 +1,4 @@
-"""What several hosts said together, again from the store: also when becalm was killed before it could conclude."""
+"""The joint verdict of several hosts, again from the store: also when becalm was killed before it could conclude."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from becalm.report.document import Document
 
 
 def pool_verdicts(documents: Sequence[Document], conclude: Callable[[Document], object]) -> MultiHostVerdict:
-    """The studies of one `run` or `compare` on several hosts, put together as if they had just been measured."""
+    """Return the verdict on the studies of one `run` or `compare` on several hosts, as if they had just been
+    measured."""
     study = documents[-1].study
     options = (CompareOptions if study.kind == "compare" else RunOptions).from_json(study.options)
     hosts = []

@@ -32,7 +32,7 @@ def transferred(
     session: SessionOptions,
     measure: Callable[[TuneOptions, SessionOptions], TuneVerdict],
 ) -> MultiHostVerdict:
-    """Tune on the first host, and try what it recommends on each other one.
+    """Tune on the first host, and try what it recommends on each other one; return the joint verdict.
 
     Hosts that are lost do not stop the others. Raises UsageError, and what `becalm.tune` raises for the first host.
     """

@@ -33,7 +33,7 @@ from becalm.wording.findings import finding
 
 @dataclass(slots=True)
 class TuneStudy:
-    """One tune study while it is measured."""
+    """A tune study while it is measured."""
 
     opened: StudySession
     course: Course
@@ -41,7 +41,7 @@ class TuneStudy:
     seen: dict[Settings, Sample] = field(default_factory=dict)
     refused: list[Finding] = field(default_factory=list)
     limits_ns: dict[int, int] = field(default_factory=dict)
-    """After how long runs of the present arm are ended early, by the position of the program."""
+    """The time limits of runs of the present arm, ns, by the position of the program."""
 
     def gain(self, request: PhaseRequest) -> PhaseResult:
         """Measure what is asked for, or find it among the stored runs. Raises MachineError when interrupted."""
@@ -118,7 +118,7 @@ class TuneStudy:
         self.opened.host.define(workloads, listed, dangerous=self.course.options.dangerous)
 
     def _limited(self, index: int, workload: Workload) -> Workload:
-        """A program with the time that a run of the present arm may take."""
+        """Return a program with the time limit of a run of the present arm."""
         limits = [each for each in (self.limits_ns.get(index), workload.timeout_ns) if each is not None]
         return replace(workload, timeout_ns=min(limits)) if index in self.limits_ns else workload
 
@@ -128,7 +128,7 @@ class TuneStudy:
         self.refused.append(finding("refused", {"settings": values, "error": str(error)}))
 
     def _check(self, asked: NumberedAsk) -> None:
-        """A program that fails on the baseline cannot be tuned."""
+        """Raise an error for a program that fails on the baseline, as it cannot be tuned."""
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             if not arm.values and self.course.trials.lost(asked.wanted, settings):
                 run = self.course.trials.failure_of(settings)
@@ -139,7 +139,7 @@ class TuneStudy:
                 raise WorkloadError(measurement.failure(program.name, failure_numbers(run, stderr, 0, program)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
-        """What is known so far, for the display: all loops of the same settings together."""
+        """Add the loops to those of the same settings, for the display."""
         for new in together:
             old = self.seen.get(new.settings, Sample(new.settings, ()))
             self.seen[new.settings] = old.joined(new)
@@ -175,7 +175,7 @@ def _interrupted(opened: StudySession, trials: TrialLog) -> Interrupted:
 
 
 def _go_on(opened: StudySession, kept: str = "") -> str:
-    """How to resume; nothing when the study is not kept."""
+    """Return how to resume; empty when the study is not stored."""
     if opened.shown is None:
         return ""
     sudo = " --sudo" if opened.measuring.sudo else ""
@@ -183,7 +183,7 @@ def _go_on(opened: StudySession, kept: str = "") -> str:
 
 
 def _production(opened: StudySession, verdict: TuneVerdict) -> ProductionPlan | None:
-    """What is to be written where for good; of a machine that can say it."""
+    """Return the files and values for permanent settings, for a machine that can report them."""
     if not verdict.settings or not opened.host.abilities().get(Ability.HOLD):
         return None
     # Hours of measuring are not lost because a file cannot be read at their end.

@@ -44,15 +44,15 @@ class Stream(Protocol):
     def remarks(self) -> tuple[str, ...]: ...
 
     def now_ns(self) -> int:
-        """What its clock says now, the one of the records' times."""
+        """Return the time of its clock, that of the records, ns."""
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
-        """The next records, none when none came in time; None when the stream is over."""
+        """Return the next records, none when none came in time; None when the stream is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """By what is decided: the rules' name and `question` of becalm-sim, the window and the hard limit, ns."""
+    """The rules of the decision: their name and `question` of becalm-sim, the window and the hard limit, ns."""
 
     name: str
     question: Mapping[str, Any]
