@@ -45,7 +45,7 @@ VERBS = words(
     Label Lay Lead Leak Learn Leave Let Limit Link List Listen Load Locate Lock Look Loop Lower Make Map Mark
     Match Measure Merge Minimise Mount Move Multiply Name Narrow Normalise Notify Observe Offer Open Order Own
     Pack Parse Pass Pause Perform Permit Permute Pick Pin Place Play Plot Poll Pool Predict Prepare Press Print
-    Probe Process Produce Profile Propose Provide Put Query Quote Raise Rank Reach Read Rebuild Recommend
+    Probe Process Produce Profile Propose Provide Put Query Quote Raise Rank Rate Reach Read Rebuild Recommend
     Reconnect Record Reduce Refuse Register Reject Relate Release Remember Remove Rename Render Renew Reorder
     Repeat Replace Replay Report Request Require Reserve Reset Resolve Restart Restore Resume Retry Return
     Reverse Rewrite Round Run Salvage Sample Save Scale Search See Seed Select Send Separate Serve Set Settle

@@ -1,4 +1,4 @@
-"""What else the machine did while programs ran, and what made a run slow.
+"""The load of the machine while programs ran, and what made a run slow.
 
 Nouns: `record.Load` (what was counted around some runs, exact), `record.Series` (states over time, sampled),
 `times.Times` (where the time of a run went), `delay.Delay` (how many times as long as the reference, and what was to

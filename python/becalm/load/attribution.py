@@ -1,4 +1,4 @@
-"""Which load made the runs slow: shares with intervals, a cause, or that it cannot be told.
+"""The attribution of slow runs to load: shares with intervals, a cause, or that it cannot be told.
 
 The response is the delay factor, the predictors what the others did (`becalm.load.background_load`); load cannot help,
 so the fit is non-negative. The run queue enters as Mund's expectation, so its coefficient says how much of the expected
@@ -60,7 +60,7 @@ BATCH = 2_000_000
 
 
 class Answer(StrEnum):
-    """What became of the search for a cause."""
+    """The answer of the search for a cause."""
 
     NAMED = "named"
     NOT_SEPARABLE = "not separable"
@@ -73,7 +73,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
+    """A cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
 
     `coefficient` by measure: delay a unit; `inflation`: variance inflation of its leading measure; `carried`: share of
     the variation of delay that lies in the bars this cause shows in, None where they are not known.
@@ -91,7 +91,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What the runs of one program on one machine show. `shares` first the largest; they add up to `r_squared`.
+    """The attribution of the runs of one program on one machine. `shares`: the largest first; they add up to
+    `r_squared`.
 
     `cause` is None unless `answer` is NAMED. `together`: the causes that cannot be told apart; `more_runs` of each
     alone that would separate them. `shapes` by measure. `still`: measures that hardly varied. `missing`: those unknown.
@@ -113,14 +114,15 @@ class Attribution:
     followed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name."""
+        """Return the fields by name."""
         value: dict[str, Any] = finite(asdict(self))
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is attributed: a delay for each run (n,), measures by name (None: unknown), bars by name over the reference.
+    """The rows to attribute: a delay for each run (n,), measures by name (None: unknown), bars by name over the
+    reference.
 
     `bars`: each (n,) in units of delay, NaN where the kernel did not tell. `designed`: the loads were drawn at random.
     """
@@ -203,9 +205,10 @@ def attribute(
 
 
 def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """Measures but for those that cannot be told apart from the loads that a plan drew at random, and their causes.
+    """Return measures except those that cannot be told apart from the loads that a plan drew at random, and their
+    causes.
 
-    Nothing else can have made both rise. Whether it is they that the program waits for, the bars tell.
+    Only the plan can have made both rise. The bars tell which of them the program waits for.
     """
     drawn = [name for name in used if _CAUSE_OF[name] in injected]
     if not drawn:
@@ -224,7 +227,7 @@ def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tup
 def _columns(
     measures: Mapping[str, Sequence[float | None]], count: int
 ) -> tuple[dict[str, Floats], tuple[str, ...], tuple[str, ...]]:
-    """Measures that varied, those that hardly did, and those that are not known in every run."""
+    """Return the measures that varied, those that hardly did, and those that are not known in every run."""
     used, still, missing = {}, [], []
     for measure in MEASURES:
         values = measures.get(measure.name, ())
@@ -239,9 +242,9 @@ def _columns(
 
 
 def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designed: bool) -> float:
-    """How often delays that have nothing to do with the loads fit as well (Phipson & Smyth 2010 count the real one).
+    """Return the share of permuted delays that fit as well, counting the real one (Phipson & Smyth 2010).
 
-    All runs count alike here, so that the rate is kept whatever their distribution. Wild delays are drawn in first,
+    All runs count alike here, so that the rate holds whatever their distribution. Wild delays are drawn in first,
     before anything is known of the loads: one run in twenty that something else hit would hide a cause.
     """
     middle = float(np.median(y))
@@ -264,7 +267,7 @@ def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designe
 
 
 def _resampled(x: Floats, y: Floats, weights: Floats, rng: np.random.Generator, count: int) -> Floats:
-    """R squared of all subsets in bootstrap resamples of the runs, of which each counts by its weight."""
+    """Return R squared of all subsets in bootstrap resamples of the runs, each counted by its weight."""
     even = np.full(len(y), 1 / len(y))
     found = []
     for size in _batches(x, count):
@@ -274,7 +277,7 @@ def _resampled(x: Floats, y: Floats, weights: Floats, rng: np.random.Generator, 
 
 
 def _batches(x: Floats, count: int) -> Iterator[int]:
-    """Sizes of parts of `count` resamples that need some tens of megabytes each."""
+    """Yield sizes of parts of `count` resamples that need some tens of megabytes each."""
     size = max(1, BATCH // (x.shape[0] * (x.shape[1] + 1)))
     while count > 0:
         yield min(size, count)
@@ -282,9 +285,9 @@ def _batches(x: Floats, count: int) -> Iterator[int]:
 
 
 def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats) -> float | None:
-    """Share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1.
+    """Return the share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1.
 
-    A run counts as much as it does in the fit: where something else hit it, its waits are none of the load's.
+    A run counts as much as in the fit: where something else hit it, its waits are not the load's.
     """
 
     def together(values: Floats) -> float:
@@ -337,7 +340,8 @@ def _leading(found: Sequence[Share], cause: str) -> str:
 
 
 def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
-    """How many runs with each of the two loads alone, at the level seen, bring the inflation below SEPARABLE."""
+    """Return the number of runs with each of the two loads alone, at the level seen, for an inflation below
+    SEPARABLE."""
     others = tuple(i for i in range(x.shape[1]) if i != pair[0])
     rows = []
     for alone in pair:
@@ -351,6 +355,6 @@ def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
 
 
 def _shape(group: tuple[int, ...], index: int, x: Floats, y: Floats, coefficients: Floats, floor: float) -> Shape:
-    """Shape over one measure of what the measures of other causes leave of the delay; those of its own rise with it."""
+    """Return the shape over one measure of the delay that other causes leave; measures of its own rise with it."""
     rest = x @ coefficients - x[:, list(group)] @ coefficients[list(group)]
     return shape(x[:, index], y - rest, floor)

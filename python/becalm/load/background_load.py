@@ -1,4 +1,4 @@
-"""What the others did during each run: the machine's counters less the program's own, as measures of comparable size.
+"""The load of others during each run: the machine's counters less the program's own, as measures of comparable size.
 
 Own CPU time and own time on the run queue are counted, so they are taken off exactly. What has no own count (disk,
 network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
@@ -43,7 +43,7 @@ class Observed:
     """Whether other runs lie in the same interval, so that the load's sums are not of this program alone."""
 
     def delay(self, reference: Times | None) -> Delay | None:
-        """The delay against an unloaded run, or its own CPU time."""
+        """Return the delay against an unloaded run, or its own CPU time."""
         return delay(self.times, self.around, reference)
 
 
@@ -87,8 +87,8 @@ def observed(
 
 
 def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
-    """CPU time of all runs in an interval, whatever their program and end, and of starting them: between two runs one
-    CPU may have been the agent's. None where the CPU time of any run is unknown."""
+    """Return the CPU time of all runs in an interval, whatever their program and end, and of starting them: between two
+    runs one CPU may have been the agent's. None where the CPU time of any run is unknown."""
     spent = 0.0
     for run in inside:
         if run.user_ns is None or run.system_ns is None:
@@ -98,9 +98,10 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
 
 
 def pooled(found: Sequence[Observed]) -> Observed:
-    """Several observations of one program as one: the same load held for all of them. Raises ValueError for none.
+    """Return several observations of one program as one: the same load held for all of them. Raises ValueError for
+    none.
 
-    Loads are put together as their columns say, times averaged by runs.
+    Loads are pooled as their columns say, times averaged by runs.
     """
     if len(found) == 1:
         return found[0]
@@ -138,7 +139,7 @@ def _plain(run: Run, load: Load) -> Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """One measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
+    """A measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
 
     `bars` are those of a waterfall in which this load can show.
     """
@@ -157,7 +158,7 @@ def _bytes(*values: int | None) -> float | None:
 
 
 def _disk(load: Load) -> float | None:
-    """Swapping is paging, not disk load, so it is taken off."""
+    """Return the disk's load without swapping, which is paging."""
     moved = _bytes(load.disk_read_bytes, load.disk_write_bytes)
     swapped = _bytes(load.swap_in_bytes, load.swap_out_bytes) or 0.0
     return None if moved is None else max(0.0, moved - swapped)
@@ -196,7 +197,7 @@ USED = "cpu_use"
 """The whole CPU use of others: shown, but no predictor."""
 
 MEASURES = (QUEUE_MEASURE, CPU_MEASURE, *AMOUNTS, STEAL_MEASURE)
-"""One more measure is one more row, and its arithmetic in `others` where its own part is counted."""
+"""The measures; one more is one more row, and its arithmetic in `others` where its own part is counted."""
 
 CAUSES = {
     "CPU": (QUEUE, SLOWER),
@@ -206,12 +207,12 @@ CAUSES = {
     "NFS": (UNEXPLAINED, IO),
     "hypervisor": (STEAL, SLOWER, UNEXPLAINED),
 }
-"""Which bars of a waterfall a cause shows in. A program sleeps for network and NFS, which no bar counts; writing to a
-full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
+"""The bars of a waterfall in which a cause shows. A program sleeps for network and NFS, which no bar counts; writing to
+a full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
 
 
 def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
-    """Each measure of each observation, in the order given.
+    """Return each measure of each observation, in the order given.
 
     `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
     and n the CPUs, or the program's own tasks where these are more;
@@ -257,11 +258,11 @@ def _less_own(found: Sequence[Observed], rates: Sequence[float | None]) -> list[
 FEWEST_UNLOADED = 3
 
 IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
-"""Above these an observation is not of an unloaded run; for the other measures their floor counts."""
+"""The values above which an observation is not of an unloaded run; for the other measures their floor counts."""
 
 BUSY_WAIT, BUSY_STEAL = 0.1, 0.05
-"""Above these a machine is busy, whatever a plan says: the wait for a CPU over the program's own CPU time, and the time
-in which any task waited for one; stolen time. Starting short programs alone stays far below the first."""
+"""The values above which a machine is busy, whatever a plan says: the wait for a CPU over the program's own CPU time,
+and the time in which any task waited for one; stolen time. Starting short programs alone stays far below the first."""
 
 
 def busy(observation: Observed, steal: float | None) -> bool:
@@ -281,7 +282,7 @@ def busy(observation: Observed, steal: float | None) -> bool:
 
 
 def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
-    """What an unloaded run of one program on one machine is like: the median of those beside which nothing happened.
+    """Return the times of an unloaded run of one program on one machine: the median of observations without load.
 
     None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
     """

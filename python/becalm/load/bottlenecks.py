@@ -1,4 +1,4 @@
-"""What slows programs down: the bar of a waterfall that most of a delay is in, and the two-way table. Pure."""
+"""The bottlenecks of programs: the bar of a waterfall with most of a delay, and the two-way table. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ FORCED = (QUEUE, MEMORY, STEAL)
 """Bars that no program has on a machine which nobody else wants: the kernel counts that it was kept from running."""
 
 LEAST_OF_DELAY, LEAST_OF_TIME = 0.5, 0.1
-"""Of the delay and of the time, what a forced wait must be to be the answer, whatever differs from run to run."""
+"""The least shares of the delay and of the time for which a forced wait is the answer, whatever differs between
+runs."""
 
 
 def forced_wait(bars: Sequence[Bar], delay: float) -> Bar | None:
@@ -28,12 +29,12 @@ def forced_wait(bars: Sequence[Bar], delay: float) -> Bar | None:
 
 
 def mean_delay(points: Sequence[Point], runs: int) -> float:
-    """The delay factor of the mean run."""
+    """Return the delay factor of the mean run."""
     return sum(point.delay.factor * point.runs for point in points) / runs
 
 
 def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | None]:
-    """The largest bar on top of the reference and its share of all that came on top; None without a delay."""
+    """Return the largest bar on top of the reference and its share of all on top; None without a delay."""
     if delay < SLOW:
         return None, None
     above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
@@ -44,7 +45,7 @@ def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | N
 
 
 def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
-    """The two-way table: each program on each machine, then each machine and each program over all."""
+    """Return the two-way table: each program on each machine, then each machine and each program over all."""
     found = [
         Bottleneck(
             c.program,
@@ -67,7 +68,8 @@ def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
 
 
 def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:
-    """The bar that dominates over several cases: by its mean share of what came on top, each case counting alike."""
+    """Return the bar that dominates over several cases: by its mean share of what came on top, each case counting
+    alike."""
     shares: dict[str, float] = dict.fromkeys(NAMES[1:], 0.0)
     slow = [case for case in cases if case.bottleneck is not None]
     for case in slow:

@@ -1,4 +1,4 @@
-"""What a load, the settings of a run and the facts of the machine say of the competition for CPUs.
+"""The competition for CPUs in a load, by the settings of a run and the facts of the machine.
 
 A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
 so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
@@ -18,7 +18,7 @@ from becalm.load.time_accounting import Times
 from becalm.nouns.settings import Settings
 
 ALONE = 0.05
-"""Of the CPUs that a program may use: up to here others use them so little that they are the program's alone."""
+"""The use by others of the CPUs that a program may use, a share, up to which they count as the program's alone."""
 
 
 def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Circumstances:
@@ -87,7 +87,7 @@ def confined(around: Circumstances, load: Load, times: Times, own_ns: float | No
 
 
 def _count(cpus: str) -> float | None:
-    """How many CPUs a list such as 0-3,8 names; None for anything else."""
+    """Return the number of CPUs in a list such as 0-3,8; None for other texts."""
     total = 0
     for part in cpus.split(","):
         first, dash, last = part.partition("-")

@@ -35,7 +35,7 @@ AGREE = 0.1
 
 
 def weight_of_nice(nice: int) -> int:
-    """The kernel's weight of a task with this nice value, -20 to 19. Raises ValueError for another one."""
+    """Return the kernel's weight of a task with this nice value, -20 to 19. Raises ValueError for another one."""
     if not -20 <= nice <= 19:
         raise ValueError(f"A nice value lies between -20 and 19, not at {nice}.")
     return WEIGHTS[nice + 20]
@@ -98,7 +98,7 @@ def fair_delay(
 
 
 def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
-    """Share `room` by weight among (weight, most it can use); what one cannot use goes to the others."""
+    """Return the division of `room` by weight among (weight, most it can use); an unused part goes to the others."""
     given = [0.0] * len(entities)
     hungry = {index for index, (weight, most) in enumerate(entities) if weight > 0 and most > 0}
     left = room
@@ -118,7 +118,7 @@ def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is known of the competition for CPUs.
+    """The competition for CPUs, as far as it is known.
 
     `queue`: mean number of runnable tasks, the program's own included. `cpus`: those the program may use. `grouped`:
     whether autogroup or control groups put programs into groups; None: not known. `weight` and `quota_cpus` are those
@@ -135,11 +135,12 @@ class Circumstances:
     threads: float = 1.0
 
     def shared(self) -> tuple[float, float] | None:
-        """Least and largest delay by fair shares, over the groups that the others can be in; None without a queue.
+        """Return the least and largest delay by fair shares, over the groups that the others can be in; None without a
+        queue.
 
-        It is over what the program takes alone, where more `threads` than CPUs share these already.
-        Without groups all tasks compete alone. With groups the others are at best all in one other group; at worst half
-        of them share the program's group and each of the rest has one of its own.
+        It is over what the program takes alone, where more `threads` than CPUs share these already. Without groups all
+        tasks compete alone. With groups the others are at best all in one other group; at worst half of them share the
+        program's group and each of the rest has one of its own.
         """
         if self.queue is None or not self.cpus:
             return None
@@ -181,7 +182,7 @@ class Delay:
     failed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name; an infinite expectation becomes null."""
+        """Return the fields by name; an infinite expectation becomes null."""
         value: dict[str, Any] = finite(asdict(self))
         return value
 
@@ -190,12 +191,12 @@ UNLOADED, OWN_CPU, PARALLEL_CPU = "unloaded run", "own CPU time", "own CPU time 
 
 
 def own_reference(times: Times) -> str:
-    """What its own CPU time as a reference is called."""
+    """Return the name of its own CPU time as a reference."""
     return OWN_CPU if times.width == 1.0 else PARALLEL_CPU
 
 
 def delay(times: Times, circumstances: Circumstances, reference: Times | None = None) -> Delay | None:
-    """The delay of a run against `reference`, an unloaded one; None when there is neither that nor its CPU time."""
+    """Return the delay of a run against `reference`, an unloaded one; None with neither that nor its CPU time."""
     queue, cpus = circumstances.queue, circumstances.cpus
     alone = times.alone_ns(cpus)
     base_ns, name = (alone, own_reference(times)) if reference is None else (reference.wall_ns, UNLOADED)

@@ -37,7 +37,7 @@ LEAST_CPU = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a level becomes a demand, what its unit is, and what it is called as a cause (`background_load.CAUSES`)."""
+    """A kind of load: the demand for a level, its unit, and its name as a cause (`background_load.CAUSES`)."""
 
     cause: str
     unit: str
@@ -63,7 +63,7 @@ FACTORS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One kind of load, from none to `high` (in the kind's unit)."""
+    """A kind of load, from none to `high` (in the kind's unit)."""
 
     name: str
     high: float
@@ -71,7 +71,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One place in the plan: its levels by factor, empty for an unloaded run."""
+    """A place in the plan: its levels by factor, empty for an unloaded run."""
 
     levels: Mapping[str, float]
     demand: Demand
@@ -97,13 +97,13 @@ class Design:
 
     @property
     def planned(self) -> PlannedLoads:
-        """As the options of a study keep it."""
+        """The form that the options of a study keep."""
         highest = {each.name: each.high for each in self.factors}
         return PlannedLoads(highest, self.inflation, tuple(each.levels for each in self.steps))
 
 
 def check_runs(runs: int) -> None:
-    """Raises UsageError for a number of runs that no plan has; known before a machine is asked for anything."""
+    """Raise UsageError for a number of runs that no plan has, before a machine is used."""
     if not FEWEST <= runs <= MOST:
         raise UsageError(
             f"A designed campaign has {FEWEST} to {MOST} runs, not {runs}: fewer cannot tell loads apart, more are "
@@ -112,7 +112,7 @@ def check_runs(runs: int) -> None:
 
 
 def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, directory: str = "/var/tmp") -> Design:
-    """A plan of so many runs. `directory`: on the disk that is loaded. Raises UsageError."""
+    """Return a plan of `runs` runs. `directory`: on the disk that is loaded. Raises UsageError."""
     check_runs(runs)
     if not factors:
         raise UsageError("A designed campaign needs at least one kind of load: cpu, memory, disk or network.")
@@ -126,7 +126,7 @@ def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, direc
 
 
 def inflations(levels: Floats) -> Floats:
-    """Variance inflation factor of each column, shape (runs, factors) to (factors,).
+    """Return the variance inflation factor of each column, shape (runs, factors) to (factors,).
 
     The diagonal of the inverse of the correlation matrix (Marquardt 1970, Technometrics 12:591); infinite where a
     column is a combination of the others.
@@ -142,7 +142,7 @@ def inflations(levels: Floats) -> Floats:
 
 
 def _hypercube(runs: int, factors: int, rng: np.random.Generator) -> Floats:
-    """Levels from 0 to 1, shape (runs, factors): each column has one level in each of `runs` equal intervals."""
+    """Return levels from 0 to 1, shape (runs, factors): each column has one level in each of `runs` equal intervals."""
     candidates = np.argsort(rng.random((CANDIDATES, runs, factors)), axis=1)
     levels = (candidates + rng.random(candidates.shape)) / runs
     best = min(range(CANDIDATES), key=lambda index: float(inflations(levels[index]).max()))
@@ -159,7 +159,7 @@ def _step(shares: Mapping[str, float], factors: Sequence[Factor], directory: str
 
 
 def _interleave(loaded: Sequence[Step], references: int, rng: np.random.Generator) -> list[Step]:
-    """All loaded steps in their order, with an unloaded one at a random place in each group."""
+    """Return all loaded steps in their order, with an unloaded one at a random place in each group."""
     ordered: list[Step] = []
     for part in np.array_split(np.arange(len(loaded)), references):
         group = [loaded[index] for index in part]

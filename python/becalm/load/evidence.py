@@ -37,7 +37,7 @@ class Evidence:
         return sum(each.times.runs for each in self.found)
 
     def bar_ns(self, name: str) -> float | None:
-        """Time of all runs in one bar, ns; None where it is unknown for any of them."""
+        """Return the time of all runs in one bar, ns; None where it is unknown for any of them."""
         values = [each[name].ns for each in self.waterfalls]
         known = [v * one.times.runs for v, one in zip(values, self.found, strict=True) if v is not None]
         return math.fsum(known) if len(known) == len(values) else None
@@ -51,7 +51,7 @@ def evidence(
     reference: Times | None = None,
     seed: int = 0,
 ) -> Evidence | None:
-    """What the observations of one program on one machine show; None when no delay can be computed for any of them.
+    """Return the evidence of the observations of one program on one machine; None when no delay can be computed.
 
     `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
     random; `injected`: their causes, where that holds of all observations.
@@ -97,14 +97,15 @@ def evidence(
 
 
 UNSAMPLED = 0.25
-"""Up to this share of observations may be left out of the attribution for want of a sample of the run queue."""
+"""The share of observations that may be left out of the attribution for lack of a sample of the run queue."""
 
 
 def _sampled(queue: Sequence[float | None]) -> list[int]:
-    """Observations that the attribution rests on: those with a run queue, unless that costs too many, and then all.
+    """Return the observations that the attribution rests on: those with a run queue, unless that costs too many, and
+    then all.
 
-    The queue is sampled, and a short observation may be without. One of them would else cost the measure that the CPU
-    is mostly judged by.
+    The queue is sampled, and a short observation may be without. It would otherwise cost the measure by which the CPU
+    is mostly judged.
     """
     known = [index for index, value in enumerate(queue) if value is not None]
     return known if len(known) >= (1 - UNSAMPLED) * len(queue) else list(range(len(queue)))

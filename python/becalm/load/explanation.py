@@ -52,7 +52,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One program on one machine. `reference_ns`: unloaded run, or own CPU time; `reference` says which, as in Delay.
+    """A program on one machine. `reference_ns`: unloaded run, or own CPU time; `reference` says which, as in Delay.
 
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
     delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
@@ -81,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What most of the delay is in. `program` or `machine` None: over all of them, each counting alike.
+    """The bar with most of the delay. `program` or `machine` None: over all of them, each counting alike.
 
     `delay`: mean delay factor; `cause`: named by the attribution, None where none was; `runs` it rests on.
     """
@@ -97,7 +97,7 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Result):
-    """What `becalm explain` found in the runs of `studies`."""
+    """The result of `becalm explain` for the runs of `studies`."""
 
     studies: tuple[int, ...]
     cases: tuple[Case, ...]
@@ -107,6 +107,6 @@ class Explanation(Result):
     kind: str = "explain"
 
     def to_json(self) -> dict[str, Any]:
-        """The documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
+        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
         return value

@@ -38,7 +38,7 @@ LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """So many `events` among so many `of`, which is more than the limit allows."""
+    """The number of `events` among `of` that is more than the limit allows."""
 
     limit: Limit
     events: int
@@ -46,7 +46,7 @@ class Beyond:
 
 
 def beyond(loads: Sequence[Load], limits: Sequence[Limit] = LIMITS) -> list[Beyond]:
-    """Limits that the loads together are beyond. Loads in which one of both counts is unknown are left out."""
+    """Return the limits that the loads together exceed. Loads in which one of both counts is unknown are left out."""
     found = []
     for limit in limits:
         pairs = [(getattr(load, limit.events), getattr(load, limit.of)) for load in loads]

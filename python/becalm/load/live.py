@@ -1,4 +1,4 @@
-"""What a watcher sees: one interval of the machine (Instant), and of a process that is followed (Followed).
+"""The values of a watch: one interval of the machine (Instant), and of a process that is followed (Followed).
 
 Values only; `becalm.verbs.watch` makes them from what the agent says, `becalm.report.watch` shows them.
 
@@ -32,7 +32,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a process has done since it began, all threads; None is unknown (docs/reference/protocol.md, `follow`)."""
+    """The counts of a process since it began, all threads; None is unknown (docs/reference/protocol.md, `follow`)."""
 
     name: str = ""
     state: str = ""
@@ -70,14 +70,14 @@ _FIELDS = {each.name for each in fields(Account)}
 
 
 def account(value: Mapping[str, Any]) -> Account:
-    """An Account of what the agent sent; fields that a newer agent adds are left out."""
+    """Return the Account that the agent sent; fields that a newer agent adds are left out."""
     known = {name: found for name, found in value.items() if name in _FIELDS}
     return Account(**{**known, "missing": tuple(value.get("missing", ()))})
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the machine did since the reading before. `load`: None for the first reading, which ends no interval;
+    """The reading of the machine since the previous one. `load`: None for the first reading, which ends no interval;
     `unknown`: why columns of it are not known; `absent`: sources that the machine does not have, with reasons."""
 
     load: Load | None
@@ -87,7 +87,7 @@ class Reading:
 
 
 def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
-    """A Reading of what the agent sent, whose loads have these columns."""
+    """Return the Reading that the agent sent, whose loads have these columns."""
     row = value.get("load")
     # Nobody has looked at the processes where that would cost too much.
     found = value.get("consumers") or {"used": (), "interval_ns": 1}
@@ -115,7 +115,7 @@ class Followed:
     whole: bool = True
 
     def moved(self, name: str) -> int | None:
-        """How far a sum moved; None when it is not known at either end. Never negative."""
+        """Return the change of a sum; None when it is not known at either end. Never negative."""
         before, after = getattr(self.before, name), getattr(self.after, name)
         return None if before is None or after is None else max(0, after - before)
 
@@ -160,7 +160,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """One interval that was watched.
+    """An interval that was watched.
 
     `at_ns`: Unix time of its end. `load`: None for the first reading, which ends no interval. `absent`: sources that
     the machine does not have, with reasons. `skipped`: intervals left out until now, because reading or showing took
@@ -177,7 +177,7 @@ class Instant:
     cost_ns: int = 0
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name; `load` by the columns that are of the machine (docs/reference/json.md)."""
+        """Return the fields by name; `load` by the columns that are of the machine (docs/reference/json.md)."""
         value = asdict(self)
         value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
         return value

@@ -18,11 +18,11 @@ from becalm.load.live import Followed
 from becalm.load.record import Load
 
 Observed = TypeVar("Observed")
-"""What a measure is of: an interval of the machine, or of a process."""
+"""The subject of a measure: an interval of the machine, or of a process."""
 
 
 class Unit(StrEnum):
-    """What a measure's number is. Shares are fractions; rates are per second."""
+    """The unit of a measure's number. Shares are fractions; rates are per second."""
 
     SHARE = "share"
     TASKS = "tasks"
@@ -34,7 +34,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure(Generic[Observed]):
-    """One measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
+    """A measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
 
     `of` gives its value in the base unit (fraction, tasks, bytes/s, bytes, 1/s, Hz), or None where it is not known.
     `source`: which of the agent's sources it is from. `minor`: shown only where it is not zero all the time.
@@ -50,7 +50,7 @@ class Measure(Generic[Observed]):
 
 
 def total_ns(load: Load) -> int | None:
-    """CPU time that there was, all CPUs together, ns: what was used, idle, and stolen."""
+    """Return the available CPU time, all CPUs together, ns: used, idle, and stolen."""
     parts = (load.busy_ns, load.idle_ns, load.irq_ns, load.softirq_ns, load.steal_ns)
     known = [each for each in parts if each is not None]
     return sum(known) if len(known) == len(parts) and sum(known) > 0 else None
@@ -66,7 +66,7 @@ def _cpu(*names: str) -> Callable[[Load], float | None]:
 
 
 def _time(name: str) -> Callable[[Load], float | None]:
-    """A share of the interval. Its ends are read a moment apart from the sums: more than all of it was never waited."""
+    """Return a share of the interval, at most 1, as its ends are read a moment apart from the sums."""
 
     def of(load: Load) -> float | None:
         value = getattr(load, name)
@@ -86,12 +86,12 @@ def _rate(*names: str) -> Callable[[Load], float | None]:
 
 
 def _events(name: str, label: str, source: str, why: str) -> Measure[Load]:
-    """A minor measure: how often something happened, by the column of that name."""
+    """Return a minor measure: the rate of an event, by the column of that name."""
     return Measure(name, label, Unit.RATE, source, why, _rate(name), minor=True)
 
 
 def transfer_bytes(load: Load) -> float | None:
-    """Mean size of a transfer of the disks; None without any."""
+    """Return the mean size of a transfer of the disks; None without any."""
     if load.disk_read_bytes is None or load.disk_write_bytes is None or not load.disk_transfers:
         return None
     return (load.disk_read_bytes + load.disk_write_bytes) / load.disk_transfers
@@ -152,7 +152,7 @@ MEASURES: tuple[Measure[Load], ...] = (
 
 
 def _moved(name: str) -> Callable[[Followed], float | None]:
-    """Per second, or per ns what is in ns: so many CPUs."""
+    """Return the function for a rate per second, or for ns per ns: a number of CPUs."""
 
     def of(found: Followed) -> float | None:
         by = found.moved(name)
@@ -180,7 +180,7 @@ PROCESS: tuple[Measure[Followed], ...] = (
 
 
 def find(name: str) -> Measure[Load]:
-    """The measure of that name. Raises KeyError."""
+    """Return the measure of that name. Raises KeyError."""
     for each in MEASURES:
         if each.name == name:
             return each

@@ -23,6 +23,6 @@ class OwnLoads:
 
     @classmethod
     def of(cls, loads: Iterable[Load] = ()) -> OwnLoads:
-        """Of records that are in memory."""
+        """Return the loads of records in memory."""
         own = {load.first: load for load in loads if load.first == load.last}
         return cls(np.array(sorted(own), dtype=np.int64), lambda seqs: {seq: own[seq] for seq in seqs})

@@ -1,4 +1,4 @@
-"""What the agent counted while a run, or several short ones in a row, took place: the noun Load, and Series.
+"""The record of what the agent counted during a run, or several short ones in a row: the noun Load, and Series.
 
 A Load covers the runs `first` to `last` of a study. Counters of the whole machine are exact differences over
 `interval_ns`, states are means of samples, and what the programs themselves did is summed over their runs. None is
@@ -116,10 +116,10 @@ _KINDS: Mapping[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float
 
 
 def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
-    """A record from its values by the names of their columns, as the agent and files give them.
+    """Return a record from its values by the names of their columns, as the agent and files have them.
 
-    Columns of a newer becalm are left out, those that an older one lacks are unknown. Raises ValueError when a value
-    is of another kind or no finite number, KeyError when one is missing that is always known.
+    Columns of a newer becalm are left out, missing ones of an older one are unknown. Raises ValueError when a value is
+    of another kind or not finite, KeyError when one is missing that is always known.
     """
     given = dict(zip(columns, row, strict=True))
     values: dict[str, Any] = {}
@@ -134,10 +134,10 @@ def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
 
 
 def pooled(loads: Sequence[Load]) -> Load:
-    """Several records as one, each column in the way that its row says. Raises ValueError for none.
+    """Return several records as one, each column in the way that its row says. Raises ValueError for none.
 
-    What is unknown in one of them is unknown of all, but for what is sampled: an interval that was too short for a
-    sample says nothing, so the others speak for it.
+    A value unknown in one of them is unknown of all, except for samples: an interval that was too short for a sample
+    has no say, so the others count.
     """
     if not loads:
         raise ValueError("Nothing to pool.")
@@ -184,13 +184,14 @@ class Series:
     consumers: tuple[Mapping[str, int | str], ...] = field(default=())
     """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; first the largest."""
     interrupts: tuple[Mapping[str, int | str], ...] = field(default=())
-    """Who interrupted the CPUs most often meanwhile: `name` as in /proc/interrupts, `count`; first the largest."""
+    """The devices that interrupted the CPUs most often: `name` as in /proc/interrupts, `count`; the largest first."""
     cost_ns: int = 0
     """CPU time that taking the samples took, where that is told."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Series:
-        """A series from the agent's `series` event or an exported file. Raises KeyError, TypeError or ValueError."""
+        """Return a series from the agent's `series` event or an exported file. Raises KeyError, TypeError or
+        ValueError."""
         names = tuple(str(name) for name in value["names"])
         rows = tuple(tuple(row) for row in value["rows"])
         for row in rows:
@@ -205,7 +206,7 @@ class Series:
         return cls(first, last, names, rows, dropped, skipped, consumers, interrupts, cost_ns)
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads back."""
+        """Return the form that `from_json` reads."""
         return {
             "first": self.first,
             "last": self.last,

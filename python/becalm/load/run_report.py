@@ -31,7 +31,7 @@ from becalm.nouns.verdict import SCHEMA
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One measure during a run, in its base unit (`becalm.load.metrics`).
+    """A measure during a run, in its base unit (`becalm.load.metrics`).
 
     `mean`: over the whole run, by difference of counters where it is counted. `peak`: the largest sample, `peak_ns`
     after the start in the middle of its sample. `at_ns`: the ends of the samples since the start; `values`: one each.
@@ -57,7 +57,7 @@ class Interrupter:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Watched(Result):
-    """What there is to say of one run. `delay_factor`: that of `delay`; None without a reference or CPU time.
+    """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
     `cpus`, `queue`: those that it may use and the tasks that wanted them, the program's own included, on which what is
     expected rests; on fewer CPUs than the machine has the queue is known where others used none of them. `study`: its
@@ -101,7 +101,7 @@ class Watched(Result):
         return 0 if self.run.outcome == Outcome.OK else 130 if self.run.outcome == Outcome.ABORTED else 4
 
     def to_json(self) -> dict[str, Json]:
-        """The documented form (docs/reference/json.md)."""
+        """Return the documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {
             **asdict(self),
             "run": self.run._asdict(),
@@ -158,14 +158,14 @@ def watched(
 
 
 def plain_reference(wall_ns: int, run: Run) -> Times:
-    """A reference of which only its time is known: it waited for no CPU, nothing was stolen, and as far as its time
-    reaches it had the CPU time of this run. What else was in that time is not known."""
+    """Return a reference of which only its time is known: it waited for no CPU, nothing was stolen, and as far as its
+    time reaches it had the CPU time of this run. The rest of its time is unknown."""
     cpu = None if run.user_ns is None or run.system_ns is None else float(min(wall_ns, run.user_ns + run.system_ns))
     return Times(1, float(wall_ns), cpu_ns=cpu, exec_ns=cpu, wait_ns=0.0, steal_ns=0.0, busy_ns=float(wall_ns))
 
 
 def courses(load: Load | None, series: Series | None) -> tuple[Course, ...]:
-    """Each measure that is known at all, over the run."""
+    """Return each known measure over the run."""
     if load is None:
         return ()
     pieces = [] if series is None else list(_pieces(load, series))
@@ -198,8 +198,8 @@ def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Lo
 
 
 def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
-    """Each sample as a Load of its own, with the time of its end since the start: a row tells what happened since the
-    row before (docs/reference/protocol.md, `series`)."""
+    """Return each sample as a Load of its own, with the time of its end since the start: a row covers the time since
+    the row before (docs/reference/protocol.md, `series`)."""
     names = [name if name in LOAD_COLUMNS else None for name in series.names]
     found: list[tuple[float, Load]] = []
     before = 0.0
@@ -228,11 +228,11 @@ LEVELS = (
     "CPU time and run-queue wait of all threads and children",
     "everything: all threads and children, waits for disk and memory too",
 )
-"""How much was known of the program, by level (`Load.level`)."""
+"""The knowledge about the program, by level (`Load.level`)."""
 
 
 def _more(level: int, load: Load | None) -> list[str]:
-    """What would let more be known, as sentences."""
+    """Return how more could be known, as sentences."""
     if load is None:
         return ["Nothing was recorded during the run: this host cannot observe its machine."]
     said = []

@@ -1,4 +1,4 @@
-"""What sysstat recorded, as `sadf -j` writes it: intervals, and the Loads of runs that fell into them.
+"""The records of sysstat, as `sadf -j` writes them: intervals, and the Loads of runs that fell into them.
 
 Runs that were measured without a record of load, while sar ran on the same machine, get one by their time stamps.
 sysstat prints rates over whole seconds or minutes: a Load made here covers all intervals that a run touched, and all
@@ -34,18 +34,18 @@ MOST_CPUS = 8192
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One interval: from `begin_ns` to `end_ns` (Unix time), and what sar says of it as the fields of a Load."""
+    """An interval: from `begin_ns` to `end_ns` (Unix time), and what sar says of it as the fields of a Load."""
 
     begin_ns: int
     end_ns: int
     amounts: Mapping[str, float | None]
-    """What adds up over intervals."""
+    """The amounts that add up over intervals."""
     cpus: int | None
     queue: float | None
 
     @property
     def length_ns(self) -> int:
-        """How long it was."""
+        """The length of the interval, ns."""
         return self.end_ns - self.begin_ns
 
 
@@ -170,7 +170,7 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Left
 
 
 def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
-    """A Load for each group of neighbouring runs that touched the same intervals; runs outside of all have none.
+    """Return a Load for each group of neighbouring runs that touched the same intervals; runs outside of all have none.
 
     A run has a Load only when the intervals cover all of it without a gap.
     """
@@ -184,7 +184,7 @@ def loads(intervals: Sequence[Interval], runs: Iterable[Run]) -> list[Load]:
 
 
 def _touched(intervals: Sequence[Interval], run: Run) -> tuple[int, int] | None:
-    """Indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
+    """Return the indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
     # How long it took is not told of every imported run: then it has the load of the interval that it began in.
     end_ns = run.started_ns + (run.wall_ns or 1)
     inside = [i for i, each in enumerate(intervals) if each.begin_ns < end_ns and each.end_ns > run.started_ns]

@@ -127,7 +127,7 @@ def shown(value: Any) -> str:
 
 
 def _processors(row: Mapping[str, Any], cpus: int | None, values: _Values) -> Rates:
-    """Time of all processors, ns a second."""
+    """Return the time of all processors, ns a second."""
     rows = _list(row, "cpu-load") or _list(row, "cpu-load-all")
     whole = next((each for each in rows if each.get("cpu") == "all"), None)
     if whole is None or not cpus:

@@ -23,7 +23,7 @@ MS = 1e6
 
 
 class Level(NamedTuple):
-    """What is injected during one run: runnable spinners, MiB/s paged out, MiB/s of disk and network, NFS calls/s."""
+    """The injected load of one run: runnable spinners, MiB/s paged out, MiB/s of disk and network, NFS calls/s."""
 
     spinners: float = 0.0
     page_outs: float = 0.0
@@ -33,7 +33,7 @@ class Level(NamedTuple):
 
 
 MOST = Level(8.0, 40.0, 200.0, 400.0, 500.0)
-"""What `hypercube` reaches by default."""
+"""The highest levels of `hypercube` by default."""
 
 
 class Sensitivity(NamedTuple):
@@ -84,7 +84,7 @@ class Program:
 def simulate(
     levels: Sequence[Level], program: Program, machine: Machine, rng: np.random.Generator
 ) -> tuple[list[Run], list[Load]]:
-    """One run for each level, in this order, each with its Load."""
+    """Return a run for each level, in this order, each with its Load."""
     runs, loads, clock = [], [], 1_700_000_000_000_000_000
     for seq, level in enumerate(levels):
         run, load = _one(seq, level, program, machine, rng, clock)
@@ -157,7 +157,8 @@ def _one(
 def hypercube(
     count: int, rng: np.random.Generator, names: Sequence[str] = Level._fields, most: Level = MOST, idle: int = 5
 ) -> list[Level]:
-    """A Latin hypercube: each load takes each of its levels once, in orders drawn at random; `idle` runs without load.
+    """Return a Latin hypercube: each load takes each of its levels once, in orders drawn at random; `idle` runs without
+    load.
 
     Of DRAWS such designs the one whose loads are least correlated (McKay, Beckman & Conover 1979, Technometrics
     21:239; the choice: Iman & Conover 1982). The order of the runs is random too.

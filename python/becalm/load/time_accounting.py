@@ -23,7 +23,7 @@ OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
 
 COUNTED = 0.99
-"""Of the time of a run, so much must have been counted for the counts to be read as those of the run."""
+"""The share of a run's time that must have been counted for the counts to be read as those of the run."""
 
 NAMES = ("runs", "scope", "level", "counters_scope")
 """Fields of Times that are no times or counts."""
@@ -104,16 +104,16 @@ class Times:
 
     @property
     def ready(self) -> float:
-        """Its own tasks on a CPU or ready for one, on average, one at least: what it adds to a run queue."""
+        """The mean number of its own tasks on a CPU or ready for one, at least 1: its contribution to a run queue."""
         if not self.several:
             return 1.0
         return max(1.0, ((self.on_cpu_ns or 0.0) + (self.wait_ns or 0.0)) / self.wall_ns)
 
     def alone_ns(self, cpus: float | None) -> float | None:
-        """Wall time of its own work on `cpus` that nobody else wants, ns; None where its CPU time is unknown.
+        """Return the wall time of its own work on `cpus` that no other wants, ns; None where its CPU time is unknown.
 
-        One thread takes its CPU time. Several tasks share theirs, as far as so many were at work at a time; what they
-        wait for each other, being more than there are CPUs, is part of it and no delay.
+        One thread takes its CPU time. Several tasks share theirs, as far as that many were at work at a time; their
+        waits for each other, being more than there are CPUs, are part of it and not a delay.
         """
         own, width = self.on_cpu_ns, self.width
         if own is None or width == 1.0:
@@ -124,7 +124,7 @@ class Times:
         return beside + min((self.wait_ns or 0.0) / width, own / cpus - beside)
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name."""
+        """Return the fields by name."""
         return asdict(self)
 
 
@@ -135,10 +135,10 @@ OWN = tuple(each.name for each in fields(Times) if each.name in _SUMS)
 
 
 def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> Times:
-    """Times of some runs of one program that `load` covers. Raises ValueError without a run.
+    """Return the times of some runs of one program that `load` covers. Raises ValueError without a run.
 
-    `whole` False: the load covers other runs too, so its sums belong to none of them, and only what each run says by
-    itself is known.
+    `whole` False: the load covers other runs too, so its sums belong to none of them, and only the figures of each run
+    itself are known.
     """
     if not runs:
         raise ValueError("Times need at least one run.")
@@ -167,7 +167,7 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
 
 
 def middle(found: Iterable[Times]) -> Times | None:
-    """The median of several, field by field: what an unloaded run is like. None of none.
+    """Return the median of several, field by field: the times of an unloaded run. None for no times.
 
     A field is unknown where any of them lacks it; scope and level are the least of all.
     """
@@ -183,7 +183,7 @@ def middle(found: Iterable[Times]) -> Times | None:
 
 
 def shared(found: Sequence[Times]) -> dict[str, Any]:
-    """What of several may be said of all of them: the least that is known of any."""
+    """Return the fields that hold for all of several: the least that is known of any."""
     least = min(found, key=lambda each: each.level)
     scopes = {each.counters_scope for each in found}
     return {

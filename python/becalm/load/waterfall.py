@@ -32,7 +32,7 @@ REFUSED_BELOW = -0.01
 """A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
 
 READING_NS = 20_000.0
-"""As much more may be counted, however short the run: its time begins a little after its accounts are read."""
+"""The excess that may be counted, ns, however short the run: its time begins a little after its accounts are read."""
 
 COUNTED_DELAYS = 3
 """Level of Times at which the kernel counts what is waited for."""
@@ -41,10 +41,10 @@ NOT_CREDIBLE = "the kernel told of a longer wait than the program lived, as it m
 
 LOWER_CLOCK, MORE_INSTRUCTIONS = "lower clock frequency", "more instructions"
 FEWER_PER_CYCLE = "fewer instructions per cycle"
-"""Said only where the processor counted both."""
+"""The part that is named only where the processor counted both."""
 
 LEAST_PART = 0.01
-"""Of slower execution: a smaller part of it is not worth a word."""
+"""The share of slower execution below which a part is not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One term. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
+    """A term. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
 
     `share` of wall time; `exact`: counted, not estimated; `low` and `high` in ns where it is only bounded.
     """
@@ -93,7 +93,7 @@ class Waterfall:
 
     @property
     def delay_ns(self) -> float:
-        """What came on top of the reference."""
+        """The time on top of the reference, ns."""
         return self.wall_ns - (self[REFERENCE].ns or 0.0)
 
     @property
@@ -103,14 +103,14 @@ class Waterfall:
         return None if self.refused or not known else max(known, key=lambda bar: bar.ns or 0.0)
 
     def to_json(self) -> dict[str, Json]:
-        """The fields by name, bars as a list."""
+        """Return the fields by name, bars as a list."""
         value: dict[str, Any] = finite(asdict(self))
         return value
 
 
 @dataclass(slots=True)
 class _Terms:
-    """Waits off the CPU and extra time on it, ns, while they are sorted out."""
+    """The terms while they are sorted out: waits off the CPU and extra time on it, ns."""
 
     slower: float | None
     queue: float | None
@@ -120,9 +120,9 @@ class _Terms:
 
 
 def waterfall(times: Times, reference: Times | None = None, cpus: float | None = None) -> Waterfall | None:
-    """The bars of one run, or of the mean of several, against an unloaded one or else its own CPU time.
+    """Return the bars of one run, or of the mean of several, against an unloaded one or else its own CPU time.
 
-    `cpus`: those that it may use; what more tasks than that wait for each other is part of its own CPU time's.
+    `cpus`: those that it may use; the waits of more tasks than that for each other are part of its own CPU time's.
 
     None when there is no reference and no CPU time is known either.
     """
@@ -164,12 +164,12 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
 
 
 def _told(times: Times) -> float:
-    """Time on the CPU, on the run queue and waiting for devices, as far as it is known."""
+    """Return the time on the CPU, on the run queue and waiting for devices, as far as it is known."""
     return sum(each or 0.0 for each in (times.on_cpu_ns, times.wait_ns, times.block_ns))
 
 
 def _scaled(times: Times, width: float) -> Times:
-    """Task-seconds as seconds of wall time, if all tasks were at work alike."""
+    """Return task-seconds as seconds of wall time, if all tasks were at work alike."""
     if width == 1.0:
         return times
     names = ("cpu_ns", "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns")
@@ -181,14 +181,14 @@ def _scaled(times: Times, width: float) -> Times:
 
 
 def _stolen(times: Times) -> float | None:
-    """Time stolen from the run: of all that was stolen, its share of the time that programs ran."""
+    """Return the time stolen from the run: of all that was stolen, its share of the time that programs ran."""
     if times.steal_ns is None or not times.busy_ns or times.on_cpu_ns is None:
         return None
     return times.steal_ns * min(1.0, times.on_cpu_ns / times.busy_ns) / times.width
 
 
 def _beyond_own(now: Times, base_ns: float) -> float | None:
-    """Run-queue wait without what its own tasks wait for each other, which is in the reference."""
+    """Return the run-queue wait without that of its own tasks for each other, which is in the reference."""
     return None if now.wait_ns is None else max(0.0, now.wait_ns - (base_ns - (now.on_cpu_ns or 0.0)))
 
 
@@ -197,7 +197,8 @@ def _less(now: float | None, before: float | None) -> float | None:
 
 
 def _spans(times: Times) -> tuple[float, float] | None:
-    """(swap-in, all of memory): thrashing encloses swap-in (mm/filemap.c, mm/memory.c), the others stand beside it."""
+    """Return (swap-in, all of memory): thrashing encloses swap-in (mm/filemap.c, mm/memory.c), the others are
+    separate."""
     parts = (times.swapin_ns, times.thrashing_ns, times.reclaim_ns, times.compact_ns, times.copy_ns)
     if all(part is None for part in parts):
         return None
@@ -265,7 +266,7 @@ def _bars(
 def _slower_parts(
     now: Times, before: Times | None, slower: float | None, widths: tuple[float, float]
 ) -> Iterator[Part]:
-    """What slower execution is made of.
+    """Yield the parts of slower execution.
 
     Where cycles and instructions were counted, the factors of CPU time = instructions x cycles an instruction x time a
     cycle. Else what a lower clock frequency accounts for. The rest may be cache, memory, a sibling thread, or more
@@ -284,7 +285,7 @@ def _slower_parts(
 
 
 def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float, float]) -> Iterator[Part]:
-    """The factors of the product, one after the other, each times what stands behind it as it was before.
+    """Yield the factors of the product, one after the other, each times the previous value of those behind it.
 
     They add up to the difference of CPU times; `slower` is less by what was moved to other bars (steal, memory).
     """
@@ -306,7 +307,7 @@ def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float
 
 
 def _bounds(times: Times, spent: float | None) -> Ends:
-    """What several tasks' waits can have cost of wall time: nothing at least, and at most the whole of them.
+    """Return the bounds of the wall time that several tasks' waits cost: at least 0, and at most the whole of them.
 
     The pressure of their own control group (PSI "some") is no bound: it is an average over CPUs, weighted by how long
     each had work (kernel/sched/psi.c, collect_percpu_times), and may be less than the time in which one waited.

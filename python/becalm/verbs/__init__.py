@@ -118,7 +118,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb: its line in the help, its public functions by module of this folder, and the kind of study it keeps.
+    """A verb: its line in the help, its public functions by module of this folder, and the kind of study that it
+    stores.
 
     `name` and `what` are empty for functions that no command has.
     """
@@ -316,19 +317,19 @@ KINDS = {each.name: each.kind for each in TABLE if each.kind is not None} | OF_F
 
 
 def kinds() -> tuple[str, ...]:
-    """The kinds of study that are kept."""
+    """Return the kinds of stored studies."""
     return tuple(KINDS)
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a study. Raises UsageError for one that this becalm does not know."""
+    """Return the kind of a study. Raises UsageError for an unknown one."""
     if name not in KINDS:
         raise UsageError(f"This becalm knows no studies of the kind {name!r}. It knows: {', '.join(KINDS)}.")
     return KINDS[name]
 
 
 def function(path: str) -> Callable[..., Any]:
-    """What a row names, loaded now."""
+    """Import and return the function that a row names."""
     module, _, name = path.partition(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return found

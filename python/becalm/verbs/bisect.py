@@ -107,7 +107,7 @@ def bisect(
 
 @dataclass(slots=True)
 class _Search:
-    """One search: its commits from good to bad, and what is known."""
+    """A search: its commits from good to bad, and its results."""
 
     repository: Repository
     between: Range
@@ -142,7 +142,7 @@ class _Search:
             self._unusable(each, "left out by --skip")
 
     def remember(self) -> None:
-        """What an interrupted search has found out."""
+        """Read the results of an interrupted search."""
         done = 0
         for line in self.journal.lines():
             match line.get("kind"):
@@ -158,13 +158,13 @@ class _Search:
             self.session.listener.warned(words.goes_on(done))
 
     def remove_left(self) -> None:
-        """Working trees of a search that was killed."""
+        """Remove the working trees of a killed search."""
         for line in self.journal.lines():
             if line.get("kind") == "trees":
                 discard(self.repository, Path(str(line["root"])))
 
     def through(self, builds: Builds) -> BisectResult:
-        """To its end."""
+        """Run the search to its end."""
         self._build(builds, self.good)
         while not isinstance(step := self.plan.step(), Done):
             commit = self.between.commits[step.place - 1]
@@ -213,7 +213,7 @@ class _Search:
         return None
 
     def _measure(self, base: tuple[str, Path], other: tuple[str, Path], count: int) -> None:
-        """Runs of both in turns; what came out is on the disk when this returns."""
+        """Run both programs in turns and store the result on the disk."""
         commit, _ = other
         found: list[float] = []
 

@@ -64,7 +64,7 @@ def apply_boot(
 
 
 def _of_the_boot(profile: Profile, rows: Sequence[Knob]) -> tuple[Settings, tuple[Excluded, ...]]:
-    """What of a profile is set at boot and can be here; and what not, and why."""
+    """Return the settings of a profile that are set at boot and possible here, and the excluded ones with reasons."""
     values, skipped = {}, []
     for name, value in profile.settings.values:
         knob = find(rows, name)
@@ -78,7 +78,7 @@ def _of_the_boot(profile: Profile, rows: Sequence[Knob]) -> tuple[Settings, tupl
 
 
 def _reasons(skipped: Sequence[Excluded]) -> str:
-    """A sentence for each reason, with all settings that have it."""
+    """Return a sentence for each reason, with all settings that have it."""
     together: dict[str, list[str]] = {}
     for each in skipped:
         together.setdefault(each.reason, []).append(each.knob)

@@ -35,7 +35,7 @@ from becalm.workloads import gather, several
 from becalm.workloads.asked import Asked
 
 BUILD = "{build}"
-"""Where the directory of a build stands in a command."""
+"""The placeholder for the directory of a build in a command."""
 
 STORED = ("more_old", "more_new", "shift")
 """Options for stored results alone."""
@@ -60,7 +60,7 @@ class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramK
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One benchmark before and after a change."""
+    """A benchmark before and after a change."""
 
     name: str
     old: str | Workload
@@ -125,7 +125,7 @@ def check(commands: Sequence[str], *, stored: bool = False, **given: Unpack[Chec
 
 
 def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
-    """What is compared with what. Raises UsageError."""
+    """Return the pairs of programs to compare. Raises UsageError."""
     if (made.old_build is None) != (made.new_build is None):
         raise UsageError("--old-build and --new-build belong together: they are what {build} stands for.")
     if made.old_build is None or made.new_build is None:
@@ -149,7 +149,8 @@ def _pairs(commands: list[str], made: CheckOptions) -> list[_Pair]:
 
 
 def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> tuple[list[_Pair], tuple[str, ...]]:
-    """Pairs of benchmarks that both builds have, by name, and those that one of them lacks. Raises UsageError."""
+    """Return pairs of benchmarks that both builds have, by name, and those that one of them lacks. Raises
+    UsageError."""
     made: list[_Pair] = []
     missing: list[str] = []
     for pair in pairs:
@@ -183,7 +184,7 @@ def _checked(pair: _Pair, found: Verdict) -> Checked:
 
 
 def _stored(sources: list[str], made: CheckOptions, session: SessionOptions, given: dict[str, Any]) -> CheckResult:
-    """Of what was measured before."""
+    """Return the check of stored results."""
     if len(sources) != 2:
         raise UsageError("--stored takes the old and the new: becalm check --stored old.json new.json")
     known = {*options(CheckOptions)} - {"old_build", "new_build", "budget"}

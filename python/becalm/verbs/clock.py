@@ -38,7 +38,7 @@ LEAST_NS = 100_000_000
 """The least budget: self-checks and one cell of a timer without a flush."""
 
 QUICK_FLUSHES = ("L1", "L2")
-"""What a quick evaluation has time for: writing more takes too long before each measurement."""
+"""The flushes of a quick evaluation: writing more takes too long before each measurement."""
 
 QUICK_TIMERS = ("barrier", "clock_gettime", "clock_gettime call", "cycles", "PAPI_get_real_nsec")
 """The timers that people choose between; other spellings of the same reads need the whole evaluation."""
@@ -112,12 +112,12 @@ def clock(
 
 
 def compare_clocks(first: str, second: str) -> ClockComparison:
-    """Two kept evaluations side by side: of two machines, or of one at two times.
+    """Compare two stored evaluations: of two machines, or of one at two times.
 
     Arguments:
-        first, second: names of kept evaluations, "last", or paths to their JSON.
+    first, second: names of stored evaluations, "last", or paths to their JSON.
 
-    Raises UsageError for what is none.
+    Raises UsageError for a source that is not an evaluation.
     """
     one, two = kept_clocks.find(first), kept_clocks.find(second)
     found = tuple(timer_comparison.pairs(one, two))
@@ -127,7 +127,7 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
 
 
 def _measured(asked: dict[str, Any], budget_ns: int, host: str, resume: bool, told: ProgressListener) -> ClockReport:
-    """What the engine finds, kept as it comes."""
+    """Run the engine and store its results as they come."""
     question = {**asked, "host": host}
     store = TimerCells()
     before = store.read(question) if resume else []
@@ -167,7 +167,7 @@ def _events(host: str, request: dict[str, Any]) -> Generator[dict[str, Any]]:
 
 
 class _Gathered:
-    """What was told so far; a cell that was tried again counts once."""
+    """The results so far; a cell that was tried again counts once."""
 
     def __init__(self, host: str, cells: list[dict[str, Any]]) -> None:
         self.host = host
@@ -181,7 +181,7 @@ class _Gathered:
         self.interrupted = False
 
     def take(self, event: dict[str, Any]) -> None:
-        """One more event."""
+        """Add an event."""
         match event["event"]:
             case "trust":
                 self.trust, self.doubts = event["trust"], tuple(event["doubts"])
@@ -196,7 +196,7 @@ class _Gathered:
                 self.elapsed_ns = sum(each["elapsed_ns"] for each in self.cells.values())
 
     def report(self, resumed: int) -> ClockReport:
-        """What it comes to."""
+        """Return the report on the results."""
         # One that was measured in a later round stands with those of its flush.
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
         told = sorted(self.cells.values(), key=lambda each: place[each["flush"]])
@@ -225,7 +225,7 @@ class _Gathered:
 
 
 def write_ticks(cells: Iterable[TimerCell], path: Path) -> None:
-    """How often each value of the last set of each cell was read, as CSV. Raises MachineError."""
+    """Write how often each value of the last set of each cell was read, as CSV. Raises MachineError."""
     try:
         with writing(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -263,7 +263,7 @@ def _known(what: str, given: str, names: Sequence[str]) -> None:
 
 
 def _same_clock(before: Sequence[dict[str, Any]], event: dict[str, Any]) -> None:
-    """Cells of another machine are not mixed with those of this one."""
+    """Raise UsageError for cells of another machine, which are not mixed with those of this one."""
     first = next((each["trust"] for each in before if each["event"] == "trust"), event["trust"])
     if not timer_comparison.same_clock(first, event["trust"]):
         raise UsageError(

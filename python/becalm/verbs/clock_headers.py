@@ -66,7 +66,7 @@ def _parts(crate: Path) -> Iterator[Path]:
 
 
 def _sources() -> Path:
-    """The folder that has the crate: of the package, or of the checkout that the package stands in."""
+    """Return the folder with the crate: of the package, or of the checkout that the package is in."""
     package = Path(str(importlib.resources.files("becalm")))
     checkout = package.parents[1]
     return checkout if (checkout / "crates" / CRATE).is_dir() else package / PACKED

@@ -142,7 +142,7 @@ def measure_co_runs(
 
 
 def conclude_stored(document: Document) -> CoRunProfile:
-    """The profile of a stored study without one: of one that was ended before it was concluded."""
+    """Return the profile of a stored study that was ended before it was concluded."""
     study = document.study
     alone = [each.name for each in study.workloads if not each.beside]
     places = {name: place for place, name in enumerate(alone)}
@@ -162,7 +162,7 @@ def conclude_stored(document: Document) -> CoRunProfile:
 
 
 def _named(workloads: Iterable[Workload]) -> list[Workload]:
-    """Each with a name of its own: a program that comes again is NAME#2."""
+    """Return the workloads with distinct names: a repeated program is NAME#2."""
     seen: dict[str, int] = {}
     found = []
     for each in workloads:
@@ -175,7 +175,7 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
 def _beside(
     workloads: Sequence[Workload], some: Sequence[Cell], cpus: Sequence[int | None], sibling: int | None = None
 ) -> list[Workload]:
-    """The workload of each cell: its program, with neighbours each on a CPU of its own."""
+    """Return the workload of each cell: its program, with each neighbour on a CPU of its own."""
     plain = [
         replace(each, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
         for each in workloads
@@ -193,7 +193,7 @@ def _beside(
 
 
 def _counted(workloads: Sequence[Workload], facts: Mapping[str, Any]) -> list[Workload]:
-    """The programs alone, with counters where the processor has them and nothing else is read of a program."""
+    """Return the programs alone, with counters where the processor has them and no other metric is read."""
     hardware = (facts.get("counters") or {}).get("hardware") or {}
     if any(hardware.get(name) is not True for name in COUNTERS) or any(each.metrics for each in workloads):
         return list(workloads)
@@ -206,7 +206,7 @@ def _pinned(settings: Settings, cpu: int) -> Settings:
 
 
 def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
-    """What the neighbours of each workload did, over all blocks."""
+    """Add what the neighbours of each workload did, over all blocks."""
     for each in event.neighbours:
         before = tallies.setdefault(each["workload"], [{} for _ in each["did"]])
         for total, did in zip(before, each["did"], strict=True):
@@ -218,7 +218,7 @@ def _add(tallies: dict[int, list[dict[str, Any]]], event: Noticed) -> None:
 
 
 def _enough(found: CoRunProfile, log: RunLog) -> None:
-    """Raises WorkloadError or Interrupted when nothing was measured together."""
+    """Raise WorkloadError or Interrupted when no programs were measured together."""
     if any(each.runs for each in found.co_runs):
         return
     if log.interrupted:
@@ -229,7 +229,7 @@ def _enough(found: CoRunProfile, log: RunLog) -> None:
 
 
 def _writable(path: Path) -> Path:
-    """A file that can be written, told before anything is measured. Raises UsageError."""
+    """Return the path of a file that can be written, which is checked before measuring. Raises UsageError."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"The profile cannot be written to {path}: name a file in a directory that exists.")
     return target(path)

@@ -182,7 +182,7 @@ def programs_of(
 
 
 def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: bool = True) -> list[str]:
-    """One of them for each program; `alone`: a single one is for all of them. Raises UsageError."""
+    """Return one value for each program; `alone`: a single one is for all of them. Raises UsageError."""
     if alone and len(given) == 1:
         return given * programs
     if len(given) != programs:
@@ -191,7 +191,7 @@ def _one_each(given: list[str], programs: int, what: str, flag: str, *, alone: b
 
 
 def _metric(programs: Sequence[Workload]) -> Metric | None:
-    """What programs print that is compared; None for their wall time. Raises UsageError for unlike ones."""
+    """Return the metric that is compared; None for the wall time. Raises UsageError for different ones."""
     first = [each.metrics[0] if each.metrics else None for each in programs]
     kinds = {None if each is None else (each.name, each.unit, each.better) for each in first}
     if len(kinds) > 1:
@@ -203,7 +203,7 @@ def _metric(programs: Sequence[Workload]) -> Metric | None:
 def _against(
     stored: Baseline, programs: Sequence[Workload], history: History, confidence: float
 ) -> tuple[Difference, ...]:
-    """Each program against the stored runs of the same one."""
+    """Return the comparison of each program with the stored runs of the same one."""
     found = []
     for index, name in enumerate(names_of(programs)):
         title, before = stored.series_for(programs[index], alone=len(programs) == 1)
@@ -212,7 +212,7 @@ def _against(
 
 
 def _fastest(options: CompareOptions, given: Mapping[str, Any], several: bool, programs: int) -> bool:
-    """Whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
+    """Return whether programs that cannot be the fastest are left out of later rounds. Raises UsageError."""
     others = [name for name in ("runs", "precision", "fail_above", "baseline") if given.get(name) is not None]
     others += ["several hosts"] if several else []
     if options.fastest is None:

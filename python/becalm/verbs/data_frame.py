@@ -24,17 +24,17 @@ Columns = Mapping[str, list[Any]]
 
 
 def columns(result: Result, what: str | None = None, *, store: str | None = None) -> Columns:
-    """Columns of equal length by name.
+    """Return columns of equal length by name.
 
     Arguments:
-        result: what a verb gave: `run`, `compare`, `tune`, `history` …
-        what: of `run` and `compare` "programs" (one row each; times in ns, spread as a fraction), "differences"
-            (fractions) or "runs" (every run in order, with its program's name; read from the store). Of any other
-            result one of its lists, such as "arms" and "trials" of `tune`, with a column for each field [default: the
-            programs, else the first list that has rows].
-        store: where runs are kept [default: the usual store].
+    result: the result of a verb: `run`, `compare`, `tune`, `history` …
+    what: of `run` and `compare` "programs" (one row each; times in ns, spread as a fraction), "differences"
+        (fractions) or "runs" (every run in order, with its program's name; read from the store). Of any other
+        result one of its lists, such as "arms" and "trials" of `tune`, with a column for each field [default: the
+        programs, else the first list that has rows].
+    store: where runs are kept [default: the usual store].
 
-    Raises UsageError for another word, and for runs of what was not stored; StoreError.
+    Raises UsageError for another word, and for runs that were not stored; StoreError.
     """
     if isinstance(result, Verdict) and what == "runs":
         return _runs(result, store)
@@ -60,7 +60,8 @@ def columns(result: Result, what: str | None = None, *, store: str | None = None
 
 
 def data_frame(result: Result, what: str | None = None, *, store: str | None = None) -> DataFrame:
-    """The same as a pandas DataFrame. Raises UsageError where pandas is not installed, and as `columns` does."""
+    """Return the columns as a pandas DataFrame. Raises UsageError where pandas is not installed, and as `columns`
+    does."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:

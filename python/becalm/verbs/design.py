@@ -28,7 +28,7 @@ from becalm.wording.design import designed
 from becalm.wording.findings import finding
 
 MOST_BYTES = 16 << 20
-"""Of a sheet: a thousand times what a large experiment has."""
+"""The largest size of a sheet in bytes: a thousand times that of a large experiment."""
 
 
 class DesignKeywords(TypedDict, total=False):
@@ -61,12 +61,12 @@ class FitKeywords(TypedDict, total=False):
 
 @takes(DesignOptions)
 def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKeywords]) -> Design:
-    """A design of experiments: which runs to make, in which order.
+    """Return a design of experiments: which runs to make, in which order.
 
     Arguments:
-        kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
-        factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
-            "workers=1..64:log:whole", "policy=other,batch".
+    kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
+    factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
+        "workers=1..64:log:whole", "policy=other,batch".
 
     Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for what is measured.
     Raises UsageError for what such a design cannot have.
@@ -82,11 +82,11 @@ def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKey
 
 @takes(FitOptions)
 def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
-    """What a filled design says: the model that fits each response, its tests, and the best place.
+    """Fit a filled design: the model that fits each response, its tests, and the best place.
 
     Arguments:
-        file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
-            columns (docs/how-to/design.md).
+    file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
+        columns (docs/how-to/design.md).
 
     Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
     """
@@ -98,7 +98,7 @@ def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
 
 
 def _outside(found: Design) -> Iterator[Finding]:
-    """Axial points beyond the ranges: how far they go."""
+    """Yield the findings on axial points beyond the ranges: how far they go."""
     ends = []
     for index, factor in enumerate(found.factors):
         if factor.categorical:
@@ -112,7 +112,7 @@ def _outside(found: Design) -> Iterator[Finding]:
 
 
 def content(path: Path) -> str:
-    """The text of a sheet. Raises UsageError for what cannot be one."""
+    """Return the text of a sheet. Raises UsageError for a file that is too large or not text."""
     try:
         # Older spreadsheets write Windows-1252; digits and commas are the same.
         return read_text(path, most=MOST_BYTES, legacy=True)

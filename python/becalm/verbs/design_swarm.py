@@ -78,7 +78,7 @@ def _names() -> tuple[str, ...]:
 
 
 def _worlds(file: str | Path | None, options: SwarmDesignOptions) -> Callable[[int], TimeModel]:
-    """What makes the model of a seed."""
+    """Return the function that makes the model of a seed."""
     if file is not None:
         if options.models:
             raise UsageError("A file and --model contradict each other: the surface of the file is what is searched.")
@@ -91,7 +91,7 @@ def _worlds(file: str | Path | None, options: SwarmDesignOptions) -> Callable[[i
 
 
 def _surface(file: Path, options: SwarmDesignOptions) -> TimeModel:
-    """The surface of the first response of a filled design; its default is the centre of the ranges."""
+    """Return the surface of the first response of a filled design; its default is the centre of the ranges."""
     sheet = read(content(file), str(file), (), ())
     name = next(iter(sheet.responses))
     fitted, _, found = response_fit(sheet, name, Goal(), FitOptions(confidence=options.confidence))

@@ -80,7 +80,7 @@ class _Measured:
 
 
 def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple[_Measured, Overhead | None]:
-    """Runs of the fixed kernel, and the overhead (None when interrupted before)."""
+    """Return the runs of the fixed kernel, and the overhead (None when interrupted before)."""
     listener.started(None, ["fixed kernel"], StoppingRule(budget_ns=budget_ns, warmup=WARMUPS))
     iterations = _calibrate(machine)
     machine.define([_kernel(iterations)], [Settings()])
@@ -107,7 +107,7 @@ def _measure(machine: Host, budget_ns: int, listener: ProgressListener) -> tuple
 
 
 def _calibrate(machine: Host) -> int:
-    """Iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
+    """Return the iterations of the fixed kernel that take about KERNEL_NS here: the shortest of a few runs counts."""
     machine.define([_kernel(CALIBRATION_ITERATIONS)], [Settings()])
     block = Block(tuple(Step(0, 0, 0, index) for index in range(CALIBRATION_RUNS)))
     shortest = min(run.took_ns for run in runs_of(machine.measure(MeasureRequest(0, block))))

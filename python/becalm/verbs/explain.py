@@ -70,15 +70,15 @@ def explain(
     seed: int = 0,
     warned: Callable[[str], None] | None = None,
 ) -> Explanation:
-    """What stored runs show of the load beside them.
+    """Explain the delays of stored runs by the load during them.
 
     Arguments:
-        studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
-        program: only programs whose name holds this text; without studies, of every study of the store.
-        last: the last study, as "last" does.
-        store: file or URL of the store.
-        seed: of bootstrap and permutations.
-        warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
+    studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
+    program: only programs whose name holds this text; without studies, of every study of the store.
+    last: the last study, as "last" does.
+    store: file or URL of the store.
+    seed: of bootstrap and permutations.
+    warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
 
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """
@@ -152,12 +152,12 @@ def _without_load(stored: StoredStudy) -> dict[str, Any]:
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
-    """What several studies have in common is said once."""
+    """Return the findings without repetitions between studies."""
     return list({each.sentence: each for each in findings}.values())
 
 
 def _machine(stored: StoredStudy) -> str:
-    """A name for the machine: its own, and the host's where becalm reached it otherwise."""
+    """Return a name for the machine: its own, and the host's where becalm reached it otherwise."""
     facts: Any = stored.facts.get("host") or {}
     name = facts.get("hostname") if isinstance(facts, Mapping) else None
     host = stored.study.host
@@ -216,9 +216,9 @@ def _plan(study: Study) -> PlannedLoads | None:
 
 
 def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed:
-    """A step in which the run queue was not sampled, as in a short one, or where a sample takes much: it held the tasks
-    of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it, and what it
-    says is not so where others waited for CPUs though its tasks are no more than these."""
+    """Return a step in which the run queue was not sampled, as in a short one, or where a sample takes much: it held
+    the tasks of the plan's load, and the program's own. A plan without load on the CPUs (`cpu`) says nothing of it, and
+    what it says is not so where others waited for CPUs though its tasks are no more than these."""
     if step.around.queue is not None or not cpu:
         return step
     queue, cpus = step.times.ready + levels.get("cpu", 0.0), step.around.cpus
@@ -228,7 +228,7 @@ def _planned(step: Observed, levels: Mapping[str, float], cpu: bool) -> Observed
 
 
 def _thinned(found: list[Observed]) -> list[Observed]:
-    """Neighbours in time pooled, to intervals of SHORTEST_NS at least, and to no more than MOST_POINTS."""
+    """Return neighbours in time pooled, to intervals of SHORTEST_NS at least, and to no more than MOST_POINTS."""
     parts: list[list[Observed]] = [[]]
     spent = 0
     for each in found:

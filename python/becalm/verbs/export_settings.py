@@ -40,17 +40,17 @@ def export_settings(
     root: str | None = None,
     store: str | None = None,
 ) -> ProductionSettings:
-    """Settings as files that a machine keeps without becalm, each with why, what it gained, and how to undo it.
+    """Return settings as files that a machine keeps without becalm, each with why, what it gained, and how to undo it.
 
     Arguments:
-        references: profiles: names, files, or numbers of studies, as `apply` takes them.
-        settings: single settings, which win over the profiles.
-        format: one form alone: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, where it
-            belongs.
-        host: the machine that is to have them: values found before are its own.
-        sudo: look as root, as debugfs and some other files ask for.
-        root: a directory that looks like `/`, to look at instead of the machine.
-        store: where studies are kept.
+    references: profiles: names, files, or numbers of studies, as `apply` takes them.
+    settings: single settings, which win over the profiles.
+    format: one form alone: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, where it
+        belongs.
+    host: the machine that is to have them: values found before are its own.
+    sudo: look as root, as debugfs and some other files ask for.
+    root: a directory that looks like `/`, to look at instead of the machine.
+    store: where studies are kept.
 
     Raises UsageError for what is no profile or form, MachineError, StoreError.
     """
@@ -112,7 +112,7 @@ def _study(references: Sequence[str], store: str | None) -> tuple[int, TuneVerdi
 
 
 def _origin(references: Sequence[str], profile: Profile, store: str | None) -> Origin:
-    """Where the settings come from; of a study with what it showed."""
+    """Return the origin of the settings; for a study with its results."""
     plain = Origin(_slug(profile.name), Line(f"profile {profile.name}") if profile.name != OWN else OWN)
     known = _study(references, store)
     if known is None:
@@ -131,6 +131,6 @@ def _origin(references: Sequence[str], profile: Profile, store: str | None) -> O
 
 
 def _slug(name: str) -> Line:
-    """A name for files: letters, digits and dashes."""
+    """Return a name for files: letters, digits and dashes."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
     return Line(plain if plain.startswith("becalm") else f"becalm-{plain or 'settings'}")

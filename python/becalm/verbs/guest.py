@@ -20,5 +20,5 @@ def prepare_guest(kernel: str, *, said: Callable[[str], None] | None = None) -> 
 
 
 def list_guests() -> list[Kernel]:
-    """The kernels that are kept, newest first."""
+    """Return the prepared kernels, newest first."""
     return prepared()

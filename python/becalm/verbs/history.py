@@ -44,20 +44,20 @@ def history(
     store: str | None = None,
     warned: Warned | None = None,
 ) -> Timeline:
-    """The history of a project's benchmarks, with what changed when.
+    """Return the history of a project's benchmarks, with what changed when.
 
     Arguments:
-        project: its name [default: that of the repository's directory, else the only one that is recorded].
-        branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
-        tag: only sittings with this word.
-        baseline: name of a sitting to compare the present with.
-        renamed: old names of benchmarks to new ones.
-        links: URL of a commit, with {commit} in it.
-        rate: false alarms per commit that are allowed for, over all benchmarks.
-        fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
-        repository: the git repository that knows the order of commits [default: that of the working directory].
-        store: as everywhere.
-        warned: is told in a sentence of what in the store is damaged, and left out.
+    project: its name [default: that of the repository's directory, else the only one that is recorded].
+    branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
+    tag: only sittings with this word.
+    baseline: name of a sitting to compare the present with.
+    renamed: old names of benchmarks to new ones.
+    links: URL of a commit, with {commit} in it.
+    rate: false alarms per commit that are allowed for, over all benchmarks.
+    fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
+    repository: the git repository that knows the order of commits [default: that of the working directory].
+    store: as everywhere.
+    warned: is told in a sentence of what in the store is damaged, and left out.
 
     Raises UsageError for a project, baseline or rate that is none, StoreError.
     """
@@ -139,7 +139,7 @@ def _sessions(opened: Store, kept: KeptHistory) -> tuple[list[_Session], dict[in
 
 
 def _options(stored: StoredStudy) -> RecordOptions:
-    """What a sitting was recorded with, as far as it can be read of a damaged one."""
+    """Return the options that a session was recorded with, as far as they can be read of a damaged one."""
     try:
         return RecordOptions.from_json(stored.study.options)
     except UsageError:
@@ -188,7 +188,7 @@ def _asked(place: Place, branch: str | None, tag: str | None) -> bool:
 
 
 def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str | None) -> None:
-    """Say what sittings there are instead of those that were asked for. Raises UsageError."""
+    """Raise UsageError that lists the sessions there are instead of those that were asked for."""
     asked = [f"the tag {tag!r}"] * (tag is not None) + [f"the branch {branch!r}"] * (branch is not None)
     words = {
         "Tags": {each for place in known for each in place.tags} if tag is not None else set(),
@@ -199,7 +199,8 @@ def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str |
 
 
 def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | None:
-    """A sitting as the analysis takes it; None for one without a finished run, or a damaged one: it is `lost`."""
+    """Return a session as the analysis takes it; None for one without a finished run, or a damaged one: it is
+    `lost`."""
     stored, options = session.stored, session.options
     if stored is None or options is None:
         return None
@@ -234,7 +235,7 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | N
 
 
 def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:
-    """What must be equal for two sittings to be comparable: name, processor and memory, kernel, settings."""
+    """Return what must be equal for two sessions to be comparable: name, processor and memory, kernel, settings."""
     facts = stored.facts
     host, cpu, kernel, memory = ((facts.get(name) or {}) for name in ("host", "cpu", "kernel", "memory"))
     name = options.machine or str(host.get("hostname") or stored.study.host)
@@ -250,7 +251,7 @@ def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, s
 
 
 def _measured(stored: StoredStudy, found: Verdict) -> tuple[Measured, ...]:
-    """What each benchmark took: its metric where it has one, else its wall time in ns."""
+    """Return the value of each benchmark: its metric where it has one, else its wall time in ns."""
     made = []
     for each in found.summaries:
         number = each.metrics[0] if each.metrics else None

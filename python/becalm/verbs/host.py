@@ -13,7 +13,7 @@ from becalm.hosts.aliases import Known
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a machine answered. `user`: as whom programs run there; `settings`: how many it has that becalm can set."""
+    """The answer of a machine. `user`: that programs run as there; `settings`: the number that becalm can set."""
 
     host: str
     hostname: str
@@ -25,7 +25,7 @@ class Checked:
 
     @property
     def sentence(self) -> str:
-        """For the person."""
+        """The answer in a sentence."""
         rights = (
             f"{self.settings} settings can be changed"
             if self.privileged
@@ -51,7 +51,7 @@ def remove_host(name: str) -> Known:
 
 
 def list_hosts() -> list[Known]:
-    """The machines that have names."""
+    """Return the machines that have names."""
     return [aliases.find(name) for name in aliases.names()]
 
 

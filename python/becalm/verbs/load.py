@@ -71,7 +71,7 @@ def _elsewhere(
     command: Sequence[str],
     listener: ProgressListener | None,
 ) -> Made:
-    """The same by the host's agent."""
+    """Return the same by the host's agent."""
     if demand.empty:
         raise UsageError("No load was asked for. Say how much of what, for example two processors: cpu 2.")
     with hosts.open(host, Access(sudo=sudo, title="becalm load")) as machine:

@@ -34,7 +34,7 @@ from becalm.wording import measurement
 from becalm.wording.program_names import names_of
 
 TRIAL_NS = 700_000_000
-"""How long it is tried what a disk and the loopback network can do."""
+"""The time for which the capacity of a disk and the loopback network is tried, ns."""
 
 SHARE = 0.6
 """Part of what a disk can do that a plan asks for at most: beyond saturation more load is no more load."""
@@ -48,7 +48,7 @@ MOST_OVER = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What load this machine allows: factors for a plan, and by name why the others are none."""
+    """The load that this machine allows: factors for a plan, and by name why others are missing."""
 
     factors: tuple[Factor, ...]
     excluded: dict[str, str]
@@ -66,7 +66,7 @@ class Campaign:
 
     @property
     def sentence(self) -> str:
-        """For the person."""
+        """The campaign in a sentence."""
         names = ", ".join(each.name for each in self.design.factors)
         left = "".join(f" Without {name}: {why}" for name, why in self.excluded.items())
         return (
@@ -155,7 +155,7 @@ def room(host: Host, directory: str, loads: Sequence[str] | None = None) -> Room
 
 
 def _processors(host: Host, directory: str) -> float:
-    """Twice as many spinners as processors: a run queue of three for each, as far as fair sharing shows."""
+    """Return twice as many spinners as processors: a run queue of three for each, as far as fair sharing shows."""
     return 2.0 * int(host.facts()["cpu"]["allowed_count"])
 
 

@@ -23,7 +23,7 @@ from becalm.wording.placing import until_end, until_reset
 TITLE = "becalm migrate"
 
 LOOK_S = 0.2
-"""How often it is looked whether the process is still there."""
+"""The interval of checking that the process is still there, s."""
 
 Say = Callable[[str], None]
 
@@ -172,7 +172,7 @@ def _last(process: Process, root: str | Path) -> str:
 
 
 def _until(processes: Sequence[Process], seconds: float | None, root: str | Path) -> None:
-    """Until the time is over, or all processes are."""
+    """Wait until the time is over, or all processes have ended."""
     end = None if seconds is None else system_clock.monotonic() + seconds
     while end is None or system_clock.monotonic() < end:
         now = [running_tasks.look(process.pid, root) for process in processes]

@@ -29,7 +29,7 @@ from becalm.wording import migration_account as wording
 
 ROUNDS = 20
 LEAST_MOVES = 10
-"""Of fewer rounds the intervals of three comparisons that hold together have no end."""
+"""The smallest number of rounds: with fewer the intervals of three joint comparisons have no end."""
 
 
 def account_command(
@@ -48,20 +48,21 @@ def account_command(
     store: str | None = None,
     listener: ProgressListener | None = None,
 ) -> LiveAccounted:
-    """Say what moving a real program costs at sweet spots and at random moments, and whether waiting gains anything.
+    """Measure the cost of moving a real program at sweet spots and at random moments, and whether waiting gains
+    anything.
 
     In each round it runs three times, in an order that is drawn: bound at a drawn moment to the CPU where it runs,
     moved at that moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All are recorded.
 
     Arguments:
-        command: a program that ends by itself.
-        to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
-        moves: rounds, 10 or more.
-        rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
-        seed: of the moments.
-        host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
-        store: where the runs are kept, as those of `compare`.
-        listener: takes the progress.
+    command: a program that ends by itself.
+    to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
+    moves: rounds, 10 or more.
+    rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
+    seed: of the moments.
+    host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
+    store: where the runs are kept, as those of `compare`.
+    listener: takes the progress.
 
     Raises UsageError for a program too short to be moved in it, RefusedError where nothing can be counted or bound,
     WorkloadError, MachineError, StoreError.
@@ -100,7 +101,7 @@ def account_command(
 
 
 def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: str) -> tuple[Recording, int]:
-    """What can be recorded of it, and how long it runs: a run that is not counted says both."""
+    """Return what can be recorded of it, and how long it runs, from a run that is not counted."""
     why: list[str] = []
     for name in order(events, by):
         recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2), by=by)
@@ -122,7 +123,7 @@ def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: s
 
 
 def _row(found: MovedRun) -> dict[str, Any]:
-    """What is kept of a run."""
+    """Return the stored form of a run."""
     done, run = found.moved.done, found.run
     waited = None if done is None else done.waited
     cpu = None if run.user_ns is None or run.system_ns is None else run.user_ns + run.system_ns

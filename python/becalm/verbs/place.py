@@ -37,19 +37,19 @@ def place(
     host: str | Host = "local",
     store: str | None = None,
 ) -> PlacementAdvice:
-    """Say which programs belong together on a chip; where all CPUs share one cache, which run at a time.
+    """Recommend which programs belong together on a chip; where all CPUs share one cache, which run at the same time.
 
     Arguments:
-        reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
-        method: a placement of `becalm.placement.METHODS`.
-        chips: cores of each chip, "4/4", instead of those of the profile.
-        objective: what is averaged, degradation or slowdown.
-        seed: of methods that draw.
-        budget: for the search, seconds or text ("10s").
-        force: also by a profile of another machine.
-        only: the programs that are to be placed, by name; none: all.
-        host: the machine that the programs will run on.
-        store: where studies are kept.
+    reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
+    method: a placement of `becalm.placement.METHODS`.
+    chips: cores of each chip, "4/4", instead of those of the profile.
+    objective: what is averaged, degradation or slowdown.
+    seed: of methods that draw.
+    budget: for the search, seconds or text ("10s").
+    force: also by a profile of another machine.
+    only: the programs that are to be placed, by name; none: all.
+    host: the machine that the programs will run on.
+    store: where studies are kept.
 
     Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
     StoreError.
@@ -80,9 +80,9 @@ def place(
 
 
 def export_placement(found: PlacementAdvice, form: str) -> PlacementExport:
-    """A placement as what puts it on without becalm: taskset, systemd, kubernetes.
+    """Return a placement as files that apply it without becalm: taskset, systemd, kubernetes.
 
-    Raises UsageError for another form, and for a placement that the form cannot say.
+    Raises UsageError for another form, and for a placement that the form cannot express.
     """
     return exported(found, form)
 

@@ -24,7 +24,7 @@ from becalm.wording import placing as wording
 
 KNOB = "process_cpus"
 INTERVAL_S = 2.0
-"""How often who runs is looked at."""
+"""The interval of looking which processes run, s."""
 
 Chosen = dict[str, tuple[Process, ...]]
 Say = Callable[[str], None]
@@ -32,7 +32,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RunningPlacement:
-    """What was put on: CPUs by program, how many processes, the advice, remarks, and all that as a sentence."""
+    """The applied placement: CPUs by program, the number of processes, the advice, remarks, and all that as a
+    sentence."""
 
     advice: PlacementAdvice
     cpus: Mapping[str, tuple[int, ...]]
@@ -41,7 +42,7 @@ class RunningPlacement:
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {
             "becalm": VERSION,
             "schema": SCHEMA,
@@ -163,7 +164,7 @@ def follow_placement(
 
 
 class _Followed:
-    """Who is where, and what of it is on."""
+    """The processes with their chips, and the applied settings."""
 
     def __init__(
         self, machine: Host, source: PlacementSource, model: Model, limits: Limits, root: str | Path, say: Say
@@ -177,7 +178,7 @@ class _Followed:
         self.state = State()
 
     def look(self, at_s: float) -> None:
-        """One look: a step, and what it changes."""
+        """Take one look: a step, and its changes."""
         found = self._found()
         self.state, why = step(self.state, found, at_s, self._model, self._limits)
         wanted = self._wanted(found)
@@ -223,7 +224,7 @@ class _Followed:
 
 
 def _worth(advice: PlacementAdvice, force: bool) -> None:
-    """Raises RefusedError for what cannot be put on, or is not worth it."""
+    """Raise RefusedError for a placement that cannot be applied, or is not worth it."""
     if advice.shape is Shape.ROUNDS:
         raise RefusedError(wording.in_rounds())
     if not all(chip.cpus for chip in advice.chips):

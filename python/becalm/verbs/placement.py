@@ -66,7 +66,7 @@ def simulate_placement(
 
 
 def parsed_chips(text: str) -> tuple[Chip, ...]:
-    """Chips as they are typed: cores of each, or cores x threads, with slashes between. Raises UsageError."""
+    """Return the chips of a text: cores of each, or cores x threads, with slashes between. Raises UsageError."""
     found = []
     for each in text.split("/"):
         cores, _, threads = each.strip().partition("x")

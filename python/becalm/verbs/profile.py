@@ -16,7 +16,7 @@ from becalm.wording.printable import one_line
 
 
 def profile(*references: str, settings: Values | None = None, store: str | None = None) -> Profile:
-    """One or several profiles as one: names, files, or numbers of studies; `settings` override them.
+    """Return one or several profiles as one: names, files, or numbers of studies; `settings` override them.
 
     Raises UsageError where there is none of that name, or two contradict each other.
     """
@@ -24,7 +24,7 @@ def profile(*references: str, settings: Values | None = None, store: str | None 
 
 
 def check_profile(to: str) -> None:
-    """Whether a profile can be saved under a name, or as a file. Raises UsageError."""
+    """Check that a profile can be saved under a name, or as a file. Raises UsageError."""
     _place(to)
 
 
@@ -48,7 +48,7 @@ def save_profile(found: TuneVerdict, to: str, *, store: str | None = None) -> Pa
 
 
 def _place(to: str) -> tuple[Line, Path | None]:
-    """The name and the file that a profile is saved under; no file: among one's own."""
+    """Return the name and the file that a profile is saved under; no file: among one's own."""
     path = Path(to) if "/" in to or to.endswith(".toml") else None
     if path is None:
         check_name(to)

@@ -129,7 +129,7 @@ def sitting(workloads: Sequence[Workload], options: RecordOptions, session: Sess
 
 
 def conclude(document: Document) -> Verdict:
-    """Each benchmark of a sitting by itself, and where in history the sitting is."""
+    """Return each benchmark of a session by itself, with the session's place in history."""
     options = RecordOptions.from_json(document.study.options)
     found = replace(summarise_stored(document), kind="record")
     bad = {run.workload for run in document.runs if run.outcome not in (Outcome.OK, Outcome.ABORTED)}
@@ -139,7 +139,8 @@ def conclude(document: Document) -> Verdict:
 
 
 def located(options: RecordOptions, place: SittingOptions, references: tuple[str, ...]) -> RecordOptions:
-    """The options with the place in history: what was given, the rest from git. Raises UsageError, MachineError."""
+    """Return the options with the place in history: arguments, and the rest from git. Raises UsageError,
+    MachineError."""
     given = replace(
         options,
         project=place.project or "",

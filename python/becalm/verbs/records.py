@@ -54,10 +54,10 @@ class Shown(Result):
 
 
 def show(reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None) -> Shown:
-    """A study again: its number, or "last". Raises UsageError when there is none, StoreError.
+    """Return a study again: its number, or "last". Raises UsageError when there is none, StoreError.
 
-    What it says is the verdict that it came to; else one from its runs, as if they came in now. `warned` is told in a
-    sentence what was recovered from killed becalms meanwhile.
+    The result has the stored verdict; else one from its runs, as if they came in now. `warned` takes a sentence on what
+    was recovered from killed becalms.
     """
     document = stored(reference, store, warned=warned, later=True)
     return Shown(document, conclude(document))
@@ -66,7 +66,8 @@ def show(reference: str | int = "last", store: str | None = None, *, warned: War
 def show_together(
     reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None
 ) -> MultiHostVerdict | SurveyResult:
-    """All studies that were measured together with this one. Raises UsageError when there are none, StoreError."""
+    """Return all studies that were measured together with this one. Raises UsageError when there are none,
+    StoreError."""
     document = stored(reference, store, warned=warned)
     study, group = document.study, str(document.study.options.get("group") or "")
     pool = kind_of(study.kind).pool
@@ -91,7 +92,7 @@ def conclude(document: Document) -> Conclusion:
 
 
 def _kept(document: Document, kind: Kind) -> Conclusion | None:
-    """The verdict that is kept with a study; None where its kind keeps none. Raises ValueError for a wrong type in it,
+    """Return the stored verdict of a study; None where its kind stores none. Raises ValueError for a wrong type in it,
     KeyError or TypeError for one of another form."""
     if not kind.read or document.verdict is None:
         return None
@@ -101,7 +102,7 @@ def _kept(document: Document, kind: Kind) -> Conclusion | None:
 
 
 def to_json(found: Conclusion, store: str | bool | None = None) -> dict[str, Any]:
-    """The documented form of what a verb gave, with the runs that it rests on where the store has them."""
+    """Return the documented form of a verb's result, with its runs where the store has them."""
     value = found.to_json()
     place = store if isinstance(store, str) else None
     if isinstance(found, Verdict) and found.study is not None:
@@ -145,7 +146,7 @@ def export(
     store: str | None = None,
     warned: Warned | None = None,
 ) -> str:
-    """One study as the text of a file; `warned` as in `show`, and of programs that the format has no place for.
+    """Return a study as the text of a file; `warned` as in `show`, and for programs that the format has no place for.
 
     `raw`: in CSV names that a spreadsheet takes for formulas stay as they are.
     Raises UsageError for an unknown study or format, and for one that has a place for none of its programs; StoreError.
@@ -168,7 +169,7 @@ def _raw_table(document: Document) -> str:
 
 
 def written(document: Document, row: Row) -> str:
-    """A study as the text of a file: what it holds, or what it says.
+    """Return a study as the text of a file: its data or its report.
 
     Raises UsageError for a format that has no place for timed regions.
     """
@@ -313,7 +314,7 @@ class ImportedLoad:
         return f"{self.covered} of the {self.runs} runs of study {self.study} have a record of load now."
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {
             "study": self.study,
             "covered": self.covered,

@@ -35,7 +35,7 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 def is_regions(path: Path) -> bool:
-    """Whether a file is of regions, also one that is damaged. Raises UsageError when it cannot be read."""
+    """Return whether a file is of regions, also a damaged one. Raises UsageError when it cannot be read."""
     if path.exists() and not path.is_file():
         # A pipe can be read only once.
         return False
@@ -92,7 +92,7 @@ def import_known(
 
 
 def conclude(document: Document) -> RegionReport:
-    """What a stored file of regions says. Raises UnfinishedError where nothing of it can be read."""
+    """Return the report of a stored file of regions. Raises UnfinishedError where none can be read."""
     lengths = gather(document.regions)
     if lengths is None:
         raise UnfinishedError("The study has no timed regions that could be read: import its file again.")
@@ -127,15 +127,15 @@ def compare_regions(
     undecided: str = "fail",
     store: str | None = None,
 ) -> RegionComparison:
-    """Timed regions before a change and after it, name by name.
+    """Compare timed regions before a change and after it, name by name.
 
     Arguments:
-        old, new: files of regions, or numbers of studies that hold one; several files a side are as many processes.
-        t_diff: as in `import_regions`; None: the largest that the studies have, or that holds for the files' clock.
-        confidence: of all intervals together.
-        fail_above, undecided: as in `compare`: a limit for the slowdown of each name.
+    old, new: files of regions, or numbers of studies that hold one; several files a side are as many processes.
+    t_diff: as in `import_regions`; None: the largest that the studies have, or that holds for the files' clock.
+    confidence: of all intervals together.
+    fail_above, undecided: as in `compare`: a limit for the slowdown of each name.
 
-    Raises UsageError for a side without a file, or a file of which nothing can be read; StoreError.
+    Raises UsageError for a side without a file, or a file that cannot be read; StoreError.
     """
     from becalm.analysis import region_comparison  # With scipy, that `show` and `import` do not need.
 
@@ -200,7 +200,7 @@ class _Opened:
 
 
 def _causes(path: Path, load: Document, timer: TimerLimit | None) -> list[Finding]:
-    """What a study's record of load says of the outliers in a file."""
+    """Return the findings of a study's record of load on the outliers in a file."""
     lengths = gather(_pieces(path))
     if lengths is None:
         return []
@@ -212,7 +212,7 @@ def _causes(path: Path, load: Document, timer: TimerLimit | None) -> list[Findin
 
 
 def _scanned(path: Path) -> tuple[codec.RegionHeader, codec.Damage]:
-    """The header of a file, and what is wrong with the file. Raises UsageError where there is none."""
+    """Return the header of a file, and the file's damage. Raises UsageError where there is none."""
     read = _Opened(path)
     header, many = None, 0
     with read.file:
@@ -226,7 +226,7 @@ def _scanned(path: Path) -> tuple[codec.RegionHeader, codec.Damage]:
 
 
 def _lengths(reference: str | int, store: str | None) -> tuple[Lengths, TimerLimit | None]:
-    """The regions of a file or of a study, and what its timer can show."""
+    """Return the regions of a file or of a study, and the limit of its timer."""
     text = str(reference)
     if text.isdigit() or text == "last":
         document = stored(text, store)
@@ -249,7 +249,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _timer(header: codec.RegionHeader, given: str | float | None) -> TimerLimit | None:
-    """What the timer of a file can show. Raises UsageError for neither a length nor a file of an evaluation."""
+    """Return the limit of the timer of a file. Raises UsageError for neither a length nor a file of an evaluation."""
     if given is None:
         return _kept(header)
     if isinstance(given, str) and Path(given).is_file():
@@ -281,13 +281,13 @@ def _same_rate(limit: KeptLimit, header: codec.RegionHeader) -> bool:
 
 
 def _elsewhere(header: codec.RegionHeader) -> bool:
-    """Whether a file is of another machine than this, as far as both are known."""
+    """Return whether a file is of another machine than this, as far as both are known."""
     here = this_machine()
     return "" not in (here, header.machine) and here != header.machine
 
 
 def this_machine() -> str:
-    """The hash of this machine's id that files of regions have (FNV-1a, 64 bits); empty where there is no id."""
+    """Return the hash of this machine's id that files of regions have (FNV-1a, 64 bits); empty where there is no id."""
     try:
         name = MACHINE_ID.read_bytes().split(b"\n")[0].strip()
     except OSError:

@@ -145,7 +145,7 @@ def write_whole(path: Path, data: bytes, mode: int) -> None:
 
 
 def _systemd_runs(root: Path) -> bool:
-    """sd_booted(3)."""
+    """Return whether systemd is running, as sd_booted(3)."""
     return root == Path("/") and Path("/run/systemd/system").is_dir()
 
 

@@ -34,13 +34,13 @@ from becalm.verbs.boot_settings import apply_boot
 def knobs(
     host: str | Host = "local", *, name: str | None = None, sudo: bool = False, root: str | None = None
 ) -> list[Knob]:
-    """All settings with what they are on a host now, or why it does not have them.
+    """Return all settings with their state on a host now, or why it does not have them.
 
     Arguments:
-        host: where: a name, or an open host.
-        name: this one only.
-        sudo: look as root at what is closed to others.
-        root: a directory that looks like `/`, to look at instead of the machine.
+    host: where: a name, or an open host.
+    name: this one only.
+    sudo: look as root at what is closed to others.
+    root: a directory that looks like `/`, to look at instead of the machine.
 
     Raises UsageError for an unknown name, MachineError.
     """
@@ -158,14 +158,14 @@ def reset(
 
 
 def status(host: str | Host = "local", *, root: str | None = None) -> Status:
-    """What is set on a host, by whom and since when. Needs no rights. Raises MachineError."""
+    """Return the settings applied on a host, by whom and since when. Needs no rights. Raises MachineError."""
     with _kept(host, Access(root=root)) as machine:
         return machine.status()
 
 
 @contextmanager
 def _kept(host: str | Host, access: Access) -> Iterator[Host]:
-    """A host on which settings may be, or have been, put on. Raises UsageError for another one."""
+    """Yield a host on which settings may be, or have been, applied. Raises UsageError for another one."""
     with hosts.open(host, access) as machine:
         hosts.need(machine.name, machine.abilities(), Ability.HOLD)
         yield machine
@@ -201,7 +201,7 @@ def _run(
 
 
 def _input() -> str | None:
-    """Our standard input for the command, when it is a file or a pipe; a program in the background gets no terminal."""
+    """Return our standard input for the command, when it is a file or a pipe; a background program gets no terminal."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""What `run`, `compare` and `tune` on several hosts were called before these took `hosts`: for one version more."""
+"""The former names of `run`, `compare` and `tune` on several hosts, before these took `hosts`: for one version more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_on(
     cluster: str | None = None,
     **options: Unpack[MeasureKeywords],
 ) -> MultiHostVerdict:
-    """Deprecated: `becalm.run` with `hosts`."""
+    """Call `becalm.run` with `hosts` (deprecated)."""
     _warn("run_on", "run")
     return run(command, hosts=hosts, cluster=cluster, **options)
 
@@ -40,7 +40,7 @@ def compare_on(
     cluster: str | None = None,
     **options: Unpack[CompareKeywords],
 ) -> MultiHostVerdict:
-    """Deprecated: `becalm.compare` with `hosts`."""
+    """Call `becalm.compare` with `hosts` (deprecated)."""
     _warn("compare_on", "compare")
     return compare(commands, hosts=hosts, cluster=cluster, **options)
 
@@ -52,6 +52,6 @@ def tune_on(
     cluster: str | None = None,
     **options: Unpack[TuneKeywords],
 ) -> MultiHostVerdict:
-    """Deprecated: `becalm.tune` with `hosts`."""
+    """Call `becalm.tune` with `hosts` (deprecated)."""
     _warn("tune_on", "tune")
     return tune(programs, hosts=hosts, cluster=cluster, **options)

@@ -103,7 +103,7 @@ def simulate(
 
 
 def scheduler(name: str) -> SchedulerHost:
-    """The simulated scheduler of a name. Raises UsageError for another host."""
+    """Return the simulated scheduler of a name. Raises UsageError for another host."""
     found = hosts.open(name) if name.startswith("sim:") else None
     if not isinstance(found, SchedulerHost):
         raise UsageError(f"{name!r} is no simulated scheduler. There are sim:cfs and sim:eevdf, as sim:cfs?cpus=4.")
@@ -111,7 +111,7 @@ def scheduler(name: str) -> SchedulerHost:
 
 
 def _write(path: Path, drawn: Timeline, cpus: int) -> None:
-    """A trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice each time that a task ran there."""
+    """Write a trace in the JSON that Perfetto and Chrome read: a row a CPU, a slice for each turn of a task there."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": cpu, "args": {"name": f"CPU {cpu}"}} for cpu in range(cpus)
     ]

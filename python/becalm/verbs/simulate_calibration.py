@@ -35,10 +35,10 @@ VALIDATED = tuple(range(2, 21, 2))
 """Groups of all runs of a validation (Anderson 2013, ch. 3)."""
 
 TIME = Metric("Time: ([0-9.]+)", "time", "s")
-"""What hackbench prints of itself, in seconds."""
+"""The time that hackbench prints, in seconds."""
 
 POLICIES = ("other", "batch")
-"""Under both the fitted sizes are run: batch tasks that wake preempt nobody, so that the cost of a switch shows."""
+"""The policies of the fitted sizes: batch tasks that wake preempt no other, so that the cost of a switch shows."""
 
 GROUP = 40
 """Tasks of a group of hackbench."""
@@ -47,7 +47,7 @@ QUARTER = 0.6745
 """A quarter of all normal values lies farther up than so many standard deviations."""
 
 JITTER = 0.05
-"""Of each step in the model, where its name has none: no message takes exactly as long as the one before."""
+"""The jitter of each step in the model, where its name has none: no message takes exactly as long as the one before."""
 
 SEEDS, MOST_SEEDS, PRECISE = 4, 40, 0.01
 """Simulations of each size with other seeds: in each step of the fit, and at most; a mean of this error is precise."""
@@ -60,7 +60,7 @@ Heard = Callable[[list[list[float]]], None]
 
 
 class Case(NamedTuple):
-    """So many groups of tasks of a policy."""
+    """A number of groups of tasks of a policy."""
 
     groups: int
     policy: str = "other"
@@ -117,13 +117,13 @@ def calibrate_simulation(
 
 
 def work_of(cases: Sequence[Case], loops: int) -> tuple[list[tuple[str, ...]], list[Settings]]:
-    """Command lines and settings of cases."""
+    """Return the command lines and settings of cases."""
     programs = [hackbench(case.groups, loops) for case in cases]
     return programs, [Settings() if case.policy == "other" else Settings.of({"policy": case.policy}) for case in cases]
 
 
 def calibrated(host: str, simulator: str, loops: int, times: Mapping[Case, Sequence[float]]) -> Calibration:
-    """Costs fitted to the fitted cases among measured ones (ns each), and what they make of the others.
+    """Return costs fitted to the fitted cases among measured ones (ns each), and their predictions of the others.
 
     A case that was run less than twice was not reached: it is named, and left out. Raises UsageError.
     """
@@ -194,7 +194,7 @@ def _bootstrapped(
 
 
 def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
-    """Of several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
+    """Return the times in several summaries of the engine, with these costs (crates/becalm-sim/src/summary.rs)."""
     ends = [float(each["end_ns"]) for each in found]
     paid = costs.options
     spent = [
@@ -207,7 +207,7 @@ def taken(found: Sequence[Mapping[str, Any]], costs: Costs) -> Taken:
 
 
 def _precise(simulated: Callable[[Costs, Case, range], list[dict[str, Any]]], costs: Costs, case: Case) -> Taken:
-    """As many seeds as make the mean precise, within bounds."""
+    """Simulate with as many seeds as make the mean precise, within bounds."""
     runs: list[dict[str, Any]] = []
     while True:
         runs += simulated(costs, case, range(len(runs), len(runs) + SEEDS))
@@ -217,10 +217,10 @@ def _precise(simulated: Callable[[Costs, Case, range], list[dict[str, Any]]], co
 
 
 def middle(times: Sequence[float]) -> tuple[float, float]:
-    """Median and its standard error, ns.
+    """Return the median and its standard error, ns.
 
-    What else the machine does makes single runs much longer: the spread is that of the half in the middle, and of a
-    median of normal values the error is sqrt(pi / 2) times that of a mean.
+    Other load makes single runs much longer: the spread is that of the middle half, and the error of a median of normal
+    values is sqrt(pi / 2) times that of a mean.
     """
     quarters = np.quantile(times, (0.25, 0.75)) / QUARTER
     spread = float(quarters[1] - quarters[0]) / 2
@@ -228,7 +228,7 @@ def middle(times: Sequence[float]) -> tuple[float, float]:
 
 
 def hackbench(groups: int, loops: int) -> tuple[str, ...]:
-    """Its command line."""
+    """Return the command line of hackbench."""
     return ("hackbench", "-g", str(groups), "-l", str(loops))
 
 
@@ -244,10 +244,10 @@ def measured(
     needed: int = 0,
     heard: Heard = lambda found: None,
 ) -> list[list[float]]:
-    """Times of each command line of hackbench under its settings, ns: all of them in random order, again and again.
+    """Return times of each command line of hackbench under its settings, ns: all of them in random order, repeatedly.
 
-    The very first run is one more, and is not counted. After `limit_ns` no run is begun, but for two of each of the
-    `needed` first ones, which come first in each round. `heard` is told the times so far after each run.
+    The very first run is extra, and is not counted. After `limit_ns` no run is begun, except for two of each of the
+    `needed` first ones, which come first in each round. `heard` takes the times so far after each run.
     """
     metrics = () if name.startswith("sim:") else (TIME,)
     rng = np.random.default_rng(seed)
@@ -271,7 +271,7 @@ def measured(
 
 
 def _run(host: Host, number: int, which: int, turn: int) -> float:
-    """One run: its time, ns. Raises UsageError when it did not end well."""
+    """Return the time of one run, ns. Raises UsageError when it failed."""
     (run,) = runs_of(host.measure(MeasureRequest(number, Block((Step(which, which, 0, turn),)))))
     if run.outcome != "ok":
         raise UsageError(f"hackbench did not end well on {host.name}: {run.outcome}.")

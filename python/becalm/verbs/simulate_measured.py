@@ -30,7 +30,8 @@ MOST_QUANTILES = 9
 BESIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & beside=$!
 {own} >/dev/null; code=$?
 kill -9 -- -$beside 2>/dev/null || kill -9 $beside; wait $beside 2>/dev/null; exit $code"""
-"""For sh(1): a program beside another one, which is started anew whenever it ends; setsid(1) lets it be ended."""
+"""The script for sh(1) of a program next to another one, which is restarted whenever it ends; setsid(1) lets it be
+ended."""
 
 Said = Callable[[str], None]
 
@@ -89,7 +90,7 @@ def measure_programs(
 
 
 def _split(programs: Sequence[str]) -> dict[str, list[str]]:
-    """Argument lists by text. Raises UsageError."""
+    """Return the argument lists by text. Raises UsageError."""
     if not 1 <= len(programs) <= MOST_PROGRAMS:
         raise UsageError(f"1 to {MOST_PROGRAMS} programs are measured beside each other, not {len(programs)}.")
     for text in programs:
@@ -111,7 +112,7 @@ def _cpus(host: Host) -> int:
 def _run(
     host: Host, argvs: Mapping[str, list[str]], runs: int, seed: int, say: Said
 ) -> tuple[dict[str, list[Run]], dict[tuple[str, str], list[Run]]]:
-    """All runs alone, and beside each other."""
+    """Return all runs alone, and next to each other."""
     pairs = [(own, other) for own in argvs for other in argvs]
     programs = [Workload(argv=tuple(argv)) for argv in argvs.values()]
     for own, other in pairs:
@@ -146,13 +147,13 @@ def _quantiles(values: Sequence[float]) -> tuple[int, ...]:
 
 
 def _busy(runs: Sequence[Run], cpus: int) -> float:
-    """CPUs that it keeps busy: CPU time over wall time, at least a hundredth."""
+    """Return the number of CPUs that a program keeps busy: CPU time over wall time, at least a hundredth."""
     used = [((run.user_ns or 0) + (run.system_ns or 0)) / run.took_ns for run in runs]
     return round(min(max(statistics.median(used), 0.01), cpus), 3)
 
 
 def _burst(runs: Sequence[Run]) -> int:
-    """CPU time between two waits, ns, by the switches that the program made itself; 1 ms where these are unknown."""
+    """Return the CPU time between two waits, ns, by the program's voluntary switches; 1 ms where these are unknown."""
     times = [
         ((run.user_ns or 0) + (run.system_ns or 0)) / max(1, run.voluntary) for run in runs if run.voluntary is not None
     ]

@@ -136,7 +136,8 @@ def _need_root(root: Path) -> None:
 
 
 def _check_known(name: str) -> None:
-    """Raises UsageError for a user or group that this machine does not have: a name may be given to anybody later."""
+    """Raise UsageError for a user or group that this machine does not have, as the name may be given to anybody
+    later."""
     try:
         grp.getgrnam(name[1:]) if name.startswith("%") else pwd.getpwnam(name)
     except (KeyError, ValueError):
@@ -145,7 +146,7 @@ def _check_known(name: str) -> None:
 
 
 def _check_only_roots(path: Path, root: Path) -> None:
-    """Raises MachineError when somebody but root could change what this path leads to."""
+    """Raise MachineError when somebody but root could change what this path leads to."""
     each = path
     while True:
         about = each.lstat()
@@ -162,7 +163,7 @@ def _check_only_roots(path: Path, root: Path) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    """Raises MachineError for a file that somebody else wrote, and OSError."""
+    """Raise MachineError for a file that becalm did not write, and OSError."""
     if MARK.removeprefix("# ") not in path.read_text(encoding="utf-8", errors="replace"):
         raise MachineError(f"{path} was not written by becalm. It was left as it is.")
 

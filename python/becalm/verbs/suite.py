@@ -65,7 +65,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
     Arguments:
-        file: a TOML file (docs/how-to/suite.md). The options of a program hold where it says nothing else.
+    file: a TOML file (docs/how-to/suite.md). The options of a program hold where the file has none.
 
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """
@@ -125,7 +125,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
 
 
 def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Sequence[Load] = ()) -> Ratings:
-    """The ratings of a suite from its runs, as far as they came, and what was recorded beside them."""
+    """Return the ratings of a suite from its runs, as far as they came, and from the recorded loads."""
     options = SuiteOptions.from_json(study.options)
     found = ratings(options, study.settings, rows, loads, workloads=study.workloads, study=number, host=study.host)
     found = replace(found, kept=options.kept.to_json(), emulated=options.emulated)
@@ -133,7 +133,8 @@ def conclude(study: Study, rows: Sequence[Run], number: int | None, loads: Seque
 
 
 def conclude_stored(document: Document) -> Ratings | Verdict:
-    """The same of a stored suite, where it has its parts. Raises UnfinishedError when it has no finished round."""
+    """Return the same of a stored suite, where it has its parts. Raises UnfinishedError when it has no finished
+    round."""
     if not SuiteOptions.from_json(document.study.options).programs:
         return summarise_stored(document)
     if not any(run.round >= 0 for run in document.runs):
@@ -152,7 +153,7 @@ def _tunings(found: Suite, wanted: str | None, file: str) -> tuple[str, ...]:
 
 
 def _printing(found: Suite, copies: int | None) -> bool:
-    """Whether a program is rated by what it prints, which rules out rates. Raises UsageError beside --copies."""
+    """Return whether a program is rated by a metric, which rules out rates. Raises UsageError with --copies."""
     printing = [each.workload.name for each in found.programs if each.workload.metrics]
     if printing and copies is not None:
         raise UsageError(
@@ -162,8 +163,8 @@ def _printing(found: Suite, copies: int | None) -> bool:
 
 
 def _processors(host: Host, study: Study) -> int:
-    """What the programs may use on a machine under the settings of a study; of a host that does not say, what becalm
-    may use here. Of several tunings the most, since all have as many copies."""
+    """Return the number of processors that programs may use on a machine under the settings of a study, or that becalm
+    may use where the host does not tell. Of several tunings the most, since all have as many copies."""
     cpu = host.facts().get("cpu") or {}
     allowed = int(cpu.get("allowed_count") or len(os.sched_getaffinity(0)))
     # Only root puts programs on CPUs that are kept free until `reset`.
@@ -172,7 +173,7 @@ def _processors(host: Host, study: Study) -> int:
 
 
 def _own(on: Mapping[str, Json], cpu: Mapping[str, Any], allowed: int) -> int:
-    """How many processors settings leave to a program, where they name them."""
+    """Return the number of processors that settings leave to a program, where they name them."""
     for value in (on.get(name) for name in ("cpus", "isolation")):
         if value in CORES:
             return int(cpu.get("threads_per_core") or 1)

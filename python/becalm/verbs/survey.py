@@ -89,7 +89,7 @@ def survey(
 
 
 def _older(given: SurveyKeywords) -> SurveyKeywords:
-    """With `fdr` for `rate`, as it was called before: for one version more."""
+    """Return the options with `fdr` for `rate`, its former name: for one version more."""
     if "rate" not in given:
         return given
     warnings.warn("rate goes: write fdr.", DeprecationWarning, stacklevel=3)
@@ -97,7 +97,7 @@ def _older(given: SurveyKeywords) -> SurveyKeywords:
 
 
 def _measured(works: Sequence[Workload], options: SurveyOptions, session: SessionOptions) -> Machine:
-    """One machine. Raises BecalmError when it did not get through LEAST_LOOPS loops."""
+    """Return one machine. Raises BecalmError when it did not finish LEAST_LOOPS loops."""
     study = session.study("survey", works, options)
     rng = np.random.default_rng(study.seed)
     history = History(len(works))
@@ -117,7 +117,7 @@ def _measured(works: Sequence[Workload], options: SurveyOptions, session: Sessio
 
 
 def conclude_stored(documents: Sequence[Document], single: Callable[[Document], object]) -> SurveyResult:
-    """What the stored machines of one survey say together; what each says by itself (`single`) is none of it.
+    """Return the joint result of the stored machines of one survey, without that of each by itself (`single`).
 
     Raises MachineError when none was measured long enough.
     """
@@ -140,7 +140,7 @@ def conclude_stored(documents: Sequence[Document], single: Callable[[Document], 
 
 
 def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions, interrupted: bool) -> SurveyResult:
-    """What machines say together. `interrupted`: one of the lost was."""
+    """Return the joint result of machines. `interrupted`: one of the lost was."""
     return conclude(
         found,
         lost,
@@ -153,8 +153,8 @@ def _together(found: list[Machine], lost: dict[str, str], options: SurveyOptions
 
 
 def machine_of(study: Study, history: History, kept: Kept, facts: Mapping[str, Any], number: int | None) -> Machine:
-    """What the runs of a study say of its machine. Raises WorkloadError when one failed, Interrupted when there are
-    too few."""
+    """Return the machine of a study's runs. Raises WorkloadError when one failed, Interrupted when there are too
+    few."""
     runs = SurveyOptions.from_json(study.options).runs_of_loop
     whole = history.rounds // runs
     if history.failure is not None:

@@ -19,7 +19,7 @@ from becalm.wording.measurement import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
 MOST_OF_ALL = 64 << 20
-"""Of a larger file of perf, bytes, one process is looked at."""
+"""The size of a file of perf, bytes, above which only one process is looked at."""
 
 TICKS = 20
 """Readings of a simulated counter in a window."""
@@ -128,7 +128,7 @@ def simulate_sweetspots(
 
 
 def asked(name: str, window: float | str | None, s1: float | None = None, s2: float | None = None) -> dict[str, Any]:
-    """The question of rules, with windows of a length and other thresholds. Raises UsageError."""
+    """Return the question of rules, with a window length and other thresholds. Raises UsageError."""
     chosen = rules.rules_named(name).within(duration_ns(window) if window else rules.WINDOW_NS)
     return {"rules": rules.with_thresholds(chosen, name, s1, s2), "windows": True}
 
@@ -144,12 +144,12 @@ def known_process(file: str | Path, pid: int | None, found: dict[str, Any]) -> d
 
 
 def named(found: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """An answer whose programs have the `name` that the source knows, None for those that it does not."""
+    """Return an answer whose programs have the `name` that the source knows, None for unknown ones."""
     return {**found, "programs": [{**each, "name": names.get(str(each["task"]))} for each in found["programs"]]}
 
 
 def of_process(found: dict[str, Any]) -> dict[str, Any]:
-    """An answer without the programs that were not asked for: of these there is nothing but that they were seen."""
+    """Return an answer without the programs that were not asked for, which were only seen."""
     wanted = found["question"].get("tasks")
     if wanted is None:
         return found
@@ -166,7 +166,7 @@ def of_process(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def said(found: Spotted) -> Spotted:
-    """With its sentence."""
+    """Return the result with its sentence."""
     return replace(found, sentence=sentence(found))
 
 

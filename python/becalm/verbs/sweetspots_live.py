@@ -38,15 +38,15 @@ from becalm.verbs.sweetspots import asked, named, of_process, said
 from becalm.wording import migrating as wording
 
 MOST_BYTES = 4 << 30
-"""Of records on the disk: more than an hour with 8,000 switches a second. Recording ends there, and it is said."""
+"""The limit of records on the disk, bytes: more than an hour with 8,000 switches a second. Recording ends there."""
 
 INTERVAL_NS = 1_000_000_000
-"""Of the live view."""
+"""The interval of the live view, ns."""
 
 WINDOW_NS = 5_000_000
 
 BATCH_NS = 100_000_000
-"""Without a move nobody acts on records: ten events a second cost less than a hundred."""
+"""The interval of batches without a move, ns: ten events a second cost less than a hundred."""
 
 
 def record_sweetspots(
@@ -168,7 +168,8 @@ def _moving(
 def _mover(
     asked: recorded_move.Asked | None, host: str | Host, access: Access, pid: int | None
 ) -> Iterator[recorded_move.Mover | None]:
-    """A second agent, which binds while the first one records. A process that cannot be moved is refused before."""
+    """Yield a second agent, which binds while the first one records. Raises before it for a process that cannot be
+    moved."""
     if asked is None:
         yield None
         return
@@ -189,7 +190,7 @@ def _events(machine: Host, recording: Recording, workload: Workload | None, pid:
 
 
 class Taker:
-    """Takes events: records go to `file`, the rest is remembered."""
+    """A receiver of events: records go to `file`, the rest is remembered."""
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class Taker:
         self._begun_ns = self._seen_ns = system_clock.monotonic_ns()
 
     def take(self, events: Iterable[Any]) -> None:
-        """All of them. Raises WorkloadError when the program was not run."""
+        """Take all events. Raises WorkloadError when the program was not run."""
         texts: list[str] = []
         for event in events:
             match event:
@@ -257,7 +258,7 @@ class Taker:
         return self._pid
 
     def asked(self) -> dict[str, Any]:
-        """What of the stream is looked at: the program, on its caches."""
+        """Return the part of the stream to look at: the program, on its caches."""
         assert self._counting is not None
         question: dict[str, Any] = {"llc": self._counting.llc}
         if self._pid is not None:
@@ -267,7 +268,7 @@ class Taker:
         return question
 
     def counted(self) -> str:
-        """What was counted, in words."""
+        """Return the counted quantity in words."""
         assert self._counting is not None
         if self._counting.events == "ws_turnover":
             return "pages that were referenced, and among them those that were not before (ws_turnover)"
@@ -276,11 +277,11 @@ class Taker:
         )
 
     def names(self) -> dict[str, str]:
-        """What tasks were called, by number."""
+        """Return the names of tasks, by number."""
         return {} if self._end is None else dict(self._end.names)
 
     def told(self) -> dict[str, Any]:
-        """Of the recording itself, for the result."""
+        """Return the facts about the recording itself, for the result."""
         end, counting = self._end, self._counting
         assert end is not None
         assert counting is not None
@@ -291,7 +292,7 @@ class Taker:
         }  # fmt: skip
 
     def sentence(self) -> str:
-        """What is missing, where something is."""
+        """Return the sentence about what is missing; empty where nothing is."""
         assert self._end is not None
         parts = [
             f" CPU {what} was not recorded: {why}." if what.isdecimal() else f" {why}"
@@ -312,7 +313,7 @@ class Taker:
 
 
 def _save(path: Path, batches: Path, head: dict[str, Any]) -> None:
-    """One object with a list of all records, written batch by batch."""
+    """Write one object with a list of all records, batch by batch."""
     try:
         with writing(path) as out, batches.open(encoding="utf-8") as lines:
             out.write((json.dumps(head)[:-1] + ', "records": [').encode())

@@ -154,7 +154,7 @@ def tune(
 def _made(
     programs: Programs, session: SessionOptions, program: ProgramKeywords, response: Response, work: Work
 ) -> list[Workload]:
-    """The programs, with what is measured of them and what they get done."""
+    """Return the programs, with their metrics and work."""
     made = sources.open(list(programs), user=session.user, **program)
     return [each.measuring(response, work) for each in made]
 
@@ -175,8 +175,8 @@ def _measure(made: Sequence[Workload], options: TuneOptions, session: SessionOpt
 def _prepared(
     opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, *, alone: bool = False
 ) -> tuple[TuneOptions, Workload | None, list[Run], bool]:
-    """The options with what the host allows, the built-in kernel, and pilot runs of the programs, several of each where
-    they are `alone`, with no study after them; and whether none of them failed."""
+    """Return the options with what the host allows, the built-in kernel, and pilot runs of the programs, several of
+    each where they are `alone`, with no study after them; and whether none of them failed."""
     kernel, pilots, good = pilot_runs(opened, programs, several=options.minimize == "time", alone=alone)
     _refuse_short(options, programs, pilots)
     options = replace(
@@ -194,7 +194,7 @@ def _prepared(
 
 @takes(TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings", "store"))
 def tune_cost(programs: Programs = (), **given: Unpack[TuneKeywords]) -> TuneCost:
-    """What `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
+    """Return what `tune` with these options would take: how many runs, how long, and the smallest effect it would find.
 
     Makes a few pilot runs of the programs and tries once whether settings can be put on; keeps nothing.
 
@@ -255,7 +255,7 @@ def _allowed(
 
 
 def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Sequence[Run]) -> None:
-    """Raises UsageError for a limit of the runs that the machine as it is would not keep."""
+    """Raise UsageError for a time limit of the runs that the machine as it is would exceed."""
     limit_ns = 0 if options.abort_above is None else options.abort_above.ns
     for program, times in zip(programs, wall_times(pilots, len(programs)), strict=True):
         if limit_ns and len(times) and (least := float(times.min())) >= limit_ns:
@@ -266,7 +266,7 @@ def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Se
 
 
 def _least_of(excluded: Sequence[Excluded]) -> str:
-    """Why settings are left out, most of them first."""
+    """Return why settings are left out, the most frequent reason first."""
     reasons = Counter(each.reason for each in excluded).most_common(2)
     return "; ".join(f"{count} of them: {reason}" for reason, count in reasons) + ("." if reasons else "")
 
@@ -283,7 +283,7 @@ def _title(programs: Sequence[Workload]) -> str:
 
 
 def _tried(references: Sequence[str], session: SessionOptions) -> Tried:
-    """The settings to try, each by a name of its own."""
+    """Return the settings to try, with distinct names."""
     found: dict[str, Settings] = {}
     for reference in references:
         profile = named(reference, store=session.place)

@@ -23,12 +23,12 @@ SHORTEST_NS = 100_000_000
 """Shortest interval. CPU time is counted in ticks of 10 ms: over less than ten of them a share is no share."""
 
 CONSUMERS = 5
-"""So many of the programs that use most CPU time are named."""
+"""The number of programs with the most CPU time that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """How to watch. `interval`: seconds or text ("500ms"); `count`: end after so many intervals.
+    """The options of watching. `interval`: seconds or text ("500ms"); `count`: end after this number of intervals.
 
     `user`: as which user the agent looks; another user's I/O is told to root alone.
     """
@@ -40,12 +40,12 @@ class Watching:
     root: str | None = None
     ending: threading.Event = field(default_factory=threading.Event)
     connected: Callable[[Host], None] = lambda host: None
-    """Told of the host once it answers, so that whoever wants to end it can call its `stop`."""
+    """A callback for the host once it answers, so that its `stop` can be called."""
     warned: Callable[[str], None] = lambda sentence: None
-    """Told in a sentence what of all that follows is not as on a real machine."""
+    """A callback for a sentence on how the readings differ from those of a real machine."""
 
     def period_ns(self) -> int:
-        """The interval in ns. Raises UsageError."""
+        """Return the interval in ns. Raises UsageError."""
         period = duration_ns(self.interval)
         if period < SHORTEST_NS:
             raise UsageError(
@@ -65,7 +65,7 @@ class Ending:
         self._stops: list[Callable[[], None]] = []
 
     def add(self, stop: Callable[[], None]) -> None:
-        """Also to be called at the end."""
+        """Add a function to call at the end."""
         self._stops.append(stop)
 
     def end(self) -> None:
@@ -85,16 +85,16 @@ def watch_machine(
     ending: Ending | None = None,
     warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
-    """What the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
+    """Yield what the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
 
     Arguments:
-        interval: between two readings: seconds, or text with a unit; at least 100 ms.
-        count: end after so many intervals.
-        host: where: a name, or an open host.
-        sudo: change settings as root, which watching does not need but where it counts delays.
-        root: a directory that looks like `/`, to look at instead of the machine.
-        ending: ends it from elsewhere.
-        warned: told in a sentence where times are those of no real processor.
+    interval: between two readings: seconds, or text with a unit; at least 100 ms.
+    count: end after so many intervals.
+    host: where: a name, or an open host.
+    sudo: change settings as root, which watching does not need but where it counts delays.
+    root: a directory that looks like `/`, to look at instead of the machine.
+    ending: ends it from elsewhere.
+    warned: told in a sentence where times are those of no real processor.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -114,10 +114,11 @@ def watch_process(
     ending: Ending | None = None,
     warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
-    """What a running process and the machine do, interval by interval, until it ends (the last Instant says so).
+    """Yield what a running process and the machine do, interval by interval, until it ends (as the last Instant has
+    it).
 
     Arguments:
-        pid: of the process; the others as for `watch_machine`.
+    pid: of the process; the others as for `watch_machine`.
 
     Raises UsageError as `watch_machine`, WorkloadError when there is no such process, RefusedError when it may not be
     looked at, MachineError.
@@ -128,7 +129,7 @@ def watch_process(
 
 
 def _unheard(sentence: str) -> None:
-    """Nobody listens."""
+    """Ignore a sentence, where there is no listener."""
 
 
 def _warn(watching: Watching, host: Host) -> None:
@@ -148,7 +149,7 @@ def _until_interrupted(
 
 
 def live(watching: Watching) -> Iterator[Instant]:
-    """What the machine does, interval by interval. The first Instant comes after the first interval.
+    """Yield what the machine does, interval by interval. The first Instant comes after the first interval.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -175,7 +176,8 @@ def live(watching: Watching) -> Iterator[Instant]:
 
 
 def follow(pid: int, watching: Watching) -> Iterator[Instant]:
-    """What a running process and the machine do, interval by interval, until it ends (the last Instant says so).
+    """Yield what a running process and the machine do, interval by interval, until it ends (as the last Instant has
+    it).
 
     Raises UsageError as `live`, WorkloadError when there is no such process, RefusedError when it may not be looked
     at, MachineError.

@@ -84,7 +84,7 @@ def watch(command: str | Iterable[str] | Workload, **given: Unpack[WatchKeywords
 
 
 def conclude(document: Document) -> Watched:
-    """What there is to say of a watched run, now or read back. Raises UnfinishedError when the study has none."""
+    """Return the result of a watched run, now or read back. Raises UnfinishedError when the study has none."""
     if not document.runs:
         raise UnfinishedError("The study has no finished run: becalm was ended before the program was.")
     run = document.runs[0]
@@ -107,7 +107,7 @@ def conclude(document: Document) -> Watched:
 
 
 def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
-    """The reference that was stored with a study."""
+    """Return the reference that was stored with a study."""
     if stored is None:
         return None
     if set(stored) == {"wall_ns"}:
@@ -117,7 +117,7 @@ def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
 
 
 def _unloaded(reference: str | float, workload: Workload, session: SessionOptions) -> dict[str, Any]:
-    """The reference in the form that is stored. Raises UsageError."""
+    """Return the reference in the form that is stored. Raises UsageError."""
     text = str(reference).strip()
     if not isinstance(reference, str) or not (text.isdecimal() or text == "last" or Path(text).is_file()):
         try:
@@ -146,7 +146,7 @@ def _program(document: Document, name: str, text: str) -> int:
 
 
 def _times(document: Document, program: int) -> list[Times]:
-    """Times of the good runs of a program, with their loads where these cover none but them."""
+    """Return times of the good runs of a program, with their loads where these cover none but them."""
     good = [r for r in document.runs if r.outcome == Outcome.OK and not r.warmup and r.workload == program]
     found: list[Times] = []
     taken: set[int] = set()
