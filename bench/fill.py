@@ -18,6 +18,9 @@ from pathlib import Path
 
 from campaign import OUT, command, machine
 
+MODULES = {"kills_by_user": "kills"}
+"""The modules of results that have not the name of one."""
+
 DOCS = Path(__file__).parent.parent / "docs"
 BENCHES = {
     **dict.fromkeys(("discriminate", "aa", "overhead", "scale", "steady", "startup"), "explanation/benchmarks.md"),
@@ -27,7 +30,7 @@ BENCHES = {
     "explain": "how-to/explain.md",
     "gates": "how-to/check.md",
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
-    **dict.fromkeys(("kills", "power_cuts"), "how-to/restore.md"),
+    **dict.fromkeys(("kills", "kills_by_user", "power_cuts"), "how-to/restore.md"),
     "clock": "explanation/clock.md",
     "replay": "explanation/replay.md",
     "tuning": "explanation/methods.md",
@@ -56,7 +59,7 @@ def put(document: Path, name: str, body: str) -> None:
 
 def reported(name: str, source: Path) -> str:
     """The tables of one bench, and how they compare with what the project wants."""
-    bench = importlib.import_module(name)
+    bench = importlib.import_module(MODULES.get(name, name))
     result = json.loads(source.read_text(encoding="utf-8"))
     body = f"```\n{result['command']}\n```\n{bench.report(result)}"
     if hasattr(bench, "judged"):

@@ -17,8 +17,12 @@ NAMES = {
     "agent": "becalm-agent",
     "guard": "becalm-guard",
     "spawner": "becalm-spawner",
+    "helper": "becalm-helper",
 }
 """The roles that are one process name each. One more is a line here."""
+
+UNMARKED = ("becalm-helper", "becalm-guard")
+"""The processes that sudo may have started, which passes no variable on; there are none but the trial's."""
 
 KEEPER = "becalm-keeper"
 """The process that waits for interrupts after everything else has ended, which is no matter of a kill."""
@@ -45,10 +49,9 @@ def look(front: int, mark: str) -> Seen:
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         place = Path(f"/proc/{pid}")
         with contextlib.suppress(OSError):
-            if pid in (front, os.getpid()) or wanted not in (place / "environ").read_bytes().split(b"\0"):
-                continue
             name = (place / "comm").read_text().strip()
-            if name != KEEPER:
+            marked = name in UNMARKED or wanted in (place / "environ").read_bytes().split(b"\0")
+            if marked and pid not in (front, os.getpid()) and name != KEEPER:
                 seen.pids.setdefault(roles.get(name, "workload"), []).append(pid)
     return seen
 

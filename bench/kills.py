@@ -3,6 +3,7 @@
     sudo PYTHONPATH=python python bench/kills.py                  2,000 kills; the next start goes on
     sudo PYTHONPATH=python python bench/kills.py --seconds 120    go on for two minutes
     sudo PYTHONPATH=python python bench/kills.py --quick          shows that it works
+    sudo PYTHONPATH=python python bench/kills.py --user nobody    by a user, whose settings a helper changes by sudo
     PYTHONPATH=python python bench/kills.py --show                the table of what was done so far
 
 A trial is a becalm of its own (`run`, `compare`, `tune`, `apply`, `migrate`) with its store, of which some processes
@@ -20,6 +21,7 @@ import contextlib
 import importlib
 import os
 import pkgutil
+import pwd
 import random
 import shutil
 import statistics
@@ -28,6 +30,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +43,7 @@ from tests.support.real import bring_back, differences, elsewhere, machine, swap
 
 import becalm as package
 from becalm.hosts.agent import agent_path
+from becalm.verbs.sudoers import install_sudoers, remove_sudoers
 from campaign import OUT, Log, Record, conclude, describe, share, table, work_off
 from kill_effects import effects
 from kill_victims import MARK, VICTIMS, kill, look
@@ -95,7 +99,54 @@ def words(verb: str, settings: dict[str, str], bystander: int) -> list[str]:
 VERBS = ("run", "run", "run", "compare", "tune", "apply", "migrate")
 
 
-def becalm(arguments: list[str], output: Path, environment: dict[str, str]) -> int:
+@dataclass(frozen=True)
+class Person:
+    """The user who runs becalm. Others than root do with `--sudo`, which starts the helper as root."""
+
+    name: str = "root"
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """Return the verbs to draw from."""
+        return VERBS if self.name == "root" else ("run", "run", "run", "compare", "apply")
+
+    @property
+    def victims(self) -> list[str]:
+        """Return the kinds of victims: root needs no helper."""
+        return [name for name in VICTIMS if self.name != "root" or name != "helper"]
+
+    def words(self, arguments: list[str]) -> list[str]:
+        """Return the arguments of becalm for this user."""
+        return arguments if self.name == "root" else [arguments[0], "--sudo", *arguments[1:]]
+
+    def become(self) -> None:
+        """Have this process be the user's."""
+        if self.name != "root":
+            user = pwd.getpwnam(self.name)
+            os.initgroups(self.name, user.pw_gid)
+            os.setgid(user.pw_gid)
+            os.setuid(user.pw_uid)
+
+    def own(self, directory: Path) -> None:
+        """Give the user a directory."""
+        user = pwd.getpwnam(self.name)
+        os.chown(directory, user.pw_uid, user.pw_gid)
+
+
+@contextlib.contextmanager
+def permitted(person: Person) -> Iterator[None]:
+    """Let the user start the helper by sudo, as long as this lasts."""
+    if person.name == "root":
+        yield
+        return
+    install_sudoers([person.name], copy=True)
+    try:
+        yield
+    finally:
+        remove_sudoers()
+
+
+def becalm(arguments: list[str], output: Path, environment: dict[str, str], person: Person) -> int:
     """Run a command of becalm's in a process forked from this one, where all is imported; return its number."""
     pid = os.fork()
     if pid:
@@ -107,6 +158,7 @@ def becalm(arguments: list[str], output: Path, environment: dict[str, str]) -> i
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
         os.dup2(1, 2)
+        person.become()
         sys.argv = ["becalm", *arguments]
         importlib.import_module("becalm.cli.main").main()
     except SystemExit as end:
@@ -163,21 +215,22 @@ def ended(pid: int) -> bool:
     return True
 
 
-def trial(number: int, seed: int, place: Path, here: Machine, usual_s: float) -> Record:
+def trial(number: int, seed: int, place: Path, here: Machine, usual_s: float, person: Person) -> Record:
     """Run one becalm, kill, compare. `usual_s`: the time from the begin to the first setting."""
     draw = random.Random(f"{seed}:{number}")
-    verb = draw.choice(VERBS)
+    verb = draw.choice(person.verbs)
     settings = {"process_cpus": "0"} if verb == "migrate" else draw.choice(SETTINGS)
-    victim = list(VICTIMS)[number % len(VICTIMS)]
+    victim = person.victims[number % len(person.victims)]
     mark, home = f"{os.getpid()}-{number}", place / "trial"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
+    person.own(home)
     names = ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TMPDIR")
     environment = {name: str(home) for name in names} | {MARK: mark, "BECALM_STORE": str(home / "runs.db")}
     output = home / "output"
-    front = becalm(words(verb, settings, here.bystander), output, environment)
+    front = becalm(person.words(words(verb, settings, here.bystander)), output, environment, person)
     begun, first_s = time.monotonic(), None
-    if number // len(VICTIMS) % 3:
+    if number // len(person.victims) % 3:
         wait(lambda: JOURNAL.exists() or ended(front))
         first_s = time.monotonic() - begun if JOURNAL.exists() else None
         time.sleep(draw.uniform(0, AFTER_S))
@@ -186,7 +239,7 @@ def trial(number: int, seed: int, place: Path, here: Machine, usual_s: float) ->
     on, stopped = JOURNAL.exists(), draw.random() < 0.25
     killed = kill(found(victim, front, mark, draw), stopped=stopped)
     whole = wait(lambda: ended(front)) and wait(lambda: not look(0, mark).pids)
-    outcome = judge(here, output, environment)
+    outcome = judge(here, output, environment, person)
     text = output.read_text(errors="replace")
     return {
         "number": number, "victim": victim, "verb": verb, "settings": settings, "on": on, "stopped": stopped,
@@ -202,18 +255,18 @@ def found(victim: str, front: int, mark: str, draw: random.Random) -> list[int]:
     return []
 
 
-def judge(here: Machine, output: Path, environment: dict[str, str]) -> dict[str, Any]:
+def judge(here: Machine, output: Path, environment: dict[str, str], person: Person) -> dict[str, Any]:
     """Compare, reset where there is something to put back, compare again. What stays different is the new before."""
     first = here.changed()
     reset: dict[str, object] = {}
     code = 0
     needed = bool(first) or JOURNAL.exists()
     if needed:
-        pid = becalm(["reset"], output, environment)
+        pid = becalm(person.words(["reset"]), output, environment, person)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         reset = here.changed()
     # The store of whatever was killed is readable.
-    pid = becalm(["list"], output, environment)
+    pid = becalm(["list"], output, environment, person)
     listed = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     left = bool(reset) or JOURNAL.exists()
     if left:
@@ -241,6 +294,8 @@ def summary(records: list[Record]) -> str:
     rows = []
     for victim in [*VICTIMS, None]:
         own = [each for each in records if each["killed"] and victim in (None, each["victim"])]
+        if not own and victim == "helper":
+            continue
         backs = Counter(each["back"] for each in own)
         flagged = sum(each["hang"] or each["defect"] or each["listed"] != 0 for each in own)
         counts = (
@@ -281,7 +336,8 @@ def go_on(log: Log, options: argparse.Namespace) -> None:
     begun = time.monotonic()
     load_all()
     todo = range(len(log.records), options.kills)
-    with bystander() as pid, swap_areas(options.state):
+    person = Person(options.user)
+    with permitted(person), bystander() as pid, swap_areas(options.state):
         here = Machine(pid)
 
         def trials() -> Iterator[Callable[[], Record]]:
@@ -290,7 +346,7 @@ def go_on(log: Log, options: argparse.Namespace) -> None:
                     return
                 seen = [record["first_s"] for record in log.records[-50:] if record["first_s"] is not None]
                 usual_s = statistics.median(seen) if seen else FIRST_S
-                yield partial(trial, number, options.seed, options.state, here, usual_s)
+                yield partial(trial, number, options.seed, options.state, here, usual_s, person)
 
         work_off(trials(), log, len(todo))
     shutil.rmtree(options.state / "trial", ignore_errors=True)
@@ -313,9 +369,12 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=0, help="stop after this time; 0 is never")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--user", default="root", help="who runs becalm; another one than root with --sudo")
     parser.add_argument("--quick", action="store_true", help="each kind of victim once: shows that it works")
     parser.add_argument("--show", action="store_true", help="print the table only")
     options = parser.parse_args()
+    if options.user != "root" and options.state == OUT / "kills":
+        options.state = OUT / "kills_by_user"
     if options.quick:
         options.state, options.kills = options.state.with_name("kills-quick"), len(VICTIMS)
     path = options.state / "kills.jsonl"
@@ -325,7 +384,7 @@ def main() -> int:
         if JOURNAL.exists():
             raise SystemExit(f"Settings are on ({JOURNAL}): take them off first, by becalm reset.")
         os.environ["BECALM_INTERRUPT_WAIT"] = "0.2"
-        go_on(Log(path, {"seed": options.seed}), options)
+        go_on(Log(path, {"seed": options.seed} | ({"user": options.user} if options.user != "root" else {})), options)
     return conclude(path, options.state.with_suffix(".json"), report, is_bad)
 
 

@@ -75,3 +75,11 @@ def test_power_cuts_are_counted_without_the_first_boot():
     assert "| the disk at a moment | 2 | 1 | 0 | 0 | 1 |" in lines
     assert "| QEMU killed, booted again | 1 | 0 | 1 | 0 | 0 |" in lines
     assert lines[-1].startswith("Not as after a fresh start: 2 of 3")
+
+
+def test_a_user_has_the_helper_for_a_victim_and_settings_by_sudo():
+    root, user = kills.Person(), kills.Person("nobody")
+    assert set(user.victims) - set(root.victims) == {"helper"}
+    assert "tune" in root.verbs
+    assert root.words(["run", "--", "true"]) == ["run", "--", "true"]
+    assert user.words(["run", "--", "true"]) == ["run", "--sudo", "--", "true"]
