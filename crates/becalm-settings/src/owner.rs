@@ -45,9 +45,9 @@ impl Held {
         let me = self.owner();
         match whose {
             Some(begin) if begin.user != me => {
-                let what = if begin.title.is_empty() { "What is on" } else { &begin.title };
+                let what = if begin.title.is_empty() { "Settings" } else { &begin.title };
                 let message = format!(
-                    "{what} is of {}, and not of {me}. Nothing was changed. To take it off all the same: becalm reset",
+                    "{what}: set by {}, not by {me}. Nothing was changed. To restore it all the same: becalm reset",
                     begin.user
                 );
                 Err(Failure::new("refused", message))

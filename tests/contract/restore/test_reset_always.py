@@ -196,7 +196,7 @@ def test_owners_are_kept_apart(root):
     for words in (("--mine",), ("--as", "nightly"), ("--mine", "--force")):
         refused = becalm("reset", *words, root=root)
         assert refused.returncode == 3
-        assert f"is of {me}, and not of" in refused.stderr
+        assert f"set by {me}, not by" in refused.stderr
         assert "Nothing was changed" in refused.stderr
         assert snapshot(root) == on
     done = becalm("reset", "--as", "ci", root=root)
