@@ -9,5 +9,5 @@
 
 from __future__ import annotations
 
-ROWS = ("change_points", "cpython", "stored", "settling", "modes", "tuning")
+ROWS = ("change_points", "cpython", "steps", "costs", "stored", "settling", "modes", "tuning")
 """Modules of this package, in the order of the page."""

@@ -16,8 +16,10 @@ import csv
 import gzip
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +27,8 @@ from scipy.stats import mannwhitneyu
 
 from becalm.stats.arrays import Floats
 from becalm.stats.change_points import change_points
-from replay_rows.figures import Figure, Table, halves, missing, plain, share
-from replay_rows.peers import Rule, rules
+from replay_rows.figures import Figure, Table, events, halves, missing, plain, share
+from replay_rows.peers import Rule, otava, rules
 
 SOURCE = "yuqiw4/benchmarking-public at bad3144"
 SIDE, LARGE, NEAR = 10, math.log(1.08), 5
@@ -128,15 +130,66 @@ def found(suite: Suite, changes: Mapping[str, Sequence[tuple[int, float]]], name
     return hits, total
 
 
+def levelled(suite: Suite, rule: Rule) -> Suite:
+    """Return the residuals of all benchmarks from the median of each level that a rule sees, NaN where it was."""
+    values = suite.values.copy()
+    for column in range(values.shape[1]):
+        there = np.flatnonzero(~np.isnan(values[:, column]))
+        own = values[there, column]
+        ends = [0, *rule(own), len(own)]
+        for begin, end in pairwise(ends):
+            values[there[begin:end], column] -= np.median(own[begin:end])
+    return Suite(suite.builds, suite.benchmarks, values)
+
+
+def shuffled(suite: Suite, seed: int) -> Suite:
+    """Return the builds in random order: whatever is named in it is false."""
+    order = np.random.default_rng(seed).permutation(len(suite.builds))
+    return Suite(suite.builds, suite.benchmarks, suite.values[order])
+
+
 def replay(data: Path, quick: bool) -> list[Table]:
     """Return the shares of lasting shifts that becalm, on each half and on all, and its peers find."""
     suite = read(data)
     if quick:
         suite = Suite(suite.builds, suite.benchmarks[:10], suite.values[:, :10])
+    main = main_branch(suite)
     return [
         _table(suite, f"all {len(suite.builds)} builds"),
-        _table(main := main_branch(suite), f"{len(main.builds)} builds of the main branch"),
+        _table(main, f"{len(main.builds)} builds of the main branch"),
+        _false_alarms(suite, main, 2 if quick else 30),
     ]
+
+
+def _false_alarms(suite: Suite, main: Suite, orders: int) -> Table:
+    """Return how many changes are named where builds are in random order and levels were taken away."""
+    level = otava(0.01)
+    measures = ("all builds", "main branch")
+    if level is None:
+        rows = [("becalm", missing(measures))]
+    else:
+        parts = [levelled(part, level) for part in (suite, main)]
+        rows = [("becalm", tuple(_alarms(part, named, orders) for part in parts))]
+        for name, rule in rules():
+            cells = missing(measures)
+            if rule is not None:
+                cells = tuple(_alarms(part, partial(peer_named, rule=rule), max(1, orders // 15)) for part in parts)
+            rows.append((name, cells))
+    return Table(
+        "False alarms in 1,000 commits of 100 benchmarks: CPython's noise, levels taken away, builds in random order",
+        SOURCE,
+        measures,
+        tuple(rows),
+        f"Levels are those that Otava sees with p < 0.01. Orders: {orders}, for the others {max(1, orders // 15)}.",
+    )
+
+
+def _alarms(suite: Suite, rule: Callable[[Suite], dict[str, list[tuple[int, float]]]], orders: int) -> Figure:
+    count = 0
+    for seed in range(orders):
+        changes = rule(shuffled(suite, seed))
+        count += len({(name, at) for name, places in changes.items() for at, _ in places})
+    return events(count, orders * len(suite.builds) * len(suite.benchmarks) / 100 / 1000)
 
 
 def _table(suite: Suite, what: str) -> Table:

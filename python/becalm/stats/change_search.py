@@ -16,7 +16,7 @@ from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT
 from becalm.stats.step_places import interval_of_step
 from becalm.stats.step_scan import Peers, Scan, Step, due, shared
 
-VERSION = 1
+VERSION = 3
 """Of the rule and of its state: a state of another one is of no use."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -60,8 +60,8 @@ class ChangePoints:
 class Search:
     """The rows so far. `rate`: false alarms per commit over all columns."""
 
-    _SCAN = (*Scan.TABLES, "counts", "first", "core", "white", "stray", "unsure")
-    _MODE = ("answer", "share", "last", "moves", "values", "counts")
+    _SCAN = (*Scan.TABLES, "counts", "first", "steps", "learned", "core", "white", "stray", "unsure")
+    _MODE = ("answer", "share", "base", "last", "latest", "moves", "values", "counts")
 
     def __init__(self, columns: int, rate: float) -> None:
         self.columns, self.rate = columns, rate

@@ -1,8 +1,10 @@
 """What all benchmarks of a suite do at once from session to session: the machine, not the programs.
 
-y_it = level_i + c_it + e_it, where c_i moves by lambda_i (m_t - m_{t-1}): the machine's common movement m, to which
-benchmarks answer more or less. m moves by the weighted median of what is left of them, so that what fewer than half of
-them do has no say. lambda_i is a ridge regression of differences over `LAG` sessions on those of m, around 1.
+y_it = level_i + c_it + e_it, where c_i moves as lambda_i m_t: the machine's common movement m, to which benchmarks
+answer more or less. Since lambda becomes known only by and by, c_it = b_it + lambda_i (m_t - r_t) with the median r of
+the latest m, and b moves by lambda_i (r_t - r_{t-1}): a session in which all stray leaves nothing behind. m moves by
+the weighted median of what is left of them, so that what fewer than half of them do has no say. lambda_i is a ridge
+regression of differences over `LAG` sessions on those of m, around 1.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import math
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints, clipped, median_of
-from becalm.stats.step_scan import Scan
+from becalm.stats.step_scan import RECENT, Scan
 
 SUITE = 8
 """Benchmarks from which on what they have in common is told from what one of them does."""
@@ -40,14 +42,15 @@ common to itself, which makes it scatter less, until it alone is the machine."""
 class CommonMode:
     """The common movement so far.
 
-    `now`: m. `share`: what of each benchmark's newest value the machine did, shape (columns,). `answer`: lambda.
-    `last`: m at each benchmark's newest value. `moves`, `values`: m and y of the past, shape (columns, room), of which
-    the first `counts` are taken.
+    `now`: m. `share`: what of each benchmark's newest value the machine did, c, shape (columns,). `answer`: lambda.
+    `base`, `last`: b, and r at each benchmark's newest value. `latest`: the newest m. `moves`, `values`: m and y of the
+    past, shape (columns, room), of which the first `counts` are taken.
     """
 
     def __init__(self, columns: int) -> None:
         self.now, self.sessions = 0.0, 0
-        self.answer, self.share, self.last = np.ones(columns), np.zeros(columns), np.zeros(columns)
+        self.answer, self.share = np.ones(columns), np.zeros(columns)
+        self.base, self.last, self.latest = np.zeros(columns), np.zeros(columns), np.zeros(1)
         self.moves, self.values = np.zeros((columns, 64)), np.zeros((columns, 64))
         self.counts = np.zeros(columns, np.int64)
 
@@ -55,7 +58,7 @@ class CommonMode:
         """Take one more session of the benchmarks `there`, shape (columns,); `scan` has their values before it."""
         level = scan.level()[there]
         answer = self.answer[there]
-        expected = level + self.share[there] + answer * (self.now - self.last[there])
+        expected = level + self.base[there] + answer * (self.now - self.last[there])
         known = (scan.white[there] > 0) & (scan.counts[there] >= YOUNG)
         weights = np.where(known, answer / np.where(known, scan.white[there], 1.0), 0.0)
         left = (row[there] - expected) / answer
@@ -64,6 +67,8 @@ class CommonMode:
         if together:
             self.now += weighted_median(list(zip(left[able].tolist(), weights[able].tolist(), strict=True)))
         self.sessions += 1
+        self.latest = np.append(self.latest, self.now)[-RECENT:]
+        usual = float(np.median(self.latest))
         at = self.counts[there]
         if int(at.max(initial=0)) >= self.moves.shape[1]:
             self.moves, self.values = (np.hstack([table, np.zeros_like(table)]) for table in (self.moves, self.values))
@@ -74,8 +79,9 @@ class CommonMode:
                 self.answer[column], scan.unsure[column] = self._regressed(int(column), float(scan.white[column]))
         if together:
             scan.unsure[there] = np.where(scan.unsure[there] > 0, scan.unsure[there], SCATTER)
-        self.share[there] += self.answer[there] * (self.now - self.last[there])
-        self.last[there] = self.now
+        self.base[there] += self.answer[there] * (usual - self.last[there])
+        self.share[there] = self.base[there] + self.answer[there] * (self.now - usual)
+        self.last[there] = usual
 
     def _regressed(self, column: int, white: float) -> tuple[float, float]:
         """Return the answer of a benchmark and its standard error."""

@@ -75,7 +75,13 @@ def window(before: int, after: int, drift: Drift) -> Window:
 
 
 def log_evidence(
-    values: Floats, before: int, scale: Floats, freedom: Floats, drift: Drift, extra: Floats | None = None
+    values: Floats,
+    before: int,
+    scale: Floats,
+    freedom: Floats,
+    drift: Drift,
+    extra: Floats | None = None,
+    learned: Floats | float = 0.0,
 ) -> Floats:
     """Return the logarithm of the e-value of a step in each series.
 
@@ -86,14 +92,11 @@ def log_evidence(
         freedom: its degrees of freedom, shape (series,).
         drift: which drift is thought possible.
         extra: variance of the step that is none of noise or drift, in the square of the values' unit, shape (series,).
+        learned: what other values of a series say of drift (`drift_likelihood`), shape (series, ratios).
     """
-    count = values.shape[1]
-    known = window(before, count - before, drift)
-    squares = np.square(known.whitening @ values.T).sum(axis=1).T
-    contrast = np.square(values @ known.contrast.T)
-    total = (freedom * scale**2)[:, None] + squares
-    half = ((count - 1 + freedom) / 2)[:, None]
-    without = known.constant - half * np.log(total)
+    known = window(before, values.shape[1] - before, drift)
+    without, contrast, total, half = _without_step(values, known, scale, freedom)
+    without = without + learned
     share = contrast / total
     ratios = []
     for width in WIDTHS:
@@ -110,7 +113,40 @@ def log_evidence(
         gain = width**2 * known.information / explained
         ratios.append(-0.5 * np.log1p(gain) + gain / (1 + gain) * contrast / variance / explained / 2)
     usual = -0.5 * np.log(explained) - contrast / variance / explained / 2
-    return np.minimum(result, _averaged(np.stack(ratios), usual + known.constant - half * np.log(variance)))
+    weights = usual + known.constant + learned - half * np.log(variance)
+    return np.minimum(result, _averaged(np.stack(ratios), weights))
+
+
+def drift_likelihood(values: Floats, scale: Floats, freedom: Floats, drift: Drift) -> Floats:
+    """Return what values say of each ratio of drift: logarithms of likelihood without priors, shape (series, ratios).
+
+    With a probability of 0.3 there is a step after a quarter, a half or three quarters of them, so that a step is not
+    taken for drift. Arguments as those of `log_evidence`.
+    """
+    count = values.shape[1]
+    parts = []
+    for before in (count // 4, count // 2, 3 * count // 4):
+        known = window(before, count - before, drift)
+        without, contrast, total, half = _without_step(values, known, scale, freedom)
+        for width in WIDTHS:
+            gain = width**2 * known.information
+            parts.append(without - 0.5 * np.log1p(gain) - half * np.log1p(-gain / (1 + gain) * contrast / total))
+    stepped = np.logaddexp.reduce(np.stack(parts), axis=0) - math.log(len(parts))
+    prior = np.log([prior for _, prior in drift])
+    logs: Floats = np.logaddexp(without + math.log(0.7), stepped + math.log(0.3)) - prior
+    result: Floats = logs - logs.max(axis=1, keepdims=True)
+    return result
+
+
+def _without_step(
+    values: Floats, known: Window, scale: Floats, freedom: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the logarithm of likelihood without a step, squares of its contrast and of all, half of the freedom."""
+    squares = np.square(known.whitening @ values.T).sum(axis=1).T
+    contrast = np.square(values @ known.contrast.T)
+    total = (freedom * scale**2)[:, None] + squares
+    half = ((values.shape[1] - 1 + freedom) / 2)[:, None]
+    return known.constant - half * np.log(total), contrast, total, half
 
 
 def _averaged(ratios: Floats, without: Floats) -> Floats:

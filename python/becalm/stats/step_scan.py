@@ -16,7 +16,7 @@ from becalm.stats.arrays import Floats, Ints
 from becalm.stats.contaminated import USUAL, Noise, noise_of
 from becalm.stats.exceedance import Residuals, rare, share_beyond
 from becalm.stats.moderation import winsorised_variance
-from becalm.stats.step_evidence import ANY_DRIFT, Drift, log_evidence
+from becalm.stats.step_evidence import ANY_DRIFT, Drift, drift_likelihood, log_evidence
 from becalm.stats.step_places import bounded_to, place_of_step
 
 LOOKS = (3, 4, 6, 10, 20)
@@ -40,6 +40,9 @@ RECENT = 12
 NEIGHBOURS = 2
 """Values on both sides with which a value is bounded."""
 
+WIDE = 6
+"""Values on both sides whose median says what is usual where a value lies: more than half of them may not stray."""
+
 BOUND = 3.0
 """Standard deviations from the median of its neighbours beyond which a value counts as one there."""
 
@@ -61,6 +64,13 @@ FREEDOM, LEAST_FREEDOM = 24.0, 2.0
 
 PEERS = 50.0
 """How many values of its own the share of stray values of other benchmarks is worth."""
+
+BLOCK = 40
+"""Values from which a series learns how much it drifts, where any drift is possible."""
+
+OFTEN, SELDOM = 4, 15
+"""Where nobody knows what the machine did, a series that has shown more steps than the first, and more than one in as
+many values as the second, moves by steps: none is reported while that is so."""
 
 EXACT = 1e-4
 """Standard deviation, of logarithms, of a series that repeats itself to the digit but for its steps: sizes, counts."""
@@ -94,23 +104,25 @@ def due(row: int) -> bool:
 class Scan:
     """The values of some series so far.
 
-    `values`, `bounded`, `errors`, `commits`, `rows`, `machine`, `distances` have the shape (series, room), of which the
-    first `counts` are taken. `first`: position at which a series' present level begins.
-    `core`, `stray`: its noise. `white`: standard deviation of white noise. `machine`: what the machine did, which was
-    taken away as far as a series answers to it; `unsure`: standard error of how far.
+    `values`, `bounded`, `errors`, `commits`, `rows`, `machine`, `distances`, `apart` have the shape (series, room), of
+    which the first `counts` are taken. `distances`, `apart`: from the median of 5 and of 13 values around. `first`:
+    position at which a series' present level begins. `steps`: how many it has shown. `core`, `stray`: its noise.
+    `learned`: what it has shown of drift. `white`: standard deviation of white noise. `machine`: what the machine did,
+    which was taken away as far as a series answers to it; `unsure`: standard error of how far.
     """
 
     def __init__(self, series: int, drift: Drift = ANY_DRIFT) -> None:
         self.drift = drift
         self.counts = np.zeros(series, np.int64)
-        self.first = np.zeros(series, np.int64)
+        self.first, self.steps = np.zeros(series, np.int64), np.zeros(series, np.int64)
         self.core, self.white = np.full(series, math.nan), np.full(series, math.nan)
         self.stray, self.unsure = np.full(series, USUAL), np.zeros(series)
-        self.values, self.bounded, self.distances = (np.full((series, 64), math.nan) for _ in range(3))
+        self.learned = np.zeros((series, len(drift)))
+        self.values, self.bounded, self.distances, self.apart = (np.full((series, 64), math.nan) for _ in range(4))
         self.errors, self.commits, self.machine, self.doubt = (np.zeros((series, 64)) for _ in range(4))
         self.rows = np.zeros((series, 64), np.int64)
 
-    TABLES = ("values", "bounded", "distances", "errors", "commits", "machine", "doubt", "rows")
+    TABLES = ("values", "bounded", "distances", "apart", "errors", "commits", "machine", "doubt", "rows")
 
     def level(self, count: int = RECENT) -> Floats:
         """Return the median of the newest values of each present level, NaN where there are none."""
@@ -144,6 +156,8 @@ class Scan:
             table[there, at] = entry
         self.counts[there] += 1
         self._bound_newest(there)
+        if self.drift == ANY_DRIFT:
+            self._learn(there)
         if due(row):
             self._scale(there[self.counts[there] >= YOUNGEST], stray)
 
@@ -157,7 +171,12 @@ class Scan:
         there = np.flatnonzero((self.counts > 0) & (newest == newest.max(initial=0)) & (self.core > 0))
         for series in self._clear(there, self.counts[there], error):
             steps += self._confirmed(int(series), int(self.counts[series]), peers, error)
-        return steps
+        return [step for step in steps if not self._restless(step.series)]
+
+    def _restless(self, series: int) -> bool:
+        """Return whether a series steps so often that steps are its way of moving, where any drift is possible."""
+        steps = int(self.steps[series])
+        return self.drift == ANY_DRIFT and steps > OFTEN and int(self.counts[series]) < SELDOM * steps
 
     def visible(self, peers: Peers, error: float) -> Floats:
         """Return the least step of each series that would be reported within ten rows if it came with the next one."""
@@ -190,9 +209,9 @@ class Scan:
         return result
 
     def residuals(self, series: int, end: int | None = None) -> Floats:
-        """Return distances of values before a position from the median of their neighbours, in standard deviations."""
+        """Return distances of values before a position from the median of those around, in standard deviations."""
         last = int(self.counts[series]) if end is None else end
-        part: Floats = self.distances[series, max(0, last - REMEMBERED) : last] / self.core[series]
+        part: Floats = self.apart[series, max(0, last - REMEMBERED) : last] / self.core[series]
         return part[~np.isnan(part)]
 
     def strays(self) -> tuple[tuple[int, int], ...]:
@@ -225,6 +244,12 @@ class Scan:
         part = slice(NEIGHBOURS, None)
         self.bounded[whole[:, None], places[:, part]] = bounded_to(newest[:, part], middle[:, None], bound[:, None])
         self.distances[whole, places[:, NEIGHBOURS]] = newest[:, NEIGHBOURS] - middle
+        width = 2 * WIDE + 1
+        whole = there[self.counts[there] - self.first[there] >= width]
+        if len(whole):
+            newest = self.values[whole[:, None], self.counts[whole][:, None] + np.arange(-width, 0)]
+            middle = np.sort(newest, axis=1)[:, WIDE]
+            self.apart[whole, self.counts[whole] - WIDE - 1] = newest[:, WIDE] - middle
 
     def _bound_again(self, series: Ints) -> None:
         """Bound the values of the largest window by the present scale."""
@@ -258,12 +283,23 @@ class Scan:
                 self.core[each] = math.nan
         self._bound_again(series[self.core[series] > 0])
 
+    def _learn(self, there: Ints) -> None:
+        """Learn of drift from another block of values, which no present look at a step has a part of."""
+        ends = self.counts[there] - max(REACHES) - max(LOOKS)
+        whole = (ends > 0) & (ends % BLOCK == 0) & (self.core[there] > 0)
+        if whole.any():
+            series = there[whole]
+            values = self._window(series, ends[whole], BLOCK)
+            values = values - np.median(values, axis=1)[:, None]
+            freedom = np.full(len(series), LEAST_FREEDOM)
+            self.learned[series] += drift_likelihood(values, self.core[series], freedom, self.drift)
+
     def _log_evidence(
         self, series: Ints, ends: Ints, values: Floats, before: int, extra: Floats | None = None
     ) -> Floats:
         lacks = np.maximum(LEAST_FREEDOM, FREEDOM - values.shape[1])
         freedom = np.clip((ends - values.shape[1]) * 2 / 3, LEAST_FREEDOM, lacks)
-        return log_evidence(values, before, self.core[series], freedom, self.drift, extra)
+        return log_evidence(values, before, self.core[series], freedom, self.drift, extra, self.learned[series])
 
     def _looks(self, series: Ints, ends: Ints, extra: bool = False) -> Floats:
         """Return the weighed logarithms of evidence of the values before these positions, shape (looks, series)."""
@@ -312,6 +348,7 @@ class Scan:
         own, commits = self.values[series, begin:end], self.commits[series, begin:end]
         place = begin + place_of_step(own, commits, float(self.core[series]), end - after - begin, after)
         self.first[series] = place
+        self.steps[series] += 1
         yield Step(series, place, min(1.0, math.exp(-total) / STRICT))
         for later in range(place + REACHES[0] + LOOKS[0], int(self.counts[series]) + 1):
             if len(self._clear(np.array([series]), np.array([later]), error)):
@@ -335,23 +372,15 @@ class Scan:
     def _extra(self, series: int, at: int, after: int, before: int) -> float:
         """Return the variance of a step that is none of noise or drift.
 
-        Sessions that are known worse than those before them, and a move of the machine that is larger than usual, since
-        the answer to it is not exact.
+        Sessions that are known worse than those before them, and a move of the machine, since the answer to it is not
+        exact.
         """
         errors = np.square(self.errors[series, at - before : at + after])
         worse = max(0.0, float(errors[before:].mean() - errors[:before].mean())) / after
         # What was known when the machine moved: that the answer is known better since takes nothing back.
         unsure = float(self.doubt[series, at - before : at + after].max())
-        moved = 0.0
-        if unsure:
-            part = self.machine[series, max(0, at + after - REMEMBERED) : at + after]
-            total = np.concatenate(([0.0], np.cumsum(part)))
-            left = (total[before:-after] - total[: -after - before]) / before
-            right = (total[before + after :] - total[before:-after]) / after
-            moves = np.square(right - left)
-            usual = float(np.median(moves)) if len(moves) >= RECENT else 0.0
-            moved = unsure**2 * max(0.0, float(moves[-1]) - usual)
-        return worse + moved
+        moved = float(self.machine[series, at : at + after].mean() - self.machine[series, at - before : at].mean())
+        return worse + unsure**2 * moved**2
 
 
 def by_reach(series: Ints, before: Ints) -> Iterator[tuple[int, Ints]]:

@@ -28,6 +28,7 @@ from becalm.study.known_content import KnownContent
 from becalm.study.stored import Warned, document_of, stored
 from becalm.verbs import Kind, function, kind_of
 from becalm.verbs.import_history import HistoryPlace, in_history
+from becalm.verbs.record import conclude as conclude_session
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -245,6 +246,7 @@ def import_file(
                     which = f"study {len(numbers) + 1} of {len(documents)}, " if len(documents) > 1 else ""
                     title = document.study.title or document.study.kind
                     raise UsageError(f"{path} was not imported: {which}{title!r:.80}, could not be shown: {wrong}")
+                _keep_conclusion(opened, number, document)
             numbers.append(number)
     project = str(documents[0].study.options.get("project") or "") if documents else ""
     return Imported(tuple(numbers), tuple(known), of_documents(each.noticed for each in documents), project)
@@ -269,6 +271,13 @@ def _added(opened: Store, document: Document) -> int:
     if document.verdict is not None:
         opened.conclude(number, document.verdict)
     return number
+
+
+def _keep_conclusion(opened: Store, number: int, document: Document) -> None:
+    """Keep what an imported session comes to, as `record` does, so that a history need not conclude it each time."""
+    if document.study.kind == "record" and document.verdict is None:
+        with contextlib.suppress(BecalmError):
+            opened.conclude(number, conclude_session(document_of(opened, number)).to_json())
 
 
 def _wrong(document: Document, *, drawn: bool = True) -> str:

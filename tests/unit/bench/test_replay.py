@@ -7,7 +7,9 @@ import pytest
 
 import fill
 from campaign import machine
+from replay_rows import steps
 from replay_rows.change_points import Marked, matched, observed, scores
+from replay_rows.cpython import Suite, found, lasting, levelled, peer_named, shuffled
 from replay_rows.figures import Table, bootstrap, events, halves, markdown, missing, share
 from replay_rows.modes import without_modes
 from replay_rows.settling import late_change
@@ -103,3 +105,29 @@ def test_intervals_of_the_suite_are_narrower_than_of_each_by_itself():
     widths = [np.median(rule(old, new, 0.05 / 60)) for rule in (normal_tails, by_suite, alone)]
     assert widths[0] < widths[2]
     assert widths[1] < widths[2]
+
+
+def test_a_shift_that_lasts_ten_builds_is_one_and_a_stray_build_is_none():
+    values = 0.001 * np.random.default_rng(1).standard_normal(40)
+    values[8] += 1.0
+    assert lasting(values) == []
+    values[20:] += 0.2
+    ((at, size),) = lasting(values)
+    assert (at, size) == (20, pytest.approx(0.2, abs=0.002))
+    suite = Suite(tuple(map(str, range(40))), ("a",), values[:, None])
+    assert found(suite, {"a": [(23, 0.2)]}, ["a"]) == (1, 1)
+    assert found(suite, {"a": [(23, -0.2), (26, 0.2)]}, ["a"]) == (0, 1)
+    assert peer_named(suite, lambda _: [20]) == {"a": [(20, pytest.approx(0.2, abs=0.002))]}
+    flat = levelled(suite, lambda _: [20])
+    assert lasting(flat.values[:, 0]) == []
+    assert sorted(shuffled(flat, 1).values[:, 0]) == sorted(flat.values[:, 0])
+
+
+@pytest.mark.parametrize("kind", [steps.near, steps.young])
+def test_simulated_steps_have_one_stray_session_of_the_first_benchmark(kind):
+    for series in kind(2, 3):
+        values = series.values.copy()
+        values[series.at :, 0] -= steps.SIZE
+        far = np.argwhere(np.abs(values) > 8 * steps.NOISE)
+        assert [column for _, column in far] == [0]
+        assert far[0][0] != series.at

@@ -345,3 +345,27 @@ def test_a_step_is_seen_in_a_suite_whose_every_commit_moves_a_little():
         y = noise(rows=80, columns=10, seed=seed) + np.cumsum(0.5 * noise(rows=80, columns=10, seed=seed + 100), axis=0)
         y[50:, 4] += 0.1
         assert any(series == 4 and abs(at - 50) <= 1 for series, at, _ in found(y))
+
+
+def test_a_session_in_which_all_stray_leaves_nothing_behind():
+    """A benchmark that does not answer to the machine is corrected by mistake until that is known, and no longer."""
+    y = noise(rows=70, columns=9, seed=17)
+    for row in (8, 14, 21, 30):
+        y[row, 1:] += 0.3
+    y[:, 0] *= 0.1
+    assert found(y) == []
+
+
+def test_a_long_flat_past_lets_a_small_step_be_seen():
+    """Of one benchmark nobody knows its drift, until 140 sessions have shown none."""
+    y = noise(rows=180, columns=1, sd=1.0, seed=20)[:, 0]
+    y[140:] += 2.8
+    (change,) = change_points(y).changes
+    assert abs(change.at - 140) <= 2
+
+
+def test_a_series_that_moves_by_steps_shows_few_of_them():
+    """A balance that is paid into each week: its fifth jump in forty days is no news."""
+    y = noise(rows=300, columns=1, sd=0.01, seed=19)[:, 0]
+    y += np.repeat(np.random.default_rng(19).standard_normal(50), 6)
+    assert len(found(y)) <= 6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.samples import samples
 
-from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT, log_evidence, size_of_step
+from becalm.stats.step_evidence import ANY_DRIFT, LITTLE_DRIFT, drift_likelihood, log_evidence, size_of_step
 
 
 def logs(values, before, drift=ANY_DRIFT, extra=None):
@@ -67,3 +67,14 @@ def test_the_size_of_a_step_is_that_of_means_without_drift_and_less_sure_with_it
     assert error == pytest.approx(math.sqrt(2 / 20), rel=0.3)
     walk = np.cumsum(rng.standard_normal(40))
     assert size_of_step(walk - walk.mean(), 20, 1.0, 2.0, ANY_DRIFT)[1] > 0.7
+
+
+def test_values_say_how_much_they_drift_and_a_step_is_no_drift():
+    rng = np.random.default_rng(7)
+    white = rng.standard_normal((3, 40))
+    white[1, 20:] += 10.0
+    white[2] = np.cumsum(white[2])
+    likelihood = drift_likelihood(white, np.ones(3), np.full(3, 2.0), ANY_DRIFT)
+    assert likelihood.max(axis=1) == pytest.approx(0.0)
+    assert (likelihood[:2].argmax(axis=1) <= 2).all()
+    assert likelihood[2].argmax() >= 3
