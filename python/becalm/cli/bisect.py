@@ -48,7 +48,7 @@ def command_bisect(good: str, bad: str, commands: tuple[str, ...], **given: Any)
 
 
 def _commands(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """What stands behind `build` and `run`. Raises UsageError."""
+    """Return the words after `build` and `run`. Raises UsageError."""
     parts: dict[str, list[str]] = {}
     begun: list[str] | None = None
     previous = "--"

@@ -1,4 +1,4 @@
-"""What shells offer where a word is being typed: one function for each kind of word, given what was typed of it.
+"""The words that shells offer for completion: one function for each kind of word, given its beginning.
 
 `of` finds the one of an option or argument. Nothing that is offered is computed, or needs more than the catalogue, the
 store or git; numpy is loaded where a store is read, and by `tune`.
@@ -47,22 +47,22 @@ def _begun(found: Iterable[tuple[str, str | None]], incomplete: str) -> Items:
 
 
 def files(incomplete: str) -> Items:
-    """Files: the shell knows which there are."""
+    """Return files, which the shell lists."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def directories(incomplete: str) -> Items:
-    """Directories: the shell knows which there are."""
+    """Return directories, which the shell lists."""
     return [CompletionItem(incomplete, type="dir")]
 
 
 def knobs(incomplete: str) -> Items:
-    """Names of knobs, each with why it matters."""
+    """Return names of knobs, each with why it matters."""
     return _begun(((row.name, row.rationale) for row in becalm.catalogue()), incomplete)
 
 
 def settings(incomplete: str) -> Items:
-    """NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
+    """Return NAME= of knobs; after the sign the values of that knob that have names, and the one that `tune` tries."""
     name, equals, value = incomplete.partition("=")
     if not equals:
         return _begun(((f"{row.name}=", row.rationale) for row in becalm.catalogue()), name)
@@ -75,23 +75,23 @@ def settings(incomplete: str) -> Items:
 
 
 def programs(incomplete: str) -> Items:
-    """Built-in kernels as programs, each with what it does, as soon as something was typed; else files."""
+    """Return built-in kernels as programs, each with a description, as soon as something was typed; else files."""
     known = [(f"{KERNEL}:{row.name}", row.what) for row in becalm.built_in_kernels()] if incomplete else []
     return [*files(incomplete), *_begun(known, incomplete)]
 
 
 def compared(incomplete: str) -> Items:
-    """What `compare` takes: programs, with --stored studies."""
+    """Return the words for `compare`: programs, with --stored studies."""
     return studies_and_files(incomplete) if _typed("stored") else programs(incomplete)
 
 
 def methods(incomplete: str) -> Items:
-    """Methods of `tune`, each with what it does."""
+    """Return the methods of `tune`, each with a description."""
     return _begun(((row.name, row.what) for row in becalm.search_methods()), incomplete)
 
 
 def hosts(incomplete: str) -> Items:
-    """Names that `becalm host` knows, and beginnings of the other kinds; from `sim` on, simulated machines."""
+    """Return names that `becalm host` knows, and beginnings of the other kinds; from `sim` on, simulated machines."""
     found = [*((each.name, each.url) for each in becalm.list_hosts()), *HOSTS.items()]
     if incomplete.startswith("sim"):
         found += [(f"sim:{path.stem}", "a simulated machine") for path in sorted(MACHINES.glob("*.toml"))]
@@ -99,33 +99,33 @@ def hosts(incomplete: str) -> Items:
 
 
 def schedulers(incomplete: str) -> Items:
-    """Hosts of `simulate`."""
+    """Return hosts of `simulate`."""
     return _begun(SCHEDULERS.items(), incomplete)
 
 
 def simulated(incomplete: str) -> Items:
-    """What a simulated scheduler runs, as the first word; files with their ending."""
+    """Return the programs of a simulated scheduler, as the first word; files with their ending."""
     return [] if _typed("command") else [*files(incomplete), *_begun(SIMULATED.items(), incomplete)]
 
 
 def known_hosts(incomplete: str) -> Items:
-    """Names that `becalm host` knows."""
+    """Return names that `becalm host` knows."""
     return _begun(((each.name, each.url) for each in becalm.list_hosts()), incomplete)
 
 
 def studies(incomplete: str) -> Items:
-    """Numbers of the newest studies, each with what it is, and `last`."""
+    """Return the numbers of the newest studies, each with a description, and `last`."""
     found = [(str(number), f"{study.kind}: {study.title or names(study)}") for number, study in _stored(NEWEST, None)]
     return _begun([("last", "the newest"), *found] if found else [], incomplete)
 
 
 def studies_and_files(incomplete: str) -> Items:
-    """Numbers of studies; else files."""
+    """Return numbers of studies; else files."""
     return [*files(incomplete), *studies(incomplete)]
 
 
 def profiles(incomplete: str) -> Items:
-    """Names of profiles, and numbers of searches; else files."""
+    """Return names of profiles, and numbers of searches; else files."""
     known = becalm.known_profiles().items()
     named = ((name, "comes with becalm" if shipped else "your own") for name, shipped in known)
     found = ((str(number), names(study)) for number, study in _stored(NEWEST, "tune"))
@@ -133,12 +133,12 @@ def profiles(incomplete: str) -> Items:
 
 
 def names(study: becalm.Study) -> str:
-    """The programs of a study."""
+    """Return the programs of a study."""
     return " | ".join(each.name for each in study.workloads)
 
 
 def _stored(limit: int, kind: str | None) -> Iterator[tuple[int, becalm.Study]]:
-    """The newest studies of the store that is meant, each with its number; none where it cannot be read."""
+    """Yield the newest studies of the chosen store, each with its number; none where it cannot be read."""
     try:
         found = becalm.list_studies(_typed("store"), limit=limit, kind=kind, as_is=True).studies
     except becalm.BecalmError:
@@ -147,13 +147,13 @@ def _stored(limit: int, kind: str | None) -> Iterator[tuple[int, becalm.Study]]:
 
 
 def _typed(name: str) -> Any:
-    """What was typed before of an option or argument; None for nothing."""
+    """Return the value typed before for an option or argument; None without one."""
     context = click.get_current_context(silent=True)
     return context.params.get(name) if context is not None else None
 
 
 def _sittings(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
-    """What the sittings of the project at hand, or of all, have, each once, the newest first."""
+    """Return words of the sessions of the project at hand, or of all, each once, the newest first."""
     project = _typed("project")
     found = {
         name: None
@@ -178,13 +178,13 @@ projects, branches, baselines, machines = map(_option, ("project", "branch", "ba
 
 
 def tags(incomplete: str) -> Items:
-    """Words that sittings have."""
+    """Return the tags of sessions."""
     found = _sittings(lambda each: map(str, each.options.get("tags") or ()))
     return [each for each in found if str(each.value).startswith(incomplete)]
 
 
 def renamed(incomplete: str) -> Items:
-    """OLD=NEW, both names of benchmarks."""
+    """Return OLD=NEW, both names of benchmarks."""
     old, equals, _ = incomplete.partition("=")
     found = _sittings(lambda each: [program.name for program in each.workloads])
     made = [f"{old}={each.value}" if equals else f"{each.value}=" for each in found if each.value != old]
@@ -192,7 +192,7 @@ def renamed(incomplete: str) -> Items:
 
 
 def revisions(incomplete: str) -> Items:
-    """Tags and branches of the git repository at hand."""
+    """Return tags and branches of the git repository at hand."""
     command = ["git", "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags", "refs/heads"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.splitlines()
@@ -233,7 +233,7 @@ _METAVARS: dict[str, Callable[[str], Items]] = {
     "DIR": directories,
     "FOLDER": directories,
 }
-"""Of options, by what stands for their value in the help, up to a [."""
+"""The candidates for options, by the beginning of their placeholder in the help, up to a [."""
 
 _FLAGS: dict[str, Callable[[str], Items]] = {
     "--host": hosts,
@@ -245,7 +245,7 @@ _FLAGS: dict[str, Callable[[str], Items]] = {
     "--tag": tags,
     "--rename": renamed,
 }
-"""Of options whose value has no name of its own."""
+"""The candidates for options whose value has no name of its own."""
 
 _WORDS = {
     "--flush": ("L1", "L2", "L3", "memory", "evicted"),
@@ -259,7 +259,7 @@ _WORDS = {
     ),
     "--export": ("taskset", "systemd", "kubernetes"),
 }
-"""Of options that take one of a few words, as their help says."""
+"""The candidates for options that take one of a few words, as in their help."""
 
 PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "di-lp", "linux", "random")
 """Methods of `place`. Their table is loaded with scipy, which no shell waits for."""
@@ -279,7 +279,7 @@ def _words(found: Iterable[str]) -> Callable[[str], Items]:
 
 
 def tasks(incomplete: str) -> Items:
-    """Tasks of `place simulate`."""
+    """Return tasks of `place simulate`."""
     return [] if _typed("programs") else _words(PUBLISHED)(incomplete)
 
 
@@ -299,7 +299,7 @@ _ARGUMENTS: dict[str, Callable[[str], Items]] = {
     "copy": files,
     "new": files,
 }
-"""Of arguments, by their name in the code."""
+"""The candidates for arguments, by their name in the code."""
 
 _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("knobs", "name"): knobs,
@@ -317,11 +317,11 @@ _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("simulate", "host"): schedulers,
     ("simulate", "command"): simulated,
 }
-"""Of parameters of one verb."""
+"""The candidates for parameters of one verb."""
 
 
 def of(verb: str | None, parameter: click.Parameter) -> Callable[[str], Items] | None:
-    """What is offered for an option or argument of a verb; None for nothing."""
+    """Return the candidates for an option or argument of a verb; None without any."""
     name = str(parameter.name)
     if (verb, name) in _OF_VERBS:
         return _OF_VERBS[str(verb), name]

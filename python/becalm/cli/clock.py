@@ -95,7 +95,8 @@ def command_clock(
     headers: Path | None,
     **given: Any,
 ) -> None:
-    """How short a time, and how small a change, the timers of this machine can show (docs/explanation/clock.md).
+    """Show how short a time, and how small a change, the timers of this machine can measure
+    (docs/explanation/clock.md).
 
     \b
     becalm clock --quick

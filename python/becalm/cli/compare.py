@@ -26,7 +26,7 @@ VALUES = (
 
 
 REGIONS = ("t_diff", "confidence", "fail_above", "undecided", "store")
-"""What a comparison of timed regions takes besides the files."""
+"""The options that a comparison of timed regions takes besides the files."""
 
 
 STORED = (becalm.CompareStoredOptions,)
@@ -38,7 +38,7 @@ class Against(click.Command):
     """Every word behind --against is one more of its files, up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, with --against written out before each of its files."""
+        """Parse as click does, with --against written out before each of its files."""
         if "--against" in args:
             place = args.index("--against")
             end = next((at for at in range(place + 1, len(args)) if args[at].startswith("-")), len(args))

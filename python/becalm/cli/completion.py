@@ -39,11 +39,11 @@ class Offered(_AnyType):
         self._offer = offer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As the type itself does."""
+        """Convert as the type itself does."""
         return self._given.convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """What is offered."""
+        """Return the candidates."""
         with ctx.scope(cleanup=False):
             return self._offer(incomplete)
 
@@ -59,10 +59,10 @@ def offer(command: click.Command) -> None:
 
 
 class _Completing(ShellComplete):
-    """As click does, with what becalm offers in the command that is being typed."""
+    """A completion as click's, with becalm's candidates in the command that is being typed."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """What may stand in the place of the last word."""
+        """Return the candidates for the last word."""
         if args and isinstance(self.cli, click.Group):
             command = self.cli.get_command(click.Context(self.cli), args[0])
             if command is not None:
@@ -72,12 +72,12 @@ class _Completing(ShellComplete):
 
 @add_completion_class
 class Zsh(_Completing, ZshComplete):
-    """What zsh asks."""
+    """The completion for zsh."""
 
 
 @add_completion_class
 class Fish(_Completing, FishComplete):
-    """What fish asks."""
+    """The completion for fish."""
 
 
 @add_completion_class
@@ -89,14 +89,14 @@ class Bash(_Completing, BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Words before the one at hand, and that one."""
+        """Return the words before the present one, and that one."""
         args, incomplete = super().get_completion_args()
         while args and (_ends(args[-1]) or _ends(incomplete[:1])):
             incomplete = args.pop() + incomplete
         return args, incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
-        """What is put in the place of the last word."""
+        """Return the text that replaces the last word."""
         typed, value = self.get_completion_args()[1], str(item.value)
         if typed.startswith("-"):
             typed = typed.partition("=")[2]
@@ -110,13 +110,13 @@ def _ends(word: str) -> bool:
 
 
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
-"""What bash would not take for a part of a word."""
+"""The characters that bash would not take for a part of a word."""
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def shell_of(name: str) -> str:
-    """The shell asked for, or the user's own for "auto". Raises UsageError for one that is not supported."""
+    """Return the shell asked for, or the user's own for "auto". Raises UsageError for one that is not supported."""
     shell = Path(os.environ.get("SHELL", "")).name if name == "auto" else name
     if shell not in SHELLS:
         raise UsageError(
@@ -126,7 +126,7 @@ def shell_of(name: str) -> str:
 
 
 def script(name: str, command: click.Command) -> str:
-    """The completion script of a command."""
+    """Return the completion script of a command."""
     found = get_completion_class(shell_of(name))
     assert found is not None
     return found(command, {}, "becalm", "_BECALM_COMPLETE").source()

@@ -44,7 +44,7 @@ def _load(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def _entry(file: str, name: str, option: click.Option, entry: Any) -> Any:
-    """One entry as click takes it: flags are true or false, repeated options lists, everything else a text."""
+    """Return an entry in click's form: flags are true or false, repeated options lists, everything else a text."""
     if option.is_flag:
         if not isinstance(entry, bool):
             raise click.BadParameter(f"{file}: {name} is true or false, not {entry!r}.")

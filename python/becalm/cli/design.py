@@ -30,7 +30,7 @@ def command_design() -> None:
 
 
 def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None]], click.Command]:
-    """A command of one kind of design with its options."""
+    """Return a command of one kind of design with its options."""
 
     def decorate(described: Callable[..., None]) -> click.Command:
         def command(factors: tuple[str, ...], as_csv: bool, raw: bool, **given: Any) -> None:
@@ -59,7 +59,7 @@ def _design(kind: str, without: tuple[str, ...]) -> Callable[[Callable[..., None
 
 @_design("factorial", without=("alpha",))
 def factorial() -> None:
-    """Two levels of each factor, all combinations or a fraction: which factors matter.
+    """Design two levels of each factor, all combinations or a fraction: which factors matter.
 
     \b
     becalm design factorial workers=1..8:whole policy=other,batch cache=on,off --replicates 3
@@ -70,7 +70,7 @@ def factorial() -> None:
 
 @_design("plackett-burman", without=("alpha", "resolution", "generators", "blocks"))
 def plackett_burman() -> None:
-    """Plackett-Burman: which of many factors matter, in 12, 20, 24, 28, 36, 44 or 48 runs.
+    """Design by Plackett-Burman: which of many factors matter, in 12, 20, 24, 28, 36, 44 or 48 runs.
 
     \b
     becalm design plackett-burman a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 h=0..1 i=0..1 --csv
@@ -80,7 +80,7 @@ def plackett_burman() -> None:
 
 @_design("central", without=OF_CUBE)
 def central() -> None:
-    """Central composite: a surface of second order of two factors or more.
+    """Design a central composite: a surface of second order of two factors or more.
 
     \b
     becalm design central time=80..90min temp=170..180C --csv
@@ -90,7 +90,7 @@ def central() -> None:
 
 @_design("box-behnken", without=("alpha", *OF_CUBE))
 def box_behnken() -> None:
-    """Box-Behnken: a surface of second order of three to seven factors, without runs at corners.
+    """Design by Box-Behnken: a surface of second order of three to seven factors, without runs at corners.
 
     \b
     becalm design box-behnken weight=4..8lb counter=10..20lb missile=2..3oz --response distance --csv

@@ -24,7 +24,7 @@ from becalm.units import duration_ns
 @click.option("--sudo", is_flag=True, help="Say what would be possible with --sudo.")
 @output.options
 def command_doctor(budget: str, no_measure: bool, host: str | None, sudo: bool, **given: Any) -> None:
-    """What this machine is and allows, how much noise it makes, and what to do about it.
+    """Show what this machine is and allows, how much noise it makes, and what to do about it.
 
     \b
     becalm doctor

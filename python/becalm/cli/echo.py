@@ -11,7 +11,7 @@ import click
 from becalm.wording.printable import printable
 
 HANDLER = "becalm"
-"""Of letters that an encoding lacks."""
+"""The name of the error handler for letters that an encoding lacks."""
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -30,7 +30,7 @@ PLAN = (becalm.LoadExperimentOptions, becalm.SessionOptions, becalm.CommandLine,
 def command_explain(
     studies: tuple[str, ...], designed: bool, program: str | None, last: bool, html: str | None, **given: Any
 ) -> None:
-    """Say what made stored runs slow: which other load, or that this is not known.
+    """Report what made stored runs slow: which other load, or that this is not known.
 
     \b
     becalm explain
@@ -57,7 +57,7 @@ def command_explain(
 
 
 def _older(studies: tuple[str, ...], html: str | None, given: dict[str, Any]) -> tuple[tuple[str, ...], list[Path]]:
-    """`--html FILE` and `--markdown FILE`, as they were before `--report FILE`: for one version more."""
+    """Read `--html FILE` and `--markdown FILE`, which `--report FILE` replaces: for one version more."""
     files = [] if html is None else [html]
     if given["markdown"] and (texts := [each for each in studies if each.endswith(".md")]):
         studies, given["markdown"] = tuple(each for each in studies if each not in texts), False

@@ -11,7 +11,7 @@ from becalm.cli.echo import echo
 
 @click.group("guest")
 def command_guest() -> None:
-    """Virtual machines with another kernel: fetch kernels, list them.
+    """Prepare virtual machines with another kernel: fetch kernels, list them.
 
     \b
     becalm guest prepare 6.1

@@ -38,7 +38,7 @@ MEANT: Mapping[str, str] = {
 
 
 def meant(option: str, options: Collection[str]) -> str:
-    """What to write instead of an option of hyperfine, in a command that has these options; empty for any other."""
+    """Return what to write for an option of hyperfine, in a command that has these options; empty for others."""
     name = option.partition("=")[0]
     if name not in MEANT:
         return ""

@@ -35,11 +35,11 @@ class Verbs(click.Group):
     """Loads a verb's module only when it is called, so that `becalm --version` costs nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, in the order of the table."""
+        """Return all verbs, in the order of the table."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a verb."""
+        """Return the command of a verb."""
         if cmd_name not in VERBS:
             return None
         module = importlib.import_module(f"becalm.cli.{VERBS[cmd_name].module or cmd_name}")
@@ -219,14 +219,15 @@ def _has_directory() -> bool:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether it is Ctrl-C in the disguise of another error, as from the making of a class (object.__set_name__)."""
+    """Return whether it is Ctrl-C in the disguise of another error, as from the making of a class
+    (object.__set_name__)."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
     return error is not None
 
 
 def _hint(error: click.ClickException) -> str:
-    """What to do next, where click does not say it."""
+    """Return the next step, where click does not state it."""
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return ""
     if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name, _options(error.ctx))):
@@ -237,12 +238,12 @@ def _hint(error: click.ClickException) -> str:
 
 
 def _options(ctx: click.Context) -> set[str]:
-    """The options of a command, as they are typed."""
+    """Return the options of a command, as they are typed."""
     return {name for each in ctx.command.params for name in (*each.opts, *each.secondary_opts)}
 
 
 def _program(ctx: click.Context) -> str:
-    """Where the options of a program belong that a command takes; empty for a command that takes none."""
+    """Return where the options of a command's program belong; empty for a command without one."""
     taken = {each.name for each in ctx.command.params if isinstance(each, click.Argument) and each.nargs == -1}
     if "commands" in taken:
         return f"quote the program with its options: {ctx.command_path} 'PROGRAM …' 'PROGRAM …'"
@@ -253,7 +254,7 @@ def _program(ctx: click.Context) -> str:
 
 
 def _close_output() -> None:
-    """Standard output takes no more: what is still buffered must not fail again when the interpreter ends."""
+    """Discard standard output, which takes no more: its buffer must not fail again when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

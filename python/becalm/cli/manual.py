@@ -13,7 +13,7 @@ from becalm._version import VERSION
 
 
 def page(command: click.Group) -> str:
-    """The page of a group with all of its commands."""
+    """Return the page of a group with all of its commands."""
     context = click.Context(command, info_name="becalm", **command.context_settings)
     return "\n".join(_page(command, context)) + "\n"
 
@@ -45,7 +45,7 @@ CODES = {
     5: "a limit is undecided",
     130: "interrupted before anything was measured",
 }
-"""As docs/reference/exit-codes.md has them."""
+"""The exit codes, as in docs/reference/exit-codes.md."""
 
 
 def _verb(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """Paragraphs; those after click's mark are kept line by line."""
+    """Yield paragraphs; those after click's mark are kept line by line."""
     for part in text.replace("\r", "").split("\n\n"):
         kept = part.lstrip().startswith("\b")
         lines = [_text(line.strip()) for line in part.replace("\b", "").splitlines() if line.strip()]
@@ -78,7 +78,7 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text of which nothing is a request: a dot or an apostrophe at the beginning of a line, a backslash anywhere."""
+    """Return text without requests: a dot or an apostrophe at the beginning of a line, a backslash anywhere."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("…", "...")
     return "\\&" + text if text.startswith(".") else text
 

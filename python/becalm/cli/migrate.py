@@ -15,14 +15,14 @@ from becalm.wording import migrating as wording
 from becalm.wording.printable import printable
 
 COMMAND = "becalm.migrate.command"
-"""In click's meta: the words after `--` of `account`."""
+"""The key in click's meta of the words after `--` of `account`."""
 
 
 class WithCommand(click.Command):
     """`account -- CMD` is another thing than `account WORKLOAD`, and click forgets where `--` stood."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Words after `--` are the command's, behind `account`."""
+        """Parse words after `--` as the command's, behind `account`."""
         at = args.index("--") if "--" in args else len(args)
         if "account" in args[:at]:
             ctx.meta[COMMAND] = args[at + 1 :]

@@ -16,15 +16,15 @@ from types import ModuleType
 
 VARIABLE = "OPENBLAS_NUM_THREADS"
 OTHERS = ("GOTO_NUM_THREADS", "OMP_NUM_THREADS")
-"""What OpenBLAS asks after the first (openblas_read_env in its driver/others/openblas_env.c)."""
+"""The variables that OpenBLAS reads after the first (openblas_read_env in its driver/others/openblas_env.c)."""
 
 
 class OneThread:
-    """Finds numpy, once, where it would be found anyway."""
+    """A finder of numpy that is used once, where it would be found anyway."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """numpy's, whose loading is done with one thread; nothing of any other module."""
+        """Return numpy's, which is then loaded with one thread; None for any other module."""
         if name != "numpy":
             return None
         sys.meta_path.remove(OneThread)
@@ -44,6 +44,6 @@ class OneThread:
 
 
 def ask() -> None:
-    """From here on, unless numpy is there already or the user has said how many threads."""
+    """Load numpy with one thread, unless it is loaded already or the user has set the number of threads."""
     if "numpy" not in sys.modules and not any(each in os.environ for each in (VARIABLE, *OTHERS)):
         sys.meta_path.insert(0, OneThread)

@@ -37,7 +37,7 @@ class Checked(_AnyType):
         self._check = check
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text, when the function accepts it."""
+        """Return the text, when the function accepts it."""
         try:
             self._check(str(value))
         except UsageError as error:
@@ -54,7 +54,7 @@ class Number(_AnyType):
         self._least, self._most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
+        """Return the number."""
         try:
             number = self._parse(value) if isinstance(value, str) else value
         except UsageError as error:
@@ -81,7 +81,7 @@ class Setting(_AnyType):
 
 
 def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callable[[F], F]:
-    """The options of some values as one decorator, but for those named in `without`.
+    """Return the options of some values as one decorator, except those in `without`.
 
     `shown`: defaults to show where the verb's own differ.
     """
@@ -93,7 +93,7 @@ def of(*kinds: type[Any], without: tuple[str, ...] = (), **shown: str) -> Callab
 
 
 def one(kind: type[Any], name: str) -> Callable[[F], F]:
-    """One option of a value, without the flag that says no to it."""
+    """Return one option of a value, without the flag that negates it."""
     (each,) = (each for each in _options(kind) if each.name == name)
     return together(*_click(dataclasses.replace(each, off=""), each.text))
 
@@ -140,7 +140,7 @@ def _is(given: Any, kind: type[Any]) -> bool:
 
 
 def keywords(given: dict[str, Any], *kinds: type[Any]) -> dict[str, Any]:
-    """What was typed as keywords of a public function: only what was given."""
+    """Return what was typed as keywords of a public function: only the options that were given."""
     found = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
     for each in _options(*kinds):
         if each.off and found.pop(_off(each), False):
@@ -206,7 +206,7 @@ def _process_once(option: Any, ctx: click.Context) -> Callable[[Any, Any], None]
 
 
 def typed(*names: str) -> list[str]:
-    """Those of some parameters that stand on the command line, as the person wrote them."""
+    """Return those of some parameters that are on the command line, as the person wrote them."""
     context = click.get_current_context()
     source = click.core.ParameterSource.COMMANDLINE
     return [

@@ -1,4 +1,4 @@
-"""What every verb does with what it gives: print it, as text, JSON or Markdown, write a report, choose an exit code.
+"""The output of every verb: text, JSON or Markdown, a report, and an exit code.
 
 `--json`, `--markdown`, `--quiet`, `--plain` and `--report FILE` mean the same everywhere. Where a program's own output
 is passed on, standard output is for that alone, and what becalm says goes to standard error.
@@ -82,7 +82,7 @@ sort = click.option(
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator."""
+    """Return several options as one decorator."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -98,7 +98,7 @@ options: Callable[[F], F] = together(as_json, markdown, quiet, plain, report, ov
 
 
 def _drawable(stderr: bool) -> bool:
-    """Whether what tables and intervals are drawn with can be written at all: not in ASCII or Latin-1."""
+    """Return whether the characters of tables and intervals can be written at all: not in ASCII or Latin-1."""
     try:
         "…│●█".encode((sys.stderr if stderr else sys.stdout).encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -108,7 +108,7 @@ def _drawable(stderr: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How a person wants to have it."""
+    """The form of the output that a person wants."""
 
     as_json: bool
     markdown: bool
@@ -116,11 +116,12 @@ class Output:
     plain: bool
     report: Path | None
     beside: bool = False
-    """Beside a program that writes to standard output itself: what becalm says goes to standard error."""
+    """Whether a program writes to standard output itself, so that becalm writes to standard error."""
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Output:
-        """Of the options above, which are taken out. Raises UsageError, before anything is measured."""
+        """Return the value of the options above, which are taken out. Raises UsageError, before anything is
+        measured."""
         ways = {name: bool(given.pop(name, False)) for name in ("as_json", "markdown", "quiet")}
         named = [f"--{name.removeprefix('as_')}" for name, chosen in ways.items() if chosen]
         if len(named) > 1:
@@ -137,7 +138,7 @@ class Output:
 
     @contextmanager
     def listener(self, *, live: bool = True, quiet: bool = False) -> Iterator[becalm.ProgressListener]:
-        """Shows how it goes, where that spoils nothing: no moving lines beside a program's own output (`live`)."""
+        """Yield a progress display, where it does no harm: no moving lines next to a program's own output (`live`)."""
         from becalm.report.progress import listener
 
         context = click.get_current_context(silent=True)
@@ -181,7 +182,7 @@ class Output:
 
 
 def checked(path: str) -> Path:
-    """The path of a report that can be written. Raises UsageError."""
+    """Return the path of a report that can be written. Raises UsageError."""
     from becalm.report import drawn
 
     return drawn.check(path)
@@ -196,14 +197,14 @@ def write(found: Any, path: Path) -> None:
 
 
 def as_text(found: Any) -> str:
-    """It as Markdown, for a file that is not a report of its own."""
+    """Return a result as Markdown, for a file that is not a report of its own."""
     from becalm.report import drawn
 
     return drawn.as_markdown(found)
 
 
 def warned(sentence: str) -> None:
-    """Say something beside what is printed."""
+    """Write a warning to standard error."""
     echo(f"becalm: {sentence}", err=True)
 
 
@@ -214,5 +215,5 @@ def print_json(kind: str, value: dict[str, Any], *, err: bool = False) -> None:
 
 
 def words(command: tuple[str, ...]) -> str | list[str]:
-    """A command as it was typed: one word is a command line, several are taken as they are."""
+    """Return a command as it was typed: one word is a command line, several are taken as they are."""
     return command[0] if len(command) == 1 else list(command)

@@ -18,19 +18,19 @@ class Placing(click.Command):
 
     @property
     def commands(self) -> dict[str, click.Command]:
-        """These by their words, as a group has them."""
+        """The commands by their words, as a group has them."""
         return COMMANDS
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """That of the command which is meant."""
+        """Return the context of the command that is meant."""
         if args[:1] and args[0] in COMMANDS:
             return COMMANDS[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What is meant, also where nothing is above this command."""
+        """Invoke the command that is meant, also where it has no parent."""
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
@@ -124,7 +124,7 @@ def command_place(
     sudo: bool,
     **given: Any,
 ) -> None:
-    """Say which programs belong together on a chip; where all share one cache, which run at a time.
+    """Report which programs belong together on a chip; where all share one cache, which run at the same time.
 
     PROFILE is what `becalm profile` measured: last, the number of a study, or a file; or a file of costs.
 

@@ -48,10 +48,10 @@ def command_knobs(name: str | None, host: str, sudo: bool, root: str | None, as_
 
 
 class Apart(click.Command):
-    """What stands after `--` is a program with its arguments; what stands before is becalm's."""
+    """A command whose words after `--` are a program with its arguments, and those before becalm's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, with the program in `ctx.obj`."""
+        """Parse as click does, with the program in `ctx.obj`."""
         ctx.obj = ()
         if "--" in args:
             place = args.index("--")
@@ -204,7 +204,7 @@ def command_reset(
 @output.as_json
 @output.plain
 def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> None:
-    """Say what becalm has set on this machine, who did it and when."""
+    """Show what becalm has set on this machine, by whom and when."""
     from becalm.report import settings as report
 
     found = becalm.status(host, root=root)

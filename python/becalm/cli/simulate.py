@@ -85,7 +85,7 @@ def command_simulate(
 
 
 def _refuse_given(what: str, *names: str) -> None:
-    """Raises UsageError for an option that says nothing here: it would be ignored."""
+    """Raise UsageError for an option that has no effect here."""
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:

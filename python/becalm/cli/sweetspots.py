@@ -61,7 +61,7 @@ def command_sweetspots(
     host: str | None, sudo: bool, migrate: str | None, limit: str | None, s1: float | None, s2: float | None,
     reuse: float | None, miss_cost: str | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Say when a running program moves cheaply (docs/explanation/sweetspots.md).
+    """Report when a running program moves cheaply (docs/explanation/sweetspots.md).
 
     \b
     becalm sweetspots -- gzip -9 -k FILE

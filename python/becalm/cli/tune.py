@@ -32,10 +32,10 @@ WHILE_RESUMING = frozenset(
 
 
 class Searching(click.Command):
-    """Its help lists the methods, of the table."""
+    """A command whose help lists the methods of the table."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """After the options."""
+        """Write the list of methods after the options."""
         with formatter.section("Methods"):
             formatter.write_dl([(row.name, row.what) for row in becalm.search_methods()])
 
@@ -172,7 +172,7 @@ def _told(
     save: str | None,
     chosen: dict[str, Any],
 ) -> None:
-    """Say what a search would take. Raises UsageError beside what needs a result."""
+    """Report the cost of a search. Raises UsageError for options that need a result."""
     given = {"--resume": resume, "--save": save, "--report": out.report}
     given |= {f"--{name}": chosen.get(name) for name in ("cluster", "store")}
     given["--host, several times,"] = chosen.get("hosts")
@@ -186,7 +186,7 @@ def _told(
 
 
 def _resumed_alone() -> None:
-    """Raises UsageError for options and programs that a resumed study ignores."""
+    """Raise UsageError for options and programs that a resumed study ignores."""
     names = (parameter.name or "" for parameter in click.get_current_context().command.params)
     if given := options.typed(*(name for name in names if name not in WHILE_RESUMING)):
         what = given[0] if given[0].startswith("-") else "the program"

@@ -48,7 +48,7 @@ def command_watch(
     prometheus: str | None,
     **given: Any,
 ) -> None:
-    """What the machine does, and what a program gets of it.
+    """Watch what the machine does, and what a program gets of it.
 
     \b
     becalm watch -- gzip -9 -k FILE                    one run, and what delayed it
@@ -69,7 +69,7 @@ def command_watch(
 
 
 def _alone(unwanted: frozenset[str], why: str) -> None:
-    """Raises UsageError for an option that was given and that would not be heeded."""
+    """Raise UsageError for an option that was given and would be ignored."""
     if given := options.typed(*unwanted):
         raise UsageError(f"{why}. Leave out {given[0]}.")
 
@@ -129,7 +129,7 @@ def _shown(
 
 
 def _json(instant: Any) -> None:
-    """One object a line, each by itself."""
+    """Write one object a line, each by itself."""
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": "instant"}
     click.echo(json.dumps({**head, **instant.to_json()}, allow_nan=False))
     sys.stdout.flush()

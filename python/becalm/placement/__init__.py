@@ -1,4 +1,4 @@
-"""Which programs share which chip: one interface to all ways to decide it.
+"""The placement of programs on chips: one interface to all methods.
 
     place(tasks, chips, costs, method="optimal", seed=0, budget_s=10.0, objective="degradation") -> Placement
 
@@ -22,7 +22,7 @@ from becalm.placement.found import Found, Search
 from becalm.placement.problem import Problem
 
 BUDGET_S = 10.0
-"""For how long a method searches unless told."""
+"""The time that a method searches by default, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ METHODS = (
         "any place, to compare with: the mean of all", "",
     ),
 )  # fmt: skip
-"""In the order in which they are listed."""
+"""The methods, in the order of listings."""
 
 
 def method_named(name: str) -> Method:
-    """A row. Raises UsageError for a name that there is not."""
+    """Return a row. Raises UsageError for an unknown name."""
     for each in METHODS:
         if each.name == name:
             return each
@@ -93,17 +93,17 @@ def place(
     objective: Objective | str = Objective.DEGRADATION,
     weights: str | Path | None = None,
 ) -> Placement:
-    """Say which tasks belong together.
+    """Choose which tasks share which chip.
 
     Arguments:
-        tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
-        chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
-        costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
-        method: a name of METHODS.
-        seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
-        budget_s: seconds for the search; what was found until then is the answer, with its gap.
-        objective: what is averaged over the tasks.
-        weights: folder of one's own weights, for methods that were learned.
+    tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
+    chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
+    costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
+    method: a name of METHODS.
+    seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
+    budget_s: seconds for the search; what was found until then is the answer, with its gap.
+    objective: what is averaged over the tasks.
+    weights: folder of one's own weights, for methods that were learned.
 
     Raises UsageError for what cannot be placed, with the reason, and MachineError without the engine.
     """

@@ -20,7 +20,7 @@ DRAWN = 400
 
 
 def expected(problem: Problem) -> float:
-    """The mean cost over all ways to put processes into slots. Raises UsageError for unknown costs."""
+    """Return the mean cost over all ways to put processes into slots. Raises UsageError for unknown costs."""
     if not (problem.single and problem.countable):
         return math.fsum(problem.worth(at_random(problem, seed))[0] for seed in range(DRAWN)) / DRAWN
     items, slots = len(problem.item), sum(problem.rooms)
@@ -34,7 +34,8 @@ def expected(problem: Problem) -> float:
 
 
 def worst(problem: Problem, search: Search) -> Sharing:
-    """The sharing that costs most, or the worst of many drawn ones. Raises UsageError for unknown costs."""
+    """Return the sharing with the highest cost, or the worst of many drawn ones. Raises UsageError for unknown
+    costs."""
     if problem.single and problem.countable:
         against = _Opposite(problem.tasks, problem.chips, problem.costs, problem.objective)
         found = by_columns(against, search)
@@ -47,5 +48,5 @@ class _Opposite(Problem):
     """The same with the sign of costs changed: its cheapest sharing is the worst."""
 
     def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
-        """All sets that a chip may get, with what they lose, negative."""
+        """Return all sets that a chip may get, with the losses of their members, negative."""
         return [(members, tuple(-each for each in lost)) for members, lost in super().table(number)]

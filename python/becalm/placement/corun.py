@@ -17,7 +17,7 @@ from becalm.nouns.placement import Chip, CoRunCosts, Objective, Task, unfairness
 from becalm.placement.problem import Problem
 
 RUNS = 3
-"""How often each task runs at least."""
+"""The least number of runs of each task."""
 
 MOST_EVENTS = 5_000_000
 """Ends of runs that are simulated: a minute or so."""
@@ -25,9 +25,9 @@ MOST_EVENTS = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class CoRun:
-    """What happened. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where it has
-    several), `degradation`, (run - solo)/run, and `runs`, how many were complete. `end_s`: when the last that was
-    waited for ended."""
+    """The result of playing tasks. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where
+    it has several), `degradation`, (run - solo)/run, and `runs`, the number of complete ones. `end_s`: the end of the
+    last required run."""
 
     run_s: Mapping[str, float]
     degradation: Mapping[str, float]
@@ -41,7 +41,7 @@ class CoRun:
         return math.fsum(self.degradation.values()) / len(self.degradation)
 
     def cost(self, objective: Objective) -> float:
-        """Mean over the tasks on the scale of an objective."""
+        """Return the mean over the tasks on the scale of an objective."""
         return math.fsum(objective.of(each) for each in self.degradation.values()) / len(self.degradation)
 
     @property
@@ -52,7 +52,7 @@ class CoRun:
 
 @dataclass(slots=True)
 class _Process:
-    """One that runs: what is left of the run, since when, and how long complete ones took together."""
+    """A running process: the rest of its run, since when, and the total time of complete ones."""
 
     chip: int
     solo_s: float
@@ -109,13 +109,13 @@ def play(
 
 
 def _most_events(processes: Sequence[_Process], needed: int) -> float:
-    """About how many runs end until the longest has run often enough."""
+    """Return about how many runs end until the longest has run often enough."""
     longest = max(each.solo_s for each in processes)
     return sum(needed * longest / each.solo_s for each in processes)
 
 
 def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:
-    """The chip of each process. Raises UsageError unless each is there once and chips have room."""
+    """Return the chip of each process. Raises UsageError unless each occurs once and chips have room."""
     free: dict[str, list[int]] = {}
     for number, task in enumerate(problem.item):
         free.setdefault(task.name, []).append(number)

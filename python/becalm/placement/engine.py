@@ -9,8 +9,8 @@ from becalm.hosts.simulated.scheduler import engine
 
 
 def ask(kind: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The one answer to a request of a kind: optimal, swap, cheapest, infer.
+    """Return the one answer to a request of a kind: optimal, swap, cheapest, infer.
 
-    Raises UsageError for what cannot be answered, MachineError when the program is missing or was ended.
+    Raises UsageError for a request that cannot be answered, MachineError when the program is missing or was ended.
     """
     return engine.ask("place", {kind: request}, "The engine that places tasks", "place fewer tasks")

@@ -25,7 +25,7 @@ from becalm.placement.problem import Problem, Sharing
 from becalm.placement.search import swap
 
 TABLE_ITEMS = 12
-"""Up to so many processes all sets are in a table, whatever the chips; beyond, only for chips that are alike."""
+"""The number of processes up to which all sets are in a table; beyond, only for chips that are alike."""
 
 ALIKE_ITEMS, MOST_ITEMS, SMALL_ROOM = 16, 20, 4
 """Alike chips: up to 16 processes on any, up to 20 on chips of four and fewer, or on two chips."""
@@ -36,11 +36,11 @@ SMOOTHED = 0.6
 PRECISION = 1e-9
 
 SHARE_OF_SWAP, SHARE_OF_COLUMNS = 0.2, 0.7
-"""Of the budget: for a first sharing, and for columns; the rest is for the best sharing of those columns."""
+"""The shares of the budget for a first sharing, and for columns; the rest is for the best sharing of those columns."""
 
 
 def optimal(problem: Problem, search: Search) -> Found:
-    """The sharing that costs least, with a bound. Raises UsageError for unknown costs."""
+    """Return the sharing with the lowest cost, with a bound. Raises UsageError for unknown costs."""
     items = len(problem.item)
     few = items <= TABLE_ITEMS or (
         problem.alike
@@ -57,7 +57,7 @@ def optimal(problem: Problem, search: Search) -> Found:
 
 
 def by_table(problem: Problem, repeat: int = 1) -> Found:
-    """By the engine, from a table of all sets (place/subsets.rs). `repeat`: for the mean time of a decision."""
+    """Solve by the engine, from a table of all sets (place/subsets.rs). `repeat`: for the mean time of a decision."""
     kind, first = problem.kinds
     tables = [
         [(sum(1 << each for each in members), sum(lost)) for members, lost in problem.table(chip)] for chip in first
@@ -80,7 +80,7 @@ class _Columns:
 
 
 def by_columns(problem: Problem, search: Search) -> Found:
-    """By HiGHS: min Σ cost of a set, each process in one, as many sets of a kind as chips; the cost of a task of
+    """Solve by HiGHS: min Σ cost of a set, each process in one, as many sets of a kind as chips; the cost of a task of
     several processes is a variable that none of its processes exceeds."""
     kind_of, first = problem.kinds
     rows = [
@@ -103,7 +103,7 @@ def by_columns(problem: Problem, search: Search) -> Found:
 def _partition(
     problem: Problem, columns: _Columns, chips: Sequence[int], budget_s: float
 ) -> tuple[list[int] | None, float | None, bool]:
-    """The chosen columns (None: none in time), the bound on the mean cost, and whether time ran out."""
+    """Return the chosen columns (None: none in time), the bound on the mean cost, and whether time ran out."""
     count, items, tasks = len(columns.members), len(problem.item), len(problem.tasks)
     jobs = [] if problem.single else list(range(tasks))
     entries = [(each, index, 1.0) for index, members in enumerate(columns.members) for each in members]
@@ -135,7 +135,7 @@ def _partition(
 
 
 def by_generation(problem: Problem, search: Search) -> Found:
-    """By local search, with a bound by column generation where chips are alike and tasks single: else without."""
+    """Search locally, with a bound by column generation where chips are alike and tasks single: else without."""
     begun = system_clock.monotonic()
     first = swap(problem, Search(search.seed, search.budget_s * SHARE_OF_SWAP))
     if not (problem.alike and problem.single and problem.threads == 1):
@@ -159,7 +159,7 @@ def by_generation(problem: Problem, search: Search) -> Found:
 
 
 def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
-    """Sets that are filled up by the slots that nobody uses."""
+    """Return the sets, filled up by unused slots."""
     spare, found = items, []
     for members in sharing:
         missing = room - len(members)
@@ -187,7 +187,7 @@ class _Generation:
         return len(self._members) - before
 
     def _solved(self) -> tuple[float, NDArray[np.float64]]:
-        """The linear program over the columns: its value and prices."""
+        """Solve the linear program over the columns; return its value and prices."""
         sets = list(self._members)
         column = np.repeat(np.arange(len(sets)), self._room)
         matrix: Any = csr_matrix(
@@ -227,7 +227,7 @@ class _Generation:
                 return
 
     def whole(self, budget_s: float) -> list[tuple[int, ...]] | None:
-        """The best sharing of the columns that there are; None where none was found in time."""
+        """Return the best sharing of the present columns; None where none was found in time."""
         sets = list(self._members)
         column = np.repeat(np.arange(len(sets)), self._room)
         matrix = csr_matrix((np.ones(len(column)), (np.concatenate(sets), column)), shape=(len(self._cost), len(sets)))

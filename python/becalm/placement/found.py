@@ -1,4 +1,4 @@
-"""What a method is given and what it gives."""
+"""The input and result of a method."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from becalm.placement.problem import Sharing
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How long and from which seed a method may search, and where its weights are if not those that ship."""
+    """The time and seed of a method's search, and the folder of its weights if not those that ship."""
 
     seed: int
     budget_s: float
@@ -19,8 +19,8 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a method found. `bound`: on the mean cost, where that is proved. `decision_ns`: as the engine measured
-    it."""
+    """The result of a method. `bound`: of the mean cost, where it is proved. `decision_ns`: as measured by the
+    engine."""
 
     sharing: Sharing
     bound: float | None = None
@@ -29,5 +29,5 @@ class Found:
 
 
 def sharing_of(chips: Sequence[int], count: int) -> Sharing:
-    """The processes on each of so many chips, from the chip of each process; slots that nobody uses are left out."""
+    """Return the processes on each of `count` chips, from the chip of each process; unused slots are left out."""
     return tuple(tuple(each for each, at in enumerate(chips) if at == chip) for chip in range(count))

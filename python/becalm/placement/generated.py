@@ -32,7 +32,7 @@ PROGRAMS, TASKS, ROOM = 11, 8, 4
 
 
 def drawn(known: Characterisation, count: int, random: np.random.Generator) -> tuple[Program, ...]:
-    """So many programs."""
+    """Return `count` programs, drawn at random."""
     rows = np.log(
         [
             (max(each.lines, FLOOR_LINES), each.solo_s, each.cpi, max(each.sensitivity, FLOOR_SENSITIVITY))
@@ -67,7 +67,7 @@ class Generated:
 
     @cached_property
     def lost(self) -> NDArray[np.float64]:
-        """What the members of each of the sets lose (rows)."""
+        """The losses of the members of each of the sets (rows)."""
         return of_sets(self.programs, self.sets, self.cache)
 
     @cached_property
@@ -81,12 +81,12 @@ class Generated:
         return {members: float(lost) for members, lost in zip(self.sets, self.lost.sum(axis=1), strict=True)}
 
     def worth(self, workload: Sequence[int], first: Sequence[int]) -> float:
-        """The mean degradation of a workload when these four share a chip, and the others the other."""
+        """Return the mean degradation of a workload when these four share a chip, and the rest the other."""
         rest = set(workload) - set(first)
         return (self._worth[tuple(sorted(first))] + self._worth[tuple(sorted(rest))]) / len(workload)
 
     def best(self, workload: Sequence[int]) -> tuple[int, ...]:
-        """Who is on the chip of the first task in the best sharing."""
+        """Return the tasks on the chip of the first task in the best sharing."""
         first, rest = workload[0], workload[1:]
         return min(
             ((first, *others) for others in combinations(rest, ROOM - 1)), key=lambda each: self.worth(workload, each)
@@ -94,5 +94,5 @@ class Generated:
 
 
 def distributed(workload: Sequence[int]) -> tuple[int, ...]:
-    """DI's choice of who is with the first task, of tasks by pressure: ranks 1, 8, 3, 6."""
+    """Return DI's choice of the tasks with the first one, of tasks by pressure: ranks 1, 8, 3, 6."""
     return (workload[0], workload[7], workload[2], workload[5])

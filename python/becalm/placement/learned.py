@@ -28,7 +28,7 @@ from becalm.placement.search import swap
 from becalm.placement.simple import by_pressure
 
 LEAST_PART = 1 / 11
-"""Of the cache: what a program always keeps, one way of eleven."""
+"""The share of the cache that a program always keeps: one way of eleven."""
 
 MOST_LACKING = 1.7
 """Logarithm of the cache over the smallest part for which a sensitivity is known, 19.25 over 3.5 MB."""
@@ -41,8 +41,8 @@ HIGHEST = 0.99
 
 
 def weights(name: str, folder: str | None = None) -> dict[str, Any]:
-    """The trained weights of a name: `about`, how they came about, and `model`, as the engine takes it. `folder`: where
-    one's own are, made by `becalm place train --save`. Raises UsageError where there are none."""
+    """Return the trained weights of a name: `about`, how they were made, and `model`, in the engine's form. `folder`:
+    of one's own, made by `becalm place train --save`. Raises UsageError where there are none."""
     if folder is None:
         return _shipped(name)
     path = Path(folder) / f"{name}.json"
@@ -69,34 +69,34 @@ def _of_text(text: str) -> dict[str, Any]:
 
 
 def infer(model: dict[str, Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """What weights say of rows: outputs, row by row, and ns a row."""
+    """Return the outputs of a model, row by row, and its time, ns a row."""
     answer = ask("infer", {"model": model, "rows": rows.tolist()})
     return np.array(answer["outputs"]), float(answer["row_ns"])
 
 
 def rows(lines: Sequence[float]) -> NDArray[np.float64]:
-    """Of eight tasks' pressures, in order: for each task its logarithm, then those of its competitors, highest
-    first."""
+    """Return the inputs for eight tasks' pressures, in order: for each task its logarithm, then those of its
+    competitors, highest first."""
     logs = np.log(np.maximum(np.array(lines, dtype=float), 0.0) + FLOOR_LINES)
     return np.array([[own, *sorted(np.delete(logs, each), reverse=True)] for each, own in enumerate(logs)])
 
 
 def chosen(outputs: NDArray[np.float64]) -> tuple[int, ...]:
-    """Of the outputs for tasks by pressure, highest first: the four of the chip of the first, which goes there whatever
-    its own output says; then those with the highest."""
+    """Return the four tasks on the chip of the first, which goes there whatever its own output; then those with the
+    highest outputs. The outputs are those of tasks by pressure, highest first."""
     order = sorted(range(1, len(outputs)), key=lambda each: -outputs[each])
     return (0, *order[: ROOM - 1])
 
 
 def score(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much outputs are for the first chip: first less second output of a network, the less one of a vector
+    """Return how much outputs are for the first chip: first less second output of a network, minus the one of a vector
     machine."""
     found: NDArray[np.float64] = outputs[:, 0] - outputs[:, 1] if outputs.shape[1] == 2 else -outputs[:, 0]
     return found
 
 
 def classified(name: str, problem: Problem, search: Search) -> Found:
-    """By trained weights that know eight tasks on two chips of four alone. Raises UsageError for others."""
+    """Classify by trained weights that only know eight tasks on two chips of four. Raises UsageError for others."""
     if problem.rooms != (ROOM, ROOM) or len(problem.item) != TASKS or not problem.single:
         raise UsageError(
             f"The placement {name} was trained on eight single tasks on two chips of four, and "
@@ -112,9 +112,9 @@ def classified(name: str, problem: Problem, search: Search) -> Found:
 
 
 def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What `costs` predicts from, for each member of each of these sets (rows) in turn: its sensitivity, how much of
-    the cache it lacks if that is shared by the rates at which lines are read, and the product; rates of its own and of
-    the whole set, their logarithms, and the product."""
+    """Return the inputs of `costs` for each member of each of these sets (rows) in turn: its sensitivity, the part of
+    the cache that it lacks if that is shared by the rates at which lines are read, and the product; rates of its own
+    and of the whole set, their logarithms, and the product."""
     rate = np.array([(task.pressure or 0.0) / (task.cpi or 1.0) for task in tasks])[members]
     sensitivity = np.array([task.sensitivity or 0.0 for task in tasks])[members]
     count = members.shape[1]
@@ -129,8 +129,8 @@ def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
-    """What sets will cost, or, where there are too many, pairs as sets of two. Raises UsageError for tasks of which too
-    little is known."""
+    """Return the predicted costs of sets, or, where there are too many, of pairs as sets of two. Raises UsageError for
+    tasks without the necessary figures."""
     for task in problem.tasks:
         missing = [name for name in ("pressure", "cpi", "sensitivity") if getattr(task, name) is None]
         if missing:

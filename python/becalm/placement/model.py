@@ -52,7 +52,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a program does alone. `cpi_at`: cache in MB and CPI there over CPI with all of the cache, by size."""
+    """The figures of a program alone. `cpi_at`: cache in MB and CPI there over CPI with all of the cache, by size."""
 
     name: str
     cpi: float
@@ -63,12 +63,12 @@ class Program:
 
     @property
     def sensitivity(self) -> float:
-        """How much slower it is with the smallest measured part of the cache, less 1."""
+        """The slow-down with the smallest measured part of the cache, less 1."""
         return self.cpi_at[0][1] - 1 if self.cpi_at else 0.0
 
     @property
     def task(self) -> Task:
-        """As a task to place; its pressure are the lines it reads per 1,000 instructions."""
+        """The program as a task to place; its pressure are the lines it reads per 1,000 instructions."""
         return Task(self.name, self.solo_s, 1, self.lines, self.sensitivity, self.cpi)
 
 
@@ -80,7 +80,7 @@ class Characterisation:
     programs: tuple[Program, ...]
 
     def named(self, names: Sequence[str]) -> tuple[Program, ...]:
-        """Those of these names. Raises UsageError for one that is not there."""
+        """Return the programs of these names. Raises UsageError for an unknown one."""
         known = {each.name: each for each in self.programs}
         for name in names:
             if name not in known:
@@ -91,19 +91,19 @@ class Characterisation:
 
 
 def published() -> Characterisation:
-    """Nine programs of SPEC CPU2006 on a Xeon Gold 5120 (published.toml)."""
+    """Return nine programs of SPEC CPU2006 on a Xeon Gold 5120 (published.toml)."""
     return parsed(
         (importlib.resources.files("becalm.placement") / "published.toml").read_text("utf-8"), "published.toml"
     )
 
 
 def read(path: str | Path) -> Characterisation:
-    """A file of programs. Raises UsageError for one that cannot be read or says something impossible."""
+    """Return the programs of a file. Raises UsageError for one that cannot be read or is invalid."""
     return parsed(read_text(path), str(path))
 
 
 def parsed(text: str, where: str) -> Characterisation:
-    """A file's text. Raises UsageError that names the place."""
+    """Return the programs of a file's text. Raises UsageError that names the place."""
     try:
         found = toml(text)
         check_keys(found, ("machine", "task"), where)
@@ -139,12 +139,13 @@ def _number(row: Mapping[str, Any], key: str, least: float = 0.0) -> float:
 
 
 def degradations(programs: Sequence[Program], cache: Cache) -> tuple[float, ...]:
-    """What each of the programs that share a chip loses."""
+    """Return the loss of each of the programs that share a chip."""
     return tuple(map(float, of_sets(programs, [range(len(programs))], cache)[0]))
 
 
 def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: Cache) -> NDArray[np.float64]:
-    """What the members of each of these sets (rows, all of one size) lose: the model's fixed point, by half steps.
+    """Return the losses of the members of each of these sets (rows, all of one size): the model's fixed point, by half
+    steps.
 
     Raises UsageError where the cache is too small for so many.
     """
@@ -177,13 +178,13 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
 
 
 def _queue(load: Any) -> Any:
-    """By how much a line waits longer on a link of this utilisation (M/M/1)."""
+    """Return the factor on the wait of a line on a link of this utilisation (M/M/1)."""
     return 1 / (1 - np.minimum(load, FULLEST))
 
 
 def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], float]:
-    """CPI over CPI with all of the cache, linear in the logarithm of the size and constant below: logarithms of sizes,
-    the slopes that begin there (the last is none), and the value at the smallest."""
+    """Return CPI over CPI with all of the cache, linear in the logarithm of the size and constant below: logarithms of
+    sizes, the slopes that begin there (the last is 0), and the value at the smallest."""
     points = [(math.log(size), ratio) for size, ratio in program.cpi_at if size < cache.cache_mb]
     points.append((math.log(cache.cache_mb), 1.0))
     sizes, ratios = [each[0] for each in points], [each[1] for each in points]
@@ -201,7 +202,7 @@ def _relative(size: Any, sizes: Any, slopes: Any, first: Any) -> Any:
 
 
 def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> CoRunCosts:
-    """What every set of these sizes costs, labelled as a model's. Raises UsageError for more sets than fit."""
+    """Return the costs of every set of these sizes, labelled as a model's. Raises UsageError for more sets than fit."""
     count = sum(math.comb(len(programs), size) for size in set(sizes))
     if count > MOST_SETS:
         raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")

@@ -44,7 +44,7 @@ class Problem:
     def of(
         cls, tasks: Sequence[Task], chips: Sequence[Chip], costs: CoRunCosts | None, objective: Objective
     ) -> Problem:
-        """Raises UsageError for what cannot be placed."""
+        """Return the problem of these tasks. Raises UsageError for tasks that cannot be placed."""
         if not tasks:
             raise UsageError("There is no task to place.")
         placed, room = items(tasks), sum(each.slots for each in chips)
@@ -72,7 +72,7 @@ class Problem:
 
     @property
     def rooms(self) -> tuple[int, ...]:
-        """How many processes each chip takes."""
+        """The number of processes that each chip takes."""
         return tuple(each.slots for each in self.chips)
 
     @property
@@ -99,11 +99,11 @@ class Problem:
 
     @cached_property
     def away(self) -> NDArray[np.float64]:
-        """What each process (row) loses on each chip (column) for its memory being elsewhere."""
+        """The loss of each process (row) on each chip (column) from remote memory."""
         return np.array([[self.objective.of(task.away(chip)) for chip in self.chips] for task in self.item])
 
     def needed_sizes(self, chip: int) -> range:
-        """How many processes that chip may get."""
+        """Return the numbers of processes that a chip may get."""
         room, rest = self.rooms[chip], sum(self.rooms) - self.rooms[chip]
         return range(max(0, len(self.item) - rest), min(room, len(self.item)) + 1)
 
@@ -118,8 +118,8 @@ class Problem:
         return sum(math.comb(len(self.item), size) for size in self.sizes) <= MOST_SETS
 
     def losses(self, members: Sequence[int], chip: Chip) -> tuple[float, ...]:
-        """What each of these processes loses beside the others on such a chip, in their order; where two share a core,
-        in the pairs that cost least. Raises UsageError for a cost that nobody knows."""
+        """Return the loss of each of these processes next to the others on such a chip, in their order; where two share
+        a core, in the cheapest pairs. Raises UsageError for an unknown cost."""
         names = [self.item[each].name for each in members]
         found = self._by_name(tuple(sorted(names)))
         lost = [found[sorted(names).index(name)] for name in names]
@@ -177,12 +177,12 @@ class Problem:
         return {(each.task, each.beside): self.objective.of(each.cost) for each in known}
 
     def _sibling(self, one: int, other: int) -> float:
-        """What a process loses more for sharing its core; nothing is known to cost nothing."""
+        """Return the additional loss of a process from sharing its core; an unknown one is 0."""
         return self._siblings.get((self.item[one].name, self.item[other].name), 0.0)
 
     def cores(self, members: Sequence[int], chip: Chip) -> tuple[tuple[int, int | None], ...]:
-        """Which of these processes, by their place among them, share cores of a chip that has two threads a core: no
-        more than must, in the pairs that cost least."""
+        """Return which of these processes, by their place among them, share cores of a chip with two threads a core: no
+        more than necessary, in the cheapest pairs."""
         alone = max(0, chip.slots - len(members))
 
         def best(left: tuple[int, ...], alone: int) -> tuple[float, tuple[tuple[int, int | None], ...]]:
@@ -206,12 +206,12 @@ class Problem:
         return best(tuple(range(len(members))), min(alone, len(members)))[1]
 
     def sets(self, sizes: Iterable[int]) -> Iterable[tuple[int, ...]]:
-        """All sets of processes of these sizes."""
+        """Return all sets of processes of these sizes."""
         return (members for size in sizes for members in combinations(range(len(self.item)), size))
 
     def table(self, number: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
-        """All sets of processes that a chip may get, each with what its members lose there. Raises UsageError for
-        unknown costs."""
+        """Return all sets of processes that a chip may get, each with the losses of its members there. Raises
+        UsageError for unknown costs."""
         chip = self.chips[number]
         return [
             (
@@ -225,7 +225,7 @@ class Problem:
         ]
 
     def pairs(self) -> NDArray[np.float64]:
-        """What each process (row) loses beside each other (column). Raises UsageError for a pair that nobody knows."""
+        """Return the loss of each process (row) next to each other (column). Raises UsageError for an unknown pair."""
         names = [task.name for task in self.tasks]
         known, row = self._pairs, {name: index for index, name in enumerate(names)}
         matrix = np.full((len(names), len(names)), np.nan)
@@ -244,12 +244,12 @@ class Problem:
         return whole
 
     def by_sets(self) -> bool:
-        """Whether costs of sets that chips may get are known: else they are of pairs alone."""
+        """Return whether costs of sets that chips may get are known: else only those of pairs are."""
         return any(len(names) > 2 for names in self._sets) or (max(self.sizes) <= 2 and self.costs is not None)
 
     def worth(self, sharing: Sharing) -> tuple[float, dict[str, float]]:
-        """What a sharing costs: the mean over the tasks, each of which costs its slowest process, and each task's
-        degradation. Raises UsageError for unknown costs."""
+        """Return the cost of a sharing: the mean over the tasks, each of which costs its slowest process, and each
+        task's degradation. Raises UsageError for unknown costs."""
         slowest = [-math.inf] * len(self.tasks)
         for number, members in enumerate(sharing):
             for each, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
@@ -262,7 +262,7 @@ class Problem:
         return math.fsum(slowest) / len(slowest), lost_by
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
-        """The names on each chip; where two share a core, core by core, those of one core side by side."""
+        """Return the names on each chip; where two share a core, core by core, those of one core next to each other."""
         found = []
         for chip, members in zip(self.chips, sharing, strict=True):
             order: Iterable[int] = range(len(members))

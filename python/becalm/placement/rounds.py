@@ -44,7 +44,8 @@ class Rounds:
 
     @classmethod
     def of(cls, tasks: Sequence[Task], chip: Chip, costs: CoRunCosts) -> Rounds:
-        """Raises UsageError for a task without a time alone, or with more processes than there is room."""
+        """Return the rounds of these tasks. Raises UsageError for a task without a time alone, or with too many
+        processes."""
         for task in tasks:
             if task.solo_s is None:
                 raise UsageError(f"How long {task.name} takes alone is not known: rounds are planned by time.")
@@ -70,7 +71,8 @@ class Rounds:
         return {}
 
     def lasts(self, members: tuple[int, ...]) -> float:
-        """Seconds from the begin of a round with these tasks to its last end. Raises UsageError for unknown costs."""
+        """Return the seconds from the beginning of a round with these tasks to its last end. Raises UsageError for
+        unknown costs."""
         if members not in self._known:
             self._known[members] = self._played(members)
         return self._known[members]
@@ -94,11 +96,11 @@ class Rounds:
         return now
 
     def total_s(self, sharing: Sharing) -> float:
-        """Seconds that these rounds take together."""
+        """Return the total time of these rounds, s."""
         return math.fsum(self.lasts(tuple(sorted(each))) for each in sharing)
 
     def lost(self, sharing: Sharing) -> dict[str, float]:
-        """What each task loses while all of its round run, by name: its degradation."""
+        """Return the degradation of each task while all of its round run, by name."""
         found: dict[str, float] = {}
         for members in sharing:
             processes = [item for task in members for item in self._items[task]]
@@ -108,7 +110,7 @@ class Rounds:
         return found
 
     def sizes(self, members: Iterable[int]) -> int:
-        """Processes of these tasks."""
+        """Return the number of processes of these tasks."""
         return sum(self.problem.tasks[each].processes for each in members)
 
     @property
@@ -117,7 +119,7 @@ class Rounds:
         return sum(math.comb(len(self.solo_s), size) for size in range(1, self.room + 1)) <= MOST_SETS
 
     def sets(self) -> Iterator[tuple[tuple[int, ...], float]]:
-        """All sets that fit and of which the costs are known, with how long each lasts."""
+        """Yield all sets that fit and have known costs, with the time of each, s."""
         for size in range(1, min(self.room, len(self.solo_s)) + 1):
             for members in combinations(range(len(self.solo_s)), size):
                 if self.sizes(members) > self.room:
@@ -132,8 +134,8 @@ class Rounds:
                 yield members, seconds
 
     def expected(self) -> float:
-        """Mean seconds of rounds that are filled by chance, all but the last one fully. Raises UsageError for unknown
-        costs."""
+        """Return the mean time of rounds that are filled by chance, all but the last one fully, s. Raises UsageError
+        for unknown costs."""
         count = len(self.solo_s)
         if not (self.problem.single and self.countable):
             return math.fsum(self.total_s(each) for each in self.drawn(DRAWN)) / DRAWN
@@ -146,7 +148,7 @@ class Rounds:
         return mean
 
     def drawn(self, count: int, seed: int = 0) -> Iterator[Sharing]:
-        """Rounds that are filled by tasks in random orders."""
+        """Yield rounds that are filled by tasks in random orders."""
         random = Random(seed)
         for _ in range(count):
             order, rounds = list(range(len(self.solo_s))), [[]]  # type: list[int], list[list[int]]
@@ -158,13 +160,13 @@ class Rounds:
             yield tuple(tuple(sorted(each)) for each in rounds)
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
-        """The names in each round; a task of several processes is there once."""
+        """Return the names in each round; a task of several processes is there once."""
         return tuple(tuple(self.problem.tasks[each].name for each in members) for members in sharing)
 
 
 def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:
-    """The rounds that take the least time together, or the most (`longest`), with a bound on their seconds where that
-    is proved. Longest first; where time ran out, the best that was found."""
+    """Return the rounds with the shortest total time, or the longest (`longest`), with a bound in seconds where it is
+    proved. Longest first; where time ran out, the best that was found."""
     if not rounds.countable:
         return _filled(rounds, search)
     sets = list(rounds.sets())
@@ -195,7 +197,7 @@ def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:
 
 
 def _filled(rounds: Rounds, search: Search) -> Found:
-    """Rounds by what tasks lose, with as few rounds as there may be; by the order given where tasks have several
+    """Return rounds by the losses of tasks, with as few rounds as possible; by the order given where tasks have several
     processes or costs are missing."""
     problem = rounds.problem
     if problem.single:

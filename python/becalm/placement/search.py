@@ -15,22 +15,22 @@ exchanges drawn."""
 
 LARGE_STARTS = 3
 LARGE = 256
-"""From so many processes on an annealing takes a second and more."""
+"""The number of processes from which an annealing takes a second and more."""
 
 MOST_BITS = 64
 """Processes whose sets the engine takes as bits."""
 
 
 def begun(problem: Problem) -> Sharing:
-    """Where a search begins: as DI places, or as Linux does where pressures are not known."""
+    """Return the start of a search: DI's sharing, or Linux's where pressures are not known."""
     if all(task.pressure is not None for task in problem.tasks):
         return simple.distributed_intensity(problem)
     return simple.as_linux(problem)
 
 
 def swap(problem: Problem, search: Search) -> Found:
-    """Local search with costs of sets where all of them are known, else of pairs. Threads that share a core are paired
-    afterwards where costs are of pairs: then it is no optimum of both."""
+    """Search locally with costs of sets where all of them are known, else of pairs. Threads that share a core are
+    paired afterwards where costs are of pairs: then it is not an optimum of both."""
     start = [0] * len(problem.item)
     for chip, members in enumerate(begun(problem)):
         for each in members:
@@ -60,6 +60,6 @@ def swap(problem: Problem, search: Search) -> Found:
 
 
 def _by_sets(problem: Problem) -> bool:
-    """Whether costs of sets are used: known, few, and the same on every chip."""
+    """Return whether costs of sets are used: known, few, and the same on every chip."""
     same = problem.threads == 1 or len(set(problem.rooms)) == 1
     return problem.by_sets() and problem.countable and len(problem.item) <= MOST_BITS and same

@@ -13,7 +13,7 @@ from becalm.placement.problem import Problem, Sharing
 
 
 def by_pressure(problem: Problem) -> list[int]:
-    """Processes by their task's pressure, highest first, ties in order. Raises UsageError where one has none."""
+    """Return processes by their task's pressure, highest first, ties in order. Raises UsageError where one has none."""
     for task in problem.tasks:
         if task.pressure is None:
             raise UsageError(
@@ -23,8 +23,8 @@ def by_pressure(problem: Problem) -> list[int]:
 
 
 def distributed_intensity(problem: Problem) -> Sharing:
-    """DI (Blagodurov et al. 2010; Anderson 2013): by pressure, first and last to one chip, the next such pair to the
-    next, in turn. A chip that has no room is passed over; of a pair that does not fit the heavier one stays."""
+    """Return DI (Blagodurov et al. 2010; Anderson 2013): by pressure, first and last to one chip, the next such pair to
+    the next, in turn. A chip without room is passed over; of a pair that does not fit the heavier one stays."""
     order = by_pressure(problem)
     chips: list[list[int]] = [[] for _ in problem.rooms]
     at = 0
@@ -39,15 +39,16 @@ def distributed_intensity(problem: Problem) -> Sharing:
 
 
 def at_random(problem: Problem, seed: int) -> Sharing:
-    """Every process in a slot drawn at random."""
+    """Return every process in a slot drawn at random."""
     slots = [chip for chip, room in enumerate(problem.rooms) for _ in range(room)]
     drawn = Random(seed).sample(slots, len(problem.item))
     return _as_sharing([[each for each, at in enumerate(drawn) if at == chip] for chip in range(len(problem.rooms))])
 
 
 def as_linux(problem: Problem) -> Sharing:
-    """Where Linux puts new processes of otherwise idle chips: each, in order, on the chip of which the smallest share
-    is busy, the first of equals (find_idlest_group(), kernel/sched/fair.c). It knows nothing of costs."""
+    """Return the sharing of Linux for new processes on otherwise idle chips: each, in order, on the chip of which the
+    smallest share is busy, the first of equals (find_idlest_group(), kernel/sched/fair.c). It knows nothing of costs.
+    """
     chips: list[list[int]] = [[] for _ in problem.rooms]
     for each in range(len(problem.item)):
         free = [chip for chip, room in enumerate(problem.rooms) if len(chips[chip]) < room]

@@ -25,8 +25,8 @@ POOLS = 20
 """Elevens of programs that shipped classifiers are trained on, 165 workloads each."""
 
 STEPS = 300
-"""Of L-BFGS; Weka's 500 epochs of single steps, which Anderson (2013) likely used, give the same networks more
-slowly."""
+"""The steps of L-BFGS; Weka's 500 epochs of single steps, which Anderson (2013) likely used, give the same networks
+more slowly."""
 
 DECAY = 1e-4
 COST_NODES = 16
@@ -59,7 +59,7 @@ class Data:
 
 
 def network(inputs: Array, targets: Array, nodes: int, seed: int, *, classes: bool, steps: int | None = None) -> Model:
-    """A network of one hidden layer (none for 0 nodes), fitted by least squares: sigmoids with two outputs for
+    """Return a network of one hidden layer (none for 0 nodes), fitted by least squares: sigmoids with two outputs for
     `classes`, else hyperbolic tangents and one linear output."""
     shift, spread = inputs.mean(axis=0), inputs.std(axis=0)
     scale = 1 / np.where(spread > 0, spread, 1.0)
@@ -116,7 +116,7 @@ def network(inputs: Array, targets: Array, nodes: int, seed: int, *, classes: bo
 
 
 def vector_machine(inputs: Array, targets: Array, seed: int) -> Model:
-    """A support vector machine with a Gaussian kernel, C = 8192 and γ = 2⁻¹³ (Anderson 2013), of at most 2,000
+    """Return a support vector machine with a Gaussian kernel, C = 8192 and γ = 2⁻¹³ (Anderson 2013), of at most 2,000
     instances.
 
     Raises MachineError without scikit-learn.
@@ -139,7 +139,7 @@ def vector_machine(inputs: Array, targets: Array, seed: int) -> Model:
 
 
 def said(model: Model, inputs: Array) -> Array:
-    """What weights say of rows, as the engine computes it."""
+    """Return the outputs of a model for rows, as the engine computes them."""
     x = (inputs - np.array(model["shift"])) * np.array(model["scale"])
     if "svm" in model:
         svm = model["svm"]
@@ -164,12 +164,12 @@ CLASSIFIERS: dict[str, Trainer] = {
     "svm": vector_machine,
     "linear": lambda x, y, seed: network(x, y, 0, seed, classes=True),
 }
-"""What learns which chip. `linear` is there to compare with."""
+"""The learners of a task's chip. `linear` is there to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """How well costs are predicted on programs not seen: correlation, and the mean absolute error, of a way."""
+    """The quality of predicted costs of unseen programs: correlation, and the mean absolute error, of a method."""
 
     method: str
     correlation: float
@@ -177,7 +177,7 @@ class Fitted:
 
 
 def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) -> tuple[Array, Array]:
-    """Features and degradations of all pairs, threes and fours of so many elevens."""
+    """Return the features and degradations of all pairs, threes and fours of some elevens."""
     inputs, targets = [], []
     for _ in range(pools):
         programs = drawn(known, 11, random)
@@ -189,7 +189,7 @@ def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) 
 
 
 def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[Fitted, ...]]:
-    """The network behind `costs`, and how well it and a line predict what other generated programs cost each other."""
+    """Return the network of `costs`, and how well it and a line predict the costs of other generated programs."""
     random = np.random.default_rng(seed)
     inputs, targets = cost_rows(known, COST_POOLS, random)
     fresh, truth = cost_rows(known, max(2, COST_POOLS // 4), random)
@@ -203,7 +203,7 @@ def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[Fitted
 
 
 def train_classifier(known: Characterisation, name: str, seed: int) -> Model:
-    """The weights of a way that says chips, of 5 · 165 workloads."""
+    """Return the weights of a classifier of chips, trained on 5 · 165 workloads."""
     random = np.random.default_rng(seed)
     data = [
         Data.of(pool, pool.workloads)

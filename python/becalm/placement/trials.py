@@ -24,7 +24,7 @@ DRAWS = 100
 """Sharings that stand for all that may be drawn, where what one costs depends on the order in which tasks end."""
 
 MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a line and queue, chosen and not measured"
-"""What is said of every figure that comes from the model."""
+"""The note on every figure of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Trials:
         return min((cost for cost in costs if cost is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         rows = [
             {
                 "method": each.method,

@@ -1,4 +1,4 @@
-"""How good learned placements are on what they have not seen, and all of training in one call.
+"""The validation of learned placements on unseen data, and all of training in one call.
 
 `validate` holds out whole workloads of the same programs, and whole programs, never single instances: those of one
 workload give each other away. `train` validates, trains what ships, and writes it.
@@ -35,8 +35,8 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a way is on what it has not seen. Shares: `accuracy` of tasks whose chip is right, with `precision`,
-    `recall` and `f`, weighted by class; NaN for ways that say no class. `regret`: mean degradation less the optimum's;
+    """The quality of a method on unseen data. Shares: `accuracy` of tasks whose chip is right, with `precision`,
+    `recall` and `f`, weighted by class; NaN for methods without classes. `regret`: mean degradation less the optimum's;
     `optimum`."""
 
     method: str
@@ -57,7 +57,7 @@ class _Tally:
     optimum: list[float]
 
     def add(self, data: Data, number: int, first: Sequence[int]) -> None:
-        """One workload, with who is to be with its first task."""
+        """Add one workload, with the tasks on the chip of its first task."""
         workload = data.workloads[number]
         best = data.pool.worth(workload, data.pool.best(workload))
         self.regret.append(data.pool.worth(workload, first) - best)
@@ -66,7 +66,7 @@ class _Tally:
         self.right += [(float(task not in first), float(label)) for task, label in zip(workload, labels, strict=True)]
 
     def score(self, method: str, held_out: str) -> Score:
-        """All of them."""
+        """Return the score over all workloads."""
         pairs = np.array(self.right)
         precision, recall, f = [], [], []
         for kind in (0.0, 1.0):
@@ -85,8 +85,8 @@ class _Tally:
 def validate(
     known: Characterisation, methods: Sequence[str], seeds: int = SEEDS, say: Callable[[str], None] | None = None
 ) -> tuple[Score, ...]:
-    """Five-fold cross-validation for so many seeds: by workload, of one eleven of programs; by program, of five elevens
-    of which one is held out. DI and random sharings beside."""
+    """Return five-fold cross-validation for some seeds: by workload, of one eleven of programs; by program, of five
+    elevens of which one is held out. With DI and random sharings."""
     tallies: dict[tuple[str, str], _Tally] = {}
     for seed in range(seeds):
         random = np.random.default_rng(seed)
@@ -123,8 +123,8 @@ def _try(tally: _Tally, data: Data, model: Model) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What was trained: on programs like those of `characterisation`; `scores` of ways that say chips, `costs` of those
-    that predict costs; `saved`: the files. `skipped`: what could not be trained here, and why."""
+    """The trained methods: on programs like those of `characterisation`; `scores` of classifiers of chips, `costs` of
+    those that predict costs; `saved`: the files. `skipped`: methods that could not be trained here, and why."""
 
     characterisation: str
     seeds: int
@@ -135,7 +135,7 @@ class Training:
     skipped: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement-training", **asdict(self)}
 
 

@@ -38,7 +38,7 @@ def recommend_best(here: ConfirmationRun) -> None:
 
 
 def say_no_better(here: ConfirmationRun) -> None:
-    """Say which known lists what is recommended is not shown to be better than, by the runs that are reported."""
+    """Report the known lists over which the recommendation is not shown to be better, by the reported runs."""
     if _unasked(here) or not here.tuned.judged.settings.values:
         return
     names = [name for name in (RECOMMENDED, TUNED) if name in here.reported]

@@ -15,16 +15,16 @@ from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
 
 NEEDS_ROOT = "needs root: --sudo"
-"""Why a value is left out that an ordinary user may not set."""
+"""The reason for leaving out a value that an ordinary user may not set."""
 
 
 AT_BOOT = "set at boot: this host does not reboot during a study"
-"""Why a setting of the next boot is left out, when the host has no other reason."""
+"""The reason for leaving out a setting of the next boot, when the host has no other reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """What the person allows: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
+    """The limits that the person sets: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
 
     `preserve_multicore` leaves out everything that keeps a program on fewer CPUs. `privileged`: the host may change
     the machine. `reboots`: the host may set boot parameters; `stays`: why not, where not.
@@ -46,10 +46,10 @@ def candidates(
     refused: Mapping[str, str] | None = None,
     boot: Iterable[str] = (),
 ) -> tuple[Space, tuple[Excluded, ...]]:
-    """The candidates of a search, and what is left out and why, both in the catalogue's order.
+    """Return the candidates of a search, and the excluded knobs with reasons, both in the catalogue's order.
 
-    `refused`: knobs whose value the machine did not take, and what it said. `boot`: those that cost a boot. Raises
-    UsageError when `only` or `without` name a knob that does not exist.
+    `refused`: knobs whose value the machine refused, with its reason. `boot`: those that cost a boot. Raises UsageError
+    when `only` or `without` name a knob that does not exist.
     """
     for name in (*wanted.only, *wanted.without):
         find(knobs, name)
@@ -77,7 +77,7 @@ def candidates(
 
 
 def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
-    """Why the person does not want a knob to be tried; None when nothing speaks against it."""
+    """Return the reason why the person does not want a knob to be tried; None without one."""
     if wanted.only and knob.name not in wanted.only:
         return "not among those asked for"
     if knob.name in wanted.without:
@@ -88,7 +88,7 @@ def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
 
 
 def excluded_by_limits(knob: Knob, wanted: SearchLimits, value: str | None = None) -> str | None:
-    """Why a knob is not varied, or not set to a value; None when nothing speaks against it."""
+    """Return the reason why a knob is not varied, or not set to a value; None without one."""
     if unwanted := left_out_by_choice(knob, wanted):
         return unwanted
     if knob.scope == "boot" and not wanted.reboots:
@@ -103,7 +103,7 @@ def excluded_by_limits(knob: Knob, wanted: SearchLimits, value: str | None = Non
 
 
 def _excluded(knob: Knob, wanted: SearchLimits) -> str | None:
-    """Why a knob is not tried; None when it is."""
+    """Return the reason why a knob is not tried; None when it is."""
     if reason := excluded_by_limits(knob, wanted, knob.tuned_value):
         return reason
     if knob.value is not None and knob.value == knob.tuned_value:

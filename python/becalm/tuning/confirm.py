@@ -50,7 +50,7 @@ def confirm(
     run_ns: float,
     left_ns: float | None,
 ) -> Generator[PhaseRequest, PhaseResult, None]:
-    """Fresh, interleaved runs of what was chosen, of the baseline, and of what people would do instead."""
+    """Yield fresh, interleaved runs of the chosen settings, of the baseline, and of the usual alternatives."""
     here = ConfirmationRun(space, options, programs, tuned, run_ns, left_ns)
     confirmed = False
     if not options.allowed.tried and not tuned.choice.settings.values:
@@ -101,11 +101,11 @@ def arms_of(here: ConfirmationRun) -> dict[str, Settings]:
 
 
 def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bool]:
-    """Where a search chose nothing: the strongest settings there are, before it is said that none help; whether what
-    is chosen then is confirmed already.
+    """Yield runs of the strongest settings where a search chose none, before reporting that none help; return whether
+    the settings chosen then are already confirmed.
 
-    They are what any of the known profiles sets, alone at first where time is limited, and everything. What helps of
-    several is chosen, and then confirmed as what a search chose is.
+    They are what any of the known profiles sets, alone at first where time is limited, and everything. If several help,
+    one is chosen, and then confirmed like the choice of a search.
     """
     space, tuned, why = here.space, here.tuned, "the strongest settings, before saying that none help"
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
@@ -143,7 +143,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
 
 
 def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[str, Settings], strongest: str) -> bool:
-    """What the strongest settings do is told, and what helps of them is chosen; whether anything does."""
+    """Report the effect of the strongest settings, choose those that help, and return whether any do."""
     tuned, judged = here.tuned, _renamed(found, strongest)
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = _helping(judged)
@@ -171,11 +171,11 @@ def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[st
 def _whole(
     here: ConfirmationRun, wanted: dict[str, Settings], why: str
 ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
-    """What fresh runs of these arms say, as far as the time allows them.
+    """Yield runs of these arms, as far as the time allows, and return their confirmation.
 
-    Of two arms there are more loops while it is not clear whether one helps, and all of them tell then. A first look
+    Of two arms there are more loops while it is not clear whether one helps, and all of them count then. A first look
     that may be followed by a second one has to be the clearer (O'Brien & Fleming 1979, Biometrics 35:549): both
-    together find what is not there hardly more often than one look would.
+    together give false positives hardly more often than one look would.
     """
     arms, shape = here.affordable(wanted)
     found = yield from here.measured(arms, shape, why)
@@ -193,8 +193,8 @@ def _whole(
 
 
 def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
-    """What each setting contributes, once the whole is shown to help, and what the known profiles do: where the whole
-    does not help, only if the time allows as many loops of them as of it."""
+    """Yield runs for the effect of each setting, once the whole is shown to help, and for the known profiles: where the
+    whole does not help, only if the time allows as many loops of them as of it."""
     tuned = here.tuned
     helps = confirmation.helps(tuned.judged.comparisons, TUNED)
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
@@ -220,7 +220,7 @@ def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:
 
 
 def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:
-    """The arm TUNED by another name: a search that chose nothing has none of this name."""
+    """Return the confirmation with another name for the arm TUNED, for a search that chose no settings."""
     arms = tuple(replace(each, name=name) if each.name == TUNED else each for each in judged.arms)
     comparisons = tuple(
         replace(each, arm=name, sentence=each.sentence.replace(named(TUNED), named(name)))
@@ -257,7 +257,8 @@ def _unbundle_boot(here: ConfirmationRun) -> Confirming:
 
 
 def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
-    """Knobs of which it is open whether they help or can be left out, and how many loops would probably decide."""
+    """Return the knobs of which it is open whether they help or can be left out, with the loops that would probably
+    decide."""
     by_knob: dict[str, list[AblationEffect]] = {}
     for each in judged.contributions:
         by_knob.setdefault(each.knob, []).append(each)
@@ -269,10 +270,10 @@ def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
 
 
 def _decide(here: ConfirmationRun) -> Confirming:
-    """More loops, all fresh, of what is undecided, as far as the time allows.
+    """Yield more loops, all fresh, of undecided knobs, as far as the time allows.
 
-    The new loops alone say what those settings contribute: to look, go on and look at all again would find something
-    more often than one time in twenty.
+    Only the new loops measure the effect of those settings: looking again at all loops would give false positives more
+    often than one time in twenty.
     """
     tuned, open_ones = here.tuned, _undecided(here.tuned.judged)
     if not open_ones or not confirmation.helps(tuned.judged.comparisons, TUNED):
@@ -294,7 +295,7 @@ def _decide(here: ConfirmationRun) -> Confirming:
 
 
 def _too_short(missing: Sequence[str]) -> Finding:
-    """What a budget left no time for."""
+    """Return the finding on parts that a budget left no time for."""
     return finding("budget", {"left_out": list(missing)})
 
 

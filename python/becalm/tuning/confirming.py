@@ -30,27 +30,28 @@ PLANNED_TIMED = 8
 """The same where time is short: some of them are left out where runs turn out to be longer than was thought."""
 
 ROOMY = 6
-"""So many times as long as the known lists beside the choice take, there must be time for, that they come first."""
+"""The factor on the time of the known lists for which there must be time, so that they come first."""
 
 FEWEST_RUNS = 2
 """Runs of a loop, at least."""
 
 Z = 1.96
-"""Of a normal distribution: 95 % lie within."""
+"""The two-sided 95 % quantile of a normal distribution."""
 
 MOST_LOOPS = 60
-"""Of a confirmation that is to show that nothing is lost: enough for a margin of a quarter with five runs a loop."""
+"""The loops of a confirmation that shows that nothing is lost: enough for a margin of a quarter with five runs a
+loop."""
 
 BOOT_RUNS = 30
 """Runs a loop, at most, when a boot takes longer than they do."""
 
 BOOT_LOOPS = 10
-"""Of a confirmation with boots that is to show that nothing is lost, of twice as many runs: boots are what costs."""
+"""The loops of such a confirmation with boots, with twice as many runs, as boots are what costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a confirmation is made: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
+    """The shape of a confirmation: `loops` of `runs` runs of each arm; with `boots` each loop on boots of its own."""
 
     loops: int
     runs: int
@@ -59,10 +60,10 @@ class Shape:
 
 @dataclass(slots=True)
 class ConfirmationRun:
-    """One confirmation: what it is of, and `left_ns`, the time that is left for it; None without a budget.
+    """A confirmation: its subject, and `left_ns`, the time that is left for it, ns; None without a budget.
 
-    `least_loops`: as many as it took to see what was chosen. `runs`: of a loop.
-    `samples`: what was measured last, of each arm one a program.
+    `least_loops`: as many as it took to see the choice. `runs`: of a loop. `samples`: the last measurements, of each
+    arm one per program.
     """
 
     space: Space
@@ -86,13 +87,13 @@ class ConfirmationRun:
         return {each.knob: each.requires for each in self.space.candidates}
 
     def without(self, knobs: Sequence[str]) -> Settings:
-        """What was chosen but for some knobs, and what needs these."""
+        """Return the chosen settings without some knobs, and without those that need these."""
         return confirmation.without(self.tuned.choice.settings, knobs, self.requires)
 
     def measured(
         self, arms: Mapping[str, Settings], shape: Shape, why: str, *, more: bool = False
     ) -> Generator[PhaseRequest, PhaseResult, confirmation.Confirmation]:
-        """Fresh runs of these arms, and what they say. `more`: together with those that were measured before them."""
+        """Yield fresh runs of these arms and return their confirmation. `more`: together with the previous runs."""
         ask = Ask(tuple(arms.values()), shape.loops, shape.runs, 1, why, arms[TUNED], shape.boots)
         gained = yield PhaseRequest(ask, "confirm", within_ns=self.left_ns, fewest=FEWEST_LOOPS)
         self.tuned.confirm_runs += counted(gained)
@@ -112,7 +113,7 @@ class ConfirmationRun:
         return self.judged(self.options.confidence)
 
     def judged(self, confidence: float) -> confirmation.Confirmation:
-        """What the runs that were measured last say, with intervals of this confidence."""
+        """Return the confirmation by the last measured runs, with intervals of this confidence."""
         options = self.options
         return confirmation.judge(
             self.samples,
@@ -146,7 +147,8 @@ class ConfirmationRun:
         return first if left is None or left >= ROOMY * shape.loops else self.whole_alone(arms)
 
     def affordable(self, arms: dict[str, Settings]) -> tuple[dict[str, Settings], Shape]:
-        """The arms that the time allows, and how they are measured: what was chosen and the baseline always."""
+        """Return the arms that the time allows, and how they are measured: the chosen settings and the baseline
+        always."""
         shape = self.shape(arms)
         if self.left_ns is None:
             return arms, shape
@@ -169,16 +171,16 @@ class ConfirmationRun:
         return arms, replace(shape, loops=min(shape.loops, max(FEWEST_LOOPS, loops)))
 
     def _shorter(self, arms: Mapping[str, Settings], shape: Shape, left_ns: float) -> Shape:
-        """Fewer runs a loop, where runs are long.
+        """Return fewer runs a loop, where runs are long.
 
-        A mean is told by how loops differ, so six of two tell more than two of five, in less time. A spread is told by
-        the runs within a loop.
+        The precision of a mean depends on the variance between loops, so six of two are better than two of five, in
+        less time. That of a spread depends on the runs within a loop.
         """
         fit = int(left_ns / (PLANNED_TIMED * self.loop_ns(arms, replace(shape, runs=1))))
         return replace(shape, runs=min(shape.runs, max(FEWEST_RUNS, fit)))
 
     def shape(self, arms: Mapping[str, Settings]) -> Shape:
-        """How arms are confirmed while time is no matter: where they need several boots in fewer, longer loops.
+        """Return the shape for unlimited time: fewer, longer loops for arms that need several boots.
 
         A loop then has twice the usual runs, or more until half of its time goes into runs and not into boots.
         """
@@ -191,10 +193,10 @@ class ConfirmationRun:
         return Shape(max(FEWEST_LOOPS, (options.confirm_loops + 1) // 2, self.least_loops), runs, True)
 
     def enough(self) -> int:
-        """Loops of a confirmation: what was asked for, or fewer where the times hardly scatter.
+        """Return the loops of a confirmation: the number asked for, or fewer where the times hardly scatter.
 
-        Jain 1991 (The Art of Computer Systems Performance Analysis, 13.9): n = (100 z s / (r x))^2 runs tell a mean to
-        r percent; here to a third of the gain that the search saw, of which the difference of two means is told.
+        Jain 1991 (The Art of Computer Systems Performance Analysis, 13.9): n = (100 z s / (r x))^2 runs give a mean to
+        r percent; here to a third of the gain that the search saw, for the difference of two means.
         """
         most, noise, gain = self.options.confirm_loops, self.tuned.noise, self.tuned.gain
         if not noise > 0 or not gain > 0:
@@ -203,16 +205,16 @@ class ConfirmationRun:
         return min(most, max(min(most, FEWEST_TIMED), math.ceil(runs / self.runs)))
 
     def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
-        """What one loop of these arms takes, with its boots."""
+        """Return the time of one loop of these arms, with its boots, ns."""
         boots = len({self.space.at_boot(each) for each in arms.values()}) if shape.boots else 0
         return max(1.0, self.run_ns * shape.runs * len(arms) + boots * self.options.allowed.boot_ns)
 
     def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
-        """How many loops the time allows, if so much of it is kept for later; None without a budget."""
+        """Return the number of loops that the time allows, keeping `after_ns` of it; None without a budget."""
         return None if self.left_ns is None else int((self.left_ns - after_ns) / self.loop_ns(arms, shape))
 
     def loops_before_fewer(self, arms: Mapping[str, Settings], shape: Shape) -> int | None:
-        """The same, where doing without what does not help comes after it, and is left the time for that."""
+        """Return the same, leaving time for confirming fewer settings afterwards."""
         after = {BASELINE: NO_SETTINGS, TUNED: self.tuned.choice.settings, RECOMMENDED: NO_SETTINGS}
         return self.loops_left(arms, shape, FEWEST_LOOPS * self.loop_ns(after | dict(self.space.profiles), shape))
 
@@ -223,8 +225,8 @@ Confirming = Generator[PhaseRequest, PhaseResult, None]
 def with_contributions(
     first: confirmation.Confirmation, again: confirmation.Confirmation, instead: Collection[str]
 ) -> confirmation.Confirmation:
-    """A confirmation with what another one says of single knobs, `instead` of what it says of these units itself, and
-    of arms that it has not."""
+    """Return a confirmation with the effects of single knobs from another one, `instead` of its own effects of these
+    units, and with arms that it lacks."""
     known = {each.name for each in first.arms}
     measured = {each.name for each in again.arms if each.name.startswith(WITHOUT) or each.name not in known}
     return replace(
@@ -244,7 +246,7 @@ def with_contributions(
 
 
 def distinct(arms: Mapping[str, Settings]) -> dict[str, Settings]:
-    """Arms without those that set the same as an earlier one: a profile of which this machine has nothing."""
+    """Return arms without those equal to an earlier one: a profile of which this machine has no setting."""
     found: dict[str, Settings] = {}
     for name, settings in arms.items():
         if settings not in found.values():

@@ -43,7 +43,7 @@ ASSUMED_NS = 1_000_000_000
 """The length of a run where none was made yet."""
 
 CONTROLS = 7
-"""About so many runs of a search for times have one of the machine as it is among them."""
+"""The number of runs of a search for times among which one is of the machine as it is."""
 
 MOST_CHOSEN = 4
 """Settings that a search for little variation is thought to choose, each of which is then left out once."""
@@ -59,8 +59,8 @@ def cost(
     seed: int,
     responses: Sequence[Floats] | None = None,
 ) -> TuneCost:
-    """The cost of a study. `pilots`: wall times in ns of the pilot runs of each program; `responses`: what is measured
-    of them, where that is something else."""
+    """Return the cost of a study. `pilots`: wall times in ns of the pilot runs of each program; `responses`: their
+    measured values, where these are not the wall times."""
     given, options = options, complete(options)
     allowed, timed = options.allowed, options.minimize == "time"
     run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))

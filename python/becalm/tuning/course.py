@@ -23,7 +23,7 @@ from becalm.wording.program_names import names_of
 
 @dataclass(slots=True)
 class Course:
-    """One tune study. `settings`: all that its runs had so far, in the order that the study keeps."""
+    """A tune study. `settings`: all that its runs had so far, in the order that the study stores."""
 
     study: Study
     options: TuneOptions
@@ -52,11 +52,11 @@ class Course:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the programs are called."""
+        """The names of the programs."""
         return names_of([self.study.workloads[index] for index in self.programs])
 
     def phases(self) -> Generator[PhaseRequest, PhaseResult, SearchResult]:
-        """The study from its start, whatever was measured of it."""
+        """Return the study from its start, regardless of its measurements."""
         return tune_phases(self.options, self.names, self.study.seed)
 
     def number(self, request: PhaseRequest) -> NumberedAsk:
@@ -76,7 +76,7 @@ class Course:
         return asked
 
     def limits_ns(self, request: PhaseRequest, asked: NumberedAsk, arm: int) -> dict[int, int]:
-        """After how long runs of an arm are ended early, ns by program; what says how long that is never is."""
+        """Return the time limits for runs of an arm, ns by program; without a rule none."""
         rule, best = self.options.abort_above, request.ask.best
         # What is confirmed is measured to its end, and so is what all others are held against.
         if rule is None or request.phase != "search" or self.settings[arm] in (NO_SETTINGS, best):
@@ -91,7 +91,7 @@ class Course:
         return found
 
     def _positions(self) -> dict[Settings, int]:
-        """Where each of the settings stands; made again where the list was given more from elsewhere."""
+        """Return the position of each of the settings; renewed when the list has grown."""
         for position in range(len(self._known), len(self.settings)):
             self._known.setdefault(self.settings[position], position)
         return self._known
@@ -100,7 +100,7 @@ class Course:
         return request.floor and self.kernel is not None
 
     def _group(self, asked: NumberedAsk) -> None:
-        """Say which of the settings need the same boot, and which loops have boots of their own."""
+        """Record which of the settings need the same boot, and which loops have boots of their own."""
         space = self.options.allowed.space
         boots = [space.at_boot(NO_SETTINGS)]
         for position, settings in enumerate(self.settings):
@@ -112,7 +112,7 @@ class Course:
             self.trials.own_boots |= set(asked.loops)
 
     def next_block(self, request: PhaseRequest, asked: NumberedAsk) -> Block | None:
-        """What of a request is to be measured next; None when all is there, or what there is time for."""
+        """Return the next block of a request; None when all is measured, or the time is over."""
         # Where slow runs are ended early, how long each may take is made known before its arm.
         alone = self.options.abort_above is not None
         block = next_trial(asked.wanted, self.trials, self.study.seed, joined=not alone)
@@ -128,11 +128,11 @@ class Course:
         return block if took_ns * (done + 1) / done <= request.within_ns else None
 
     def complete(self, request: PhaseRequest, asked: NumberedAsk) -> bool:
-        """Whether nothing of a request is left to measure."""
+        """Return whether nothing of a request is left to measure."""
         return self.next_block(request, asked) is None
 
     def answer(self, request: PhaseRequest, asked: NumberedAsk) -> PhaseResult:
-        """What the runs say to a request that is complete."""
+        """Return the result of the runs for a request that is complete."""
         first = asked.settings[0]
         floor = (
             () if not self._with_kernel(request) or self.kernel is None else (self.trials.samples(asked, self.kernel))
@@ -150,7 +150,7 @@ class Course:
 
 
 def replay(course: Course) -> SearchResult | None:
-    """The end of a study whose runs are all there; None when some are missing."""
+    """Return the end of a study whose runs are all there; None when some are missing."""
     phases = course.phases()
     try:
         request = next(phases)

@@ -1,4 +1,4 @@
-"""What a tune study measures next and what it gains: the values that its course and whoever measures exchange.
+"""The requests and results of a tune study: the values that its course and the measuring exchange.
 
 `becalm.tuning.phases` yields a PhaseRequest and is sent a PhaseResult; `becalm.study.tune` measures. Pure values.
 """
@@ -18,7 +18,7 @@ from becalm.stats.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class PhaseRequest:
-    """What to measure next, and in which phase of the study. `floor`: the built-in kernel as well.
+    """The next measurement, and its phase of the study. `floor`: the built-in kernel as well.
 
     `within_ns`: after `fewest` of its loops a further one is measured only where that seems to end within this time.
     """
@@ -32,7 +32,7 @@ class PhaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """What was measured: samples by program, then by arm. CPU times of the first arm by program, one array a loop."""
+    """The measurements: samples by program, then by arm. CPU times of the first arm by program, one array a loop."""
 
     samples: tuple[tuple[Sample, ...], ...]
     together: tuple[Sample, ...]
@@ -43,7 +43,7 @@ class PhaseResult:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a study came to; `judged` is empty when nothing was there to confirm."""
+    """The result of a study; `judged` is empty when there was nothing to confirm."""
 
     choice: Choice
     trials: list[Trial] = field(default_factory=list)
@@ -52,11 +52,11 @@ class SearchResult:
     search_runs: int = 0
     confirm_runs: int = 0
     fit: DesignFit | None = None
-    """What a surface through the trials says, where factors were varied."""
+    """The surface through the trials, where factors were varied."""
     noise: float = 0.0
-    """Of single runs over the whole search, a share of their mean; 0 where it is not known."""
+    """The noise of single runs over the whole search, a share of their mean; 0 where it is not known."""
     gain: float = 0.0
-    """What the search saw the chosen settings save of the time, a share; 0 where it is not known."""
+    """The share of the time that the chosen settings saved in the search; 0 where it is not known."""
     tried: tuple[str, ...] = ()
     """Names of settings to try that were confirmed; the first is the arm TUNED."""
 
@@ -65,5 +65,5 @@ PhaseGenerator = Generator[PhaseRequest, PhaseResult, SearchResult]
 
 
 def counted(gained: PhaseResult) -> int:
-    """Good runs of all arms and programs, warm-ups left out."""
+    """Return good runs of all arms and programs, warm-ups left out."""
     return sum(len(loop) for one in gained.samples for sample in one for loop in sample.loops)

@@ -24,8 +24,8 @@ MEASURING = ("aslr", "aslr_system", "environment_size", "drop_caches")
 NAMED = (
     "sched_feature_", "numa_scan_", "sched_rt_", "sched_rr_", "sched_cfs_bandwidth_", "sched_idle_", "cpu_weight",
 )  # fmt: skip
-"""How knobs begin that act only beside what most machines do not have (quotas, several nodes, realtime or competing
-programs), or that are many and small: varied only when named."""
+"""The beginnings of knobs that act only together with what most machines do not have (quotas, several nodes, realtime
+or competing programs), or that are many and small: varied only when named."""
 
 SIZES = {"bytes": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 FREQUENCIES = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
@@ -40,7 +40,8 @@ def factors(
     asked: Sequence[str] = (),
     refused: Mapping[str, str] | None = None,
 ) -> tuple[tuple[Factor, ...], tuple[Excluded, ...]]:
-    """What a search varies, in the order asked for or else that of the catalogue, and what is left out and why.
+    """Return the factors of a search, in the order asked for or else that of the catalogue, and the excluded ones with
+    reasons.
 
     `refused`: knobs of which the machine did not take an end, and what it said. Raises UsageError for what was asked
     and cannot be.
@@ -75,12 +76,12 @@ def factors(
 
 
 def ends(factor: Factor) -> tuple[str | int, ...]:
-    """The values that a machine must take for it: every choice, or the two ends of the range."""
+    """Return the values that a machine must take for it: every choice, or the two ends of the range."""
     return factor.choices if factor.categorical else (round(factor.low), round(factor.high))
 
 
 def _unsuited(knob: Knob) -> str | None:
-    """Why a knob is no factor unless it is named."""
+    """Return the reason why a knob is a factor only when it is named; None without one."""
     if knob.name in MEASURING:
         return f"it is about measuring, not about running: --factor {knob.name} varies it all the same"
     if knob.name.startswith(NAMED):
@@ -94,7 +95,8 @@ def _unsuited(knob: Knob) -> str | None:
 
 
 def _within_rights(knob: Knob, factor: Factor, wanted: SearchLimits, *, told: bool = False) -> Factor:
-    """A factor without the values that an ordinary user may not set. Raises UsageError where too few are left."""
+    """Return a factor without the values that an ordinary user may not set. Raises UsageError where too few are
+    left."""
     if wanted.privileged or not any(knob.needs_rights(each) for each in ends(factor)):
         return factor
     least = knob.privileged.get("below") if isinstance(knob.privileged, Mapping) else None
@@ -105,7 +107,7 @@ def _within_rights(knob: Knob, factor: Factor, wanted: SearchLimits, *, told: bo
 
 
 def _named(knobs: Sequence[Knob], text: str) -> Factor:
-    """A factor as a person gave it: KNOB, KNOB:log, KNOB=RANGE or KNOB=CHOICES. Raises UsageError."""
+    """Return a factor as a person gave it: KNOB, KNOB:log, KNOB=RANGE or KNOB=CHOICES. Raises UsageError."""
     head, equals, rest = text.partition("=")
     name, *marks = (part.strip() for part in head.split(":"))
     knob = find(knobs, name)
@@ -141,7 +143,7 @@ def _named(knobs: Sequence[Knob], text: str) -> Factor:
 
 
 def _own(knob: Knob, marks: Sequence[str]) -> Factor:
-    """A knob with all of its domain. Raises UsageError where that has neither range nor choices."""
+    """Return a knob with all of its domain. Raises UsageError where that has neither range nor choices."""
     if unknown := [each for each in marks if each not in MARKS]:
         raise UsageError(f"{knob.name}: there may be :log and :linear behind it, not :{unknown[0]}.")
     try:
@@ -156,7 +158,7 @@ def _own(knob: Knob, marks: Sequence[str]) -> Factor:
 
 
 def _times(made: Factor, limits: Range) -> float:
-    """What a number of the given unit is in the knob's. Raises UsageError for a unit that it does not have."""
+    """Return the size of the given unit in the knob's. Raises UsageError for a unit that it does not have."""
     if made.unit in ("", limits.unit):
         return 1.0
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""Which settings do the same to a program: where one of them does it, leaving out another shows nothing.
+"""The families of settings with the same effect on a program: where one has it, leaving out another shows none.
 
 By what they act on (the rationale of each row of the catalogue, docs/reference/knobs.md); a setting that is not named
 here is of no family, and found to do what another does by halving (`becalm.tuning.together`).
@@ -23,7 +23,7 @@ FAMILIES = (
 
 
 def families(units: Iterable[str]) -> list[tuple[str, ...]]:
-    """Those of these units, knobs or several joined by AND, that are of one family: two or more of each."""
+    """Return those of these units, knobs or several joined by AND, that are of one family: two or more of each."""
     units = tuple(units)
     found = [tuple(unit for unit in units if not set(unit.split(AND)).isdisjoint(family)) for family in FAMILIES]
     return list(dict.fromkeys(each for each in found if len(each) > 1))

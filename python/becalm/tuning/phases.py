@@ -57,7 +57,7 @@ LEAST_SHARE = 0.2
 is told by those, and little is to be told of many combinations."""
 
 SEARCH_BOOTS = 8
-"""About how often a race starts the machine again; at most half of its time is kept for that."""
+"""The usual number of restarts in a race; at most half of its time is kept for that."""
 
 PARALLEL = 1.3
 """CPU time over wall time from which a program is called parallel."""
@@ -66,7 +66,7 @@ PARALLEL = 1.3
 def tune_phases(
     options: TuneOptions, programs: Sequence[str], seed: int, method: Method | None = None
 ) -> PhaseGenerator:
-    """The whole study; see the module. `programs` are names, in the order of the samples.
+    """Yield the whole study; see the module. `programs` are names, in the order of the samples.
 
     `method`: instead of the one that the options name.
     """
@@ -140,7 +140,7 @@ def look_share(options: TuneOptions) -> float:
 
 
 def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) -> tuple[tuple[str, Settings], ...]:
-    """Tried settings that are any, and others than those before them."""
+    """Return tried settings that are not empty, and differ from those before them."""
     kept: list[tuple[str, Settings]] = []
     for name, settings in tried:
         same = [other for other, values in kept if values == settings]
@@ -201,13 +201,14 @@ def _search(
 
 
 def _noise(samples: Sequence[Sample]) -> float:
-    """Standard deviation of single runs of the machine as it is over the whole search, a share of their mean."""
+    """Return the standard deviation of single runs of the machine as it is over the whole search, a share of their
+    mean."""
     runs = np.concatenate([np.empty(0), *(loop for each in samples for loop in each.loops)])
     return float(runs.std(ddof=1) / runs.mean()) if len(runs) > 2 else 0.0
 
 
 def first_look(options: TuneOptions) -> tuple[int, int]:
-    """Loops of the first look, and runs of each."""
+    """Return the loops of the first look, and runs of each."""
     return TIMED_LOOK if options.minimize == "time" else (LOOK_LOOPS, LOOK_RUNS)
 
 
@@ -243,13 +244,13 @@ def affordable(
 
 
 def _boots(space: Space) -> bool:
-    """Whether a search in this space starts the machine again."""
+    """Return whether a search in this space starts the machine again."""
     varied = (*(each.knob for each in space.candidates), *(each.name for each in space.factors))
     return not set(space.boot).isdisjoint(varied)
 
 
 def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> list[Finding]:
-    """Where each program's scatter comes from, as far as the first look tells."""
+    """Return findings on the source of each program's variation, as far as the first look shows it."""
     if not look.floor or not look.cpu:
         return []
     floor = look.floor[0].value()
@@ -262,7 +263,7 @@ def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> l
 
 
 def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
-    """Programs that use several CPUs while settings are tried that keep them on fewer."""
+    """Return programs that use several CPUs while settings are tried that keep them on fewer."""
     confining = [each.knob for each in space.candidates if each.restricts_cpus]
     found = []
     for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):

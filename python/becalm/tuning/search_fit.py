@@ -31,7 +31,8 @@ RESPONSE = "time"
 UNIT_NS = 1e9
 
 MOST_FACTORS, MOST_CHOICES = 12, 64
-"""Of a fit: with more factors, or combinations of their choices, there must be runs for what each adds by itself."""
+"""The limits of a fit: with more factors, or combinations of their choices, there must be runs for their own
+effects."""
 
 SPARE = 4
 """Runs that must be left for the error beside those that tell the terms apart."""
@@ -44,9 +45,10 @@ Tried = Sequence[tuple[int, Ask, Sample]]
 def search_fit(
     space: Space, tried: Tried, objective: str, confidence: float, seed: int, metric: Metric | None = None
 ) -> tuple[DesignFit | None, list[Finding]]:
-    """The fit of those trials that varied the same factors, as most at the end did; None where there is nothing to fit.
+    """Return the fit of those trials that varied the same factors, as most at the end did; None where there is nothing
+    to fit.
 
-    And what was noticed: drift, and trials that failed.
+    And the findings: drift, and trials that failed.
     """
     alike = _alike(tried)
     values = [dict(sample.settings.values) for *_, sample in alike if sample.settings != NO_SETTINGS]
@@ -98,7 +100,8 @@ def _response(metric: Metric | None) -> str:
 
 
 def _alike(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:
-    """The baseline, and the trials that set the same knobs as the last one: their number, and that of their ask."""
+    """Return the baseline, and the trials that set the same knobs as the last one: their number, and that of their
+    ask."""
     sets = [{name for name, _ in each.settings.values} for _, _, each in tried]
     last = next((each for each in reversed(sets) if each), set())
     return [(number, *tried[number - 1]) for number, each in enumerate(sets, 1) if not each or each == last]

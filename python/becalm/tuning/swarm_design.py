@@ -39,7 +39,7 @@ ENOUGH = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """What is searched: `draw` makes the model of a seed; with so much noise, in so many trials."""
+    """The searches: `draw` makes the model of a seed; with this noise, in this number of trials."""
 
     draw: Callable[[int], TimeModel]
     noise: float
@@ -48,7 +48,7 @@ class Searching:
 
 
 def conduct(parameters: SwarmParameters, world: TimeModel, noise: float, seed: int) -> tuple[float, float]:
-    """R* and I* of one search."""
+    """Return R* and I* of one search."""
     search = SearchRun(
         lambda space, rule, rng: swarm(space, rule, rng, parameters=parameters), world.space, method("swarm").rule, seed
     )
@@ -69,7 +69,8 @@ def conduct(parameters: SwarmParameters, world: TimeModel, noise: float, seed: i
 
 
 def losses(parameters: SwarmParameters, searching: Searching, first: int, worlds: int = 0) -> Floats:
-    """R* and I* of all searches, shape (searches, 2), on models from the seed `worlds` on; `first`: of the searches."""
+    """Return R* and I* of all searches, shape (searches, 2), on models from the seed `worlds` on; `first`: of the
+    searches."""
     return np.array(
         [
             conduct(parameters, searching.draw(worlds + number), searching.noise, first + number)
@@ -79,13 +80,13 @@ def losses(parameters: SwarmParameters, searching: Searching, first: int, worlds
 
 
 def better(own: Floats, usual: Floats) -> bool:
-    """Whether R* + I* is smaller by two standard errors, search by search on the same models."""
+    """Return whether R* + I* is smaller by two standard errors, search by search on the same models."""
     saved = usual.sum(axis=1) - own.sum(axis=1)
     return float(saved.mean()) > 2 * float(saved.std(ddof=1)) / math.sqrt(len(saved)) if len(saved) > 1 else False
 
 
 def filled(searching: Searching, seed: int) -> Sheet:
-    """The design with the response of each of its runs."""
+    """Return the design with the response of each of its runs."""
     design = assemble("box-behnken", FACTORS, replace(DesignOptions(), centre=(CENTRE, None)), seed)
     values = []
     for run in design.runs:

@@ -21,14 +21,14 @@ from becalm.tuning.exchange import PhaseRequest, PhaseResult
 from becalm.tuning.kinship import families
 
 ROUNDS = 4
-"""Of halving: enough to find two of some twenty settings."""
+"""The rounds of halving: enough to find two of some twenty settings."""
 
 Group = tuple[str, ...]
 """Units (knobs, or several that cost one boot together) that are left out as one."""
 
 
 def leave_out_together(here: ConfirmationRun) -> Confirming:
-    """Fresh runs without groups of settings, as far as the time allows, and what they say in the confirmation."""
+    """Yield fresh runs without groups of settings, as far as the time allows, and add them to the confirmation."""
     tuned = here.tuned
     if not here.options.single_out or not confirmation.helps(tuned.judged.comparisons, TUNED):
         return
@@ -48,14 +48,14 @@ def leave_out_together(here: ConfirmationRun) -> Confirming:
 
 
 def _smallest(groups: Collection[Group]) -> list[Group]:
-    """Those that no other is a part of."""
+    """Return the groups that contain no other."""
     return [group for group in groups if not any(set(other) < set(group) for other in groups)]
 
 
 def _silent(here: ConfirmationRun) -> Group:
-    """Units that show next to nothing when they are left out alone, of what is not accounted for: spread, or time.
+    """Return units with almost no effect when they are left out alone, where spread or time is not accounted for.
 
-    In the order of the chosen settings. Next to nothing of spread is not more than the margin.
+    In the order of the chosen settings. Almost no effect on the spread is one within the margin.
     """
     judged, margin, silent = here.tuned.judged, here.options.margin, set[str]()
     units = {each.knob for each in judged.contributions}
@@ -68,7 +68,7 @@ def _silent(here: ConfirmationRun) -> Group:
 
 
 def _all_or_halves(here: ConfirmationRun, silent: Group) -> list[Group]:
-    """All of them; their halves where nothing chosen would be left without all, which is the baseline."""
+    """Return all of them; their halves where no chosen setting would be left without all, which is the baseline."""
     return [silent] if here.without(silent).values else _halves(silent)
 
 
@@ -78,7 +78,7 @@ def _halves(group: Group) -> list[Group]:
 
 
 def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect]) -> bool:
-    """Whether a group does what none of its members is shown to do by itself: reduce the spread, or take time."""
+    """Return whether a group has an effect that no member is shown to have by itself: less spread, or time."""
     alone = [each for each in here.tuned.judged.contributions if each.knob in group]
     for effect in effects:
         members = [each for each in alone if each.program == effect.program]
@@ -92,7 +92,8 @@ def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect
 def _without(
     here: ConfirmationRun, groups: Iterable[Group]
 ) -> Generator[PhaseRequest, PhaseResult, dict[Group, tuple[AblationEffect, ...]]]:
-    """What each of these groups contributes, one effect a program; nothing when the time does not allow it."""
+    """Yield runs and return the effect of each of these groups, one per program; none when the time does not allow
+    it."""
     tuned = here.tuned
     bare = {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
     names = {WITHOUT + AND.join(group): group for group in groups}
@@ -116,7 +117,8 @@ def _without(
 def _with_groups(
     judged: confirmation.Confirmation, groups: dict[Group, tuple[AblationEffect, ...]]
 ) -> confirmation.Confirmation:
-    """A confirmation with what groups contribute. Of one that helps, its most useful member is not spare any more."""
+    """Return a confirmation with the effects of groups. The most useful member of one that helps is no longer
+    droppable."""
     kept: set[str] = set()
     for group, effects in groups.items():
         if any(map(attribution.helps, effects)) and not kept.intersection(group):

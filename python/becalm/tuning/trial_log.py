@@ -60,7 +60,7 @@ class NumberedAsk:
 
     @property
     def wanted(self) -> Wanted:
-        """What its plan is asked for."""
+        """The request to its plan."""
         ask = self.ask
         return Wanted(self.loops, self.settings, self.programs, ask.runs, ask.warmups, ask.boots)
 
@@ -81,11 +81,11 @@ class TrialLog:
         self._begun: set[int] = set()
         self._ended_ns: int | None = None
         self.boots: dict[int, int] = {}
-        """Which boot settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
+        """The boot that settings need, by position: a number for each set of kernel parameters, 0 for the usual one."""
         self.own_boots: set[int] = set()
         """Loops that have boots of their own (`Ask.boots`)."""
         self.metrics: dict[int, Metric] = {}
-        """What programs print that is measured in place of their wall time, by the position of the program."""
+        """The metric measured in place of the wall time, by the position of the program."""
         self.turned = False
         """Whether values of metrics of which larger ones are better are turned."""
         self.timeouts: dict[int, int | None] = {}
@@ -127,13 +127,13 @@ class TrialLog:
                 cell.cpu.append(float((run.user_ns or 0) + (run.system_ns or 0)) if known else float("nan"))
 
     def _ended_early(self, run: Run) -> bool:
-        """Whether a run was ended before the limit that its program has by itself."""
+        """Return whether a run was ended before the limit that its program has by itself."""
         own_ns = self.timeouts.get(run.workload)
         early = own_ns is None or run.took_ns < own_ns
         return run.workload in self.timeouts and run.outcome == Outcome.TIMEOUT and early
 
     def usual_ns(self, settings: int, program: int, before: int) -> float | None:
-        """Median wall time of a program's good runs under some settings in the loops before this one, ns."""
+        """Return the median wall time of a program's good runs under some settings in the loops before this one, ns."""
         found = [
             wall
             for (loop, arm, of), cell in self._cells.items()
@@ -143,20 +143,20 @@ class TrialLog:
         return float(np.median(found)) if found else None
 
     def cell(self, loop: int, settings: int, program: int) -> Cell:
-        """What one program did under one set of settings in one loop."""
+        """Return the runs of one program under one set of settings in one loop."""
         cell = self._cells.get((loop, settings, program))
         return Cell() if cell is None else cell
 
     def begun(self, loop: int) -> bool:
-        """Whether there is any run of a loop."""
+        """Return whether a loop has any runs."""
         return loop in self._begun
 
     def failure_of(self, settings: int) -> Run | None:
-        """The last run of an arm that did not end well."""
+        """Return the last run of an arm that failed."""
         return self._failures.get(settings)
 
     def lost(self, wanted: Wanted, arm: int) -> bool:
-        """Whether an arm has failed: nothing more is measured of it."""
+        """Return whether an arm has failed, so that it is not measured any more."""
         failed = self._failed.get(arm, ())
         return arm in self.refused or any(
             loop in wanted.loops and program in wanted.programs for loop, program in failed
@@ -169,11 +169,11 @@ class TrialLog:
 
     @property
     def run_ns(self) -> float | None:
-        """What a run takes, with what comes before it, ns: the mean so far; None while there is none."""
+        """The mean time of a run, with the time before it, ns; None while there is none."""
         return self.elapsed_ns / self.next_seq if self.next_seq else None
 
     def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
-        """How many counted runs there are, and how many warm-ups."""
+        """Return the number of counted runs, and of warm-ups."""
         cell = self.cell(loop, arm, program)
         return len(cell.wall), cell.warmups
 
@@ -184,7 +184,7 @@ class TrialLog:
         return loop != before and loop in self.own_boots
 
     def reboots(self) -> tuple[int, float | None]:
-        """How often the machine was started again between two runs, and how long that took: the median, ns."""
+        """Return the number of restarts of the machine between two runs, and their median time, ns."""
         gaps = [
             gap
             for (before, one), (loop, other), gap in self._switches
@@ -193,7 +193,7 @@ class TrialLog:
         return len(gaps), float(np.median(gaps)) if gaps else None
 
     def samples(self, asked: NumberedAsk, program: int) -> list[Sample]:
-        """What an ask gave for one program, one Sample an arm."""
+        """Return the samples of an ask for one program, one per arm."""
         found = []
         for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
             cells = [self.cell(loop, settings, program) for loop in asked.loops]
@@ -210,7 +210,7 @@ class TrialLog:
         return found
 
     def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
-        """What an ask gave for all programs at once: the loops of each, one after the other.
+        """Return the samples of an ask for all programs together: the loops of each, one after the other.
 
         A spread is a share of its own loop's mean, so that long programs weigh no more than short ones.
         """
@@ -230,7 +230,8 @@ class TrialLog:
         ]
 
     def took_ns(self, asked: NumberedAsk, programs: Iterable[int]) -> int:
-        """Time that an ask took for these programs, ns: the same whether it was measured now or read from a store."""
+        """Return the time of an ask for these programs, ns: the same whether it was measured now or read from a
+        store."""
         return sum(
             self.cell(loop, settings, program).took_ns
             for loop in asked.loops
@@ -239,6 +240,6 @@ class TrialLog:
         )
 
     def cpu(self, asked: NumberedAsk, settings: int, program: int) -> list[Floats]:
-        """CPU times in ns of an arm's counted runs, one array a loop; NaN where unknown."""
+        """Return the CPU times of an arm's counted runs, ns, one array a loop; NaN where unknown."""
         cells = (self.cell(loop, settings, program) for loop in asked.loops)
         return [np.array(cell.cpu, dtype=np.float64) for cell in cells if cell.wall]
