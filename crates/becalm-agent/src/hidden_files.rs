@@ -1,16 +1,16 @@
 //! The running machine for a process that is not root, with what `becalm-helper` tells of files that only root may read.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use becalm_core::knob::interrupt::mask_file;
 use becalm_core::knob::place::{Place, LATENCY};
-use becalm_core::knob::tree::{checked, open, split, Files, Tree};
+use becalm_core::knob::tree::{checked, open, Files, Tree};
 use serde_json::Value;
 
 /// Files below this are for root alone.
@@ -64,9 +64,8 @@ impl Files for HiddenFiles {
         }
     }
 
-    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
-        let (directory, name) = split(path)?;
-        Ok((open(directory, libc::O_PATH | libc::O_DIRECTORY, 0)?.into(), name))
+    fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)> {
+        Ok((None, PathBuf::from(path)))
     }
 
     fn write(&self, _tree: &Tree, _path: &str, _value: &str) -> io::Result<()> {

@@ -3,15 +3,19 @@
 //! `Held` does it here, and over there. What is asked of either is the same, and so are the answers; `booting` is for a
 //! process that is root itself.
 
+use std::fs::File;
+use std::io;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
 use becalm_core::knob::catalogue::{find, Scope};
 use becalm_core::knob::changes::Changes;
 use becalm_core::knob::cpuset_facts::remark;
-use becalm_core::knob::lock;
+use becalm_core::knob::locks::seen_holder;
 use becalm_core::knob::place::Place;
+use becalm_core::knob::reading::misleads;
 use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::settings::Settings;
 use becalm_core::knob::tree::Tree;
@@ -36,6 +40,10 @@ pub struct Machine {
     clock: AnyClock,
     /// What is on.
     on: Changes,
+    /// It is on after the block that needed it, while the next one is made known.
+    lingers: bool,
+    /// The task file of the group that programs join by themselves.
+    door: Option<File>,
     /// Programs belong in the group that those make.
     joins: bool,
     /// The process that starts programs, while all that it starts belongs there.
@@ -82,6 +90,8 @@ impl Machine {
             reboot: false,
             clock,
             on: Changes::default(),
+            lingers: false,
+            door: None,
             joins: false,
             starter: None,
             placed: None,
@@ -155,24 +165,21 @@ impl Machine {
         Ok(json!({"changes": plan(&self.held.tree, &settings.changes), "lasting": settings.lasting}))
     }
 
-    /// Have settings read that others are to be switched to.
+    /// Have settings read that others are to be switched to: what is on stays unless it would be taken for the machine's own
+    /// state.
     pub fn linger(&mut self) -> Result<(), Failure> {
-        match &mut self.helper {
-            None => self.held.linger(),
-            Some(_) if self.on.writes.is_empty() => Ok(()),
-            Some(helper) => helper.tell("linger").map(drop),
+        if misleads(&self.held.tree, &self.on) {
+            return self.apply(&Changes::default());
         }
+        self.lingers = !self.on.writes.is_empty();
+        Ok(())
     }
 
-    /// Take off what `linger` has left.
+    /// Restore what `linger` has left.
     pub fn rest(&mut self) -> Result<(), Failure> {
-        match &mut self.helper {
-            None => self.held.rest(),
-            Some(_) if self.on.writes.is_empty() => Ok(()),
-            Some(helper) => {
-                self.on = Changes::default();
-                helper.tell("rest").map(drop)
-            }
+        match self.lingers {
+            true => self.apply(&Changes::default()),
+            false => Ok(()),
         }
     }
 
@@ -187,9 +194,17 @@ impl Machine {
         if !changes.writes.is_empty() {
             self.check_clock()?;
         }
+        self.lingers = false;
         let before = std::mem::take(&mut self.on);
         match &mut self.helper {
-            None => self.held.switch(changes)?,
+            None => {
+                self.held.switch(changes)?;
+                if let Err(error) = self.open_door() {
+                    // A program that did not join would be measured among all the others.
+                    self.held.switch(&Changes::default())?;
+                    return Err(error.into());
+                }
+            }
             Some(_) if *changes == before => {}
             Some(helper) => {
                 let switched = helper.ask("switch", wishes::request(changes))?;
@@ -204,6 +219,18 @@ impl Machine {
         }
         self.on.clone_from(changes);
         Ok(())
+    }
+
+    /// Open the task file of the group that settings have made for programs, if they have.
+    fn open_door(&mut self) -> io::Result<()> {
+        let tree = &self.held.tree;
+        self.door = self.held.group().map(|tasks| tree.open(tasks, libc::O_WRONLY, 0)).transpose()?;
+        Ok(())
+    }
+
+    /// The task file of the group that programs join by themselves, where there is one.
+    pub fn join(&self) -> Option<RawFd> {
+        self.door.as_ref().filter(|_| !self.held.is_seated()).map(AsRawFd::as_raw_fd)
     }
 
     /// Have all that this process starts begin where settings say; None: not what it starts now.
@@ -238,7 +265,7 @@ impl Machine {
 
     /// Whether programs run in a group that settings made for them.
     pub fn places(&self) -> bool {
-        self.joins || self.held.places()
+        self.joins || self.door.is_some()
     }
 
     /// Whether putting settings on may start a guard, for which this process must have one thread.
@@ -250,7 +277,11 @@ impl Machine {
     pub fn join_kept(&mut self) -> Result<(), Failure> {
         let kept = self.helper.is_some() && self.on.writes.is_empty() && self.held.kept().is_some();
         match &mut self.helper {
-            None => self.held.join_kept(),
+            None => {
+                self.held.join_kept();
+                // Where it may not, programs run where they are started.
+                drop(self.open_door());
+            }
             Some(helper) if kept => self.joins = helper.tell("join_kept")?["joins"] == true,
             Some(_) => {}
         }
@@ -278,7 +309,7 @@ impl Machine {
 
     /// Leave what is on.
     fn keep(&mut self, given: &Map<String, Value>) -> Result<(), Failure> {
-        self.on = Changes::default();
+        (self.on, self.door) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else { return self.held.keep(given) };
         let live: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| is_live(name)).collect();
         helper.ask("keep", json!({"settings": live})).map(drop)
@@ -286,7 +317,7 @@ impl Machine {
 
     /// Put everything back but what somebody else changed; what came of that.
     pub fn release(&mut self) -> Answer {
-        self.on = Changes::default();
+        (self.on, self.door) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else {
             let places = self.held.release();
             return Ok(restored(&self.held.tree, &places, ""));
@@ -306,7 +337,7 @@ impl Machine {
         }
         let entry = entry && !(mine && self.entry_of_others()?);
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
-        self.on = Changes::default();
+        (self.on, self.door) = (Changes::default(), None);
         let mut report = match &mut self.helper {
             Some(helper) => {
                 let report = helper.ask("restore", json!({"force": force, "mine": mine}))?;
@@ -341,7 +372,7 @@ impl Machine {
     pub fn status(&mut self) -> Answer {
         let view = self.look()?;
         let busy = match &self.helper {
-            None => lock::holder(&self.held.tree),
+            None => seen_holder(&self.held.tree),
             Some(_) => view["busy"].as_str().map(str::to_owned),
         };
         let mut status = status(&self.held.tree, busy)?;

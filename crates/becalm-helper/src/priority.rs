@@ -50,20 +50,18 @@ impl Before {
 /// Set one priority; None where there is no such name, or its value is out of bounds.
 fn set(rank: &mut Rank, name: &str, value: &str) -> Option<()> {
     let (word, level) = value.split_once(':').map_or((value, None), |(word, level)| (word, Some(level)));
-    let level = level.map_or(Some(None), |level| level.parse::<u32>().ok().map(Some))?;
+    let level = level.map_or(Some(None), |level| level.parse::<i32>().ok().map(Some))?;
     match (name, word, level) {
         ("nice", number, None) => rank.nice = number.parse().ok().filter(|nice| (-20..=19).contains(nice))?,
-        ("policy", "fifo", Some(level @ 1..=99)) => {
-            (rank.policy, rank.level) = (libc::SCHED_FIFO as u32, level)
-        }
-        ("policy", "rr", Some(level @ 1..=99)) => (rank.policy, rank.level) = (libc::SCHED_RR as u32, level),
-        ("policy", "other", None) => (rank.policy, rank.level) = (libc::SCHED_OTHER as u32, 0),
-        ("policy", "batch", None) => (rank.policy, rank.level) = (libc::SCHED_BATCH as u32, 0),
-        ("policy", "idle", None) => (rank.policy, rank.level) = (libc::SCHED_IDLE as u32, 0),
+        ("policy", "fifo", Some(level @ 1..=99)) => (rank.policy, rank.level) = (libc::SCHED_FIFO, level),
+        ("policy", "rr", Some(level @ 1..=99)) => (rank.policy, rank.level) = (libc::SCHED_RR, level),
+        ("policy", "other", None) => (rank.policy, rank.level) = (libc::SCHED_OTHER, 0),
+        ("policy", "batch", None) => (rank.policy, rank.level) = (libc::SCHED_BATCH, 0),
+        ("policy", "idle", None) => (rank.policy, rank.level) = (libc::SCHED_IDLE, 0),
         // Class << 13 | level (ioprio_set(2)); the level that a class alone has is the middle one.
         ("io_priority", "none", None) => rank.io = 0,
-        ("io_priority", "realtime", None | Some(0..=7)) => rank.io = 1 << 13 | level.unwrap_or(4) as i32,
-        ("io_priority", "best-effort", None | Some(0..=7)) => rank.io = 2 << 13 | level.unwrap_or(4) as i32,
+        ("io_priority", "realtime", None | Some(0..=7)) => rank.io = 1 << 13 | level.unwrap_or(4),
+        ("io_priority", "best-effort", None | Some(0..=7)) => rank.io = 2 << 13 | level.unwrap_or(4),
         ("io_priority", "idle", None) => rank.io = 3 << 13,
         _ => return None,
     }

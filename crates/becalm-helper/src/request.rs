@@ -39,10 +39,6 @@ pub enum Request {
     },
     /// Return what settings are found by and only root may read.
     View {},
-    /// Settings are read while others are on that will be switched.
-    Linger {},
-    /// Restore what `linger` has left on.
-    Rest {},
     /// Have these on, and no others.
     Switch {
         #[serde(default)]

@@ -5,11 +5,12 @@ use std::time::Duration;
 use becalm_settings::changes::{Change, Changes};
 use becalm_settings::cpus::{self, Cpus};
 use becalm_settings::failure::Failure;
-use becalm_settings::held::{Ending, Held};
+use becalm_settings::held::Held;
 use becalm_settings::interrupt;
 use becalm_settings::journal;
 use becalm_settings::lock;
 use becalm_settings::place::{Place, LATENCY};
+use becalm_settings::recover::Recovered;
 use becalm_settings::restore::unsettled;
 use becalm_settings::table::{self, Wish, ROWS};
 use becalm_settings::task::start_and_state;
@@ -72,22 +73,12 @@ impl Server {
         {
             return Err(Failure::new("protocol", "The first request must be hello."));
         }
-        if !matches!(
-            request,
-            Request::Switch { .. } | Request::Linger {} | Request::View {} | Request::Place { .. }
-        ) && !matches!(request, Request::Keep { .. } | Request::Noticed {} | Request::DropCaches {})
-        {
-            // Everybody else is to see the machine as it is without what programs needed.
-            self.held.rest()?;
-        }
         match request {
             Request::Hello { protocol, title, owner, interrupt_wait_s } => {
                 self.held.call(&owner)?;
                 self.greet(protocol, title, interrupt_wait_s)
             }
             Request::View {} => Ok(self.view()),
-            Request::Linger {} => self.held.linger().map(nothing),
-            Request::Rest {} => Ok(json!({})),
             Request::Switch { writes, watched, taken, offline } => {
                 self.switch(writes, &watched, [&taken, &offline])
             }
@@ -99,7 +90,7 @@ impl Server {
             }
             Request::Restore { force, mine } => {
                 self.lift();
-                let Ending { places, sentence, owner } = self.held.restore(force, mine)?;
+                let Recovered { places, sentence, owner } = self.held.restore(force, mine)?;
                 Ok(
                     json!({"places": places, "unsettled": unsettled(&places), "sentence": sentence, "owner": owner}),
                 )
@@ -111,7 +102,7 @@ impl Server {
             })),
             Request::JoinKept {} => {
                 self.held.join_kept();
-                Ok(json!({"joins": self.held.places()}))
+                Ok(json!({"joins": self.held.group().is_some()}))
             }
             Request::Place { pid, priorities } => self.place(pid, &priorities),
             Request::DropCaches {} => self.held.drop_caches().map(nothing),
@@ -165,7 +156,7 @@ impl Server {
         let fixed: Vec<u32> = interrupt::numbers(tree).into_iter().filter(|irq| !movable(*irq)).collect();
         let title = journal::load(tree).ok().flatten().map(|recorded| recorded.begin.title);
         json!({"files": files, "debugfs": !tree.names(HIDDEN).is_empty(), "fixed_interrupts": fixed, "title": title,
-            "busy": lock::holder(tree)})
+            "busy": lock::holder(tree).unwrap_or_default()})
     }
 
     /// Have these on, and no others: each is checked by the table, which alone says where it is written.
@@ -197,7 +188,7 @@ impl Server {
         (changes.taken, changes.offline) = (taken?, offline?);
         self.held.switch(&changes)?;
         let remarks = std::mem::take(&mut self.held.remarks);
-        Ok(json!({"joins": self.held.places(), "remarks": remarks}))
+        Ok(json!({"joins": self.held.group().is_some(), "remarks": remarks}))
     }
 
     /// Leave what is on. The names and values are for others to read, so they are settings and nothing else.

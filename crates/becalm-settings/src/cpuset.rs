@@ -77,12 +77,6 @@ impl Cpuset {
         format!("{}/becalm-{}", hierarchy(self.version), if self.gather { "rest" } else { "isolated" })
     }
 
-    /// Whether this is a set that becalm makes.
-    pub fn is_ours(&self) -> bool {
-        matches!(self.version, 1 | 2)
-            && [&self.cpus, &self.mems].into_iter().all(|list| cpus::parse(list).is_some())
-    }
-
     /// Whether the set exists.
     pub fn read(&self, tree: &Tree) -> &'static str {
         if tree.is_directory(&self.path()) {

@@ -2,25 +2,36 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::controller::EXPEDITED;
 use super::place::Place;
 
 /// A place with what it held before and what we made of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
     pub place: Place,
     pub original: String,
+    #[serde(skip)]
     pub ours: Vec<String>,
     /// Which of them the kernel made of what value it was asked for.
+    #[serde(skip)]
     pub made_of: BTreeMap<String, String>,
     pub side_effect: bool,
     /// When it was recorded, in clock ticks since the boot, of a process whose children inherit what it gets; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub since: u64,
     /// Of the same, which directory of a CPU was the newest then (`widened`); else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub newest: u64,
     /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
+    #[serde(skip)]
     pub doubtful: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Entry {

@@ -7,9 +7,6 @@ mod ending;
 mod placement;
 mod seat;
 
-use std::fs::File;
-
-pub use self::ending::Ending;
 use self::seat::Seat;
 use crate::changes::Changes;
 use crate::failure::Failure;
@@ -33,10 +30,8 @@ pub struct Held {
     pub ward: Ward,
     hold: Option<(Hold, Guard)>,
     on: Changes,
-    /// It is on after the block that needed it, while the next one is made known.
-    lingers: bool,
-    /// The task file of the group that programs join, by name and open.
-    join: Option<(String, File)>,
+    /// The task file of the group that programs join.
+    join: Option<String>,
     /// The process that starts programs, while all that it starts belongs in that group; and it there.
     starter: Option<libc::pid_t>,
     seat: Option<Seat>,
@@ -55,7 +50,6 @@ impl Held {
             name: String::new(),
             hold: None,
             on: Changes::default(),
-            lingers: false,
             join: None,
             starter: None,
             seat: None,
@@ -63,27 +57,8 @@ impl Held {
         }
     }
 
-    /// Have settings read that others are to be switched to: what is on stays unless it would be taken for the machine's
-    /// own state.
-    pub fn linger(&mut self) -> Result<(), Failure> {
-        if self.hold.as_ref().is_some_and(|(hold, _)| hold.misleads()) {
-            return self.switch(&Changes::default());
-        }
-        self.lingers = self.hold.is_some();
-        Ok(())
-    }
-
-    /// Take off what `linger` has left.
-    pub fn rest(&mut self) -> Result<(), Failure> {
-        match self.lingers {
-            true => self.switch(&Changes::default()),
-            false => Ok(()),
-        }
-    }
-
     /// Have these changes on the machine, and no others.
     pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
-        self.lingers = false;
         if *wanted == self.on && self.guarded() {
             self.sit();
             return Ok(());
@@ -115,16 +90,7 @@ impl Held {
                 self.remarks.push(remark);
             }
         }
-        if let Some(tasks) = wanted.join().filter(|_| self.tree.live) {
-            match self.tree.open(&tasks, libc::O_WRONLY, 0) {
-                Ok(file) => self.join = Some((tasks, file)),
-                Err(error) => {
-                    // A program that did not join would be measured among all the others.
-                    self.switch(&Changes::default())?;
-                    return Err(error.into());
-                }
-            }
-        }
+        self.join = wanted.join().filter(|_| self.tree.live);
         self.sit();
         Ok(())
     }

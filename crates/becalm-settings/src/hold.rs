@@ -5,7 +5,6 @@
 //! differs between two sets; `drift` finds what somebody else has changed; `release` puts everything back.
 
 mod haste;
-mod reading;
 mod record;
 
 use std::collections::HashMap;
@@ -304,6 +303,17 @@ impl Hold {
         Ok(())
     }
 
+    /// Have one more place in the journal, and what it was left with.
+    fn add(&mut self, entry: Entry, left: Option<Left>) -> Result<(), Failure> {
+        let number = self.entries.len();
+        self.journaled(|journal| journal.places([(number, &entry)]))?;
+        self.numbers.insert(entry.place.clone(), number);
+        self.entries.push(entry);
+        self.left.push(left);
+        self.watched.push(false);
+        Ok(())
+    }
+
     fn journaled(&mut self, write: impl FnOnce(&mut Journal) -> io::Result<()>) -> Result<(), Failure> {
         noted(&self.tree, write(&mut self.journal))
     }
@@ -378,12 +388,7 @@ impl Hold {
             let (place, mut line) = keeper(device)?;
             let ours = vec![RUNNING.to_owned()];
             let entry = Entry { ours, ..Entry::new("cpu_dma_latency", place, GONE.to_owned()) };
-            let number = self.entries.len();
-            self.journaled(|journal| journal.places([(number, &entry)]))?;
-            self.numbers.insert(entry.place.clone(), number);
-            self.entries.push(entry);
-            self.left.push(Some(Left { asked: RUNNING.to_owned(), found: RUNNING.to_owned() }));
-            self.watched.push(false);
+            self.add(entry, Some(Left { asked: RUNNING.to_owned(), found: RUNNING.to_owned() }))?;
             line.write_all(b"stay")?;
         }
         self.calm();

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 
 use super::checksum;
 use super::entry::Entry;
-use super::place::Place;
 use super::table;
 use super::title;
 use super::tree::Tree;
@@ -27,7 +26,7 @@ const FRESH: &str = "/var/lib/becalm/journal.new";
 const NOTE: &str = "/var/lib/becalm/last-restore";
 
 /// Who set something, when and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     pub boot: String,
     pub becalm: String,
@@ -48,14 +47,8 @@ enum Record {
     /// A place will be changed. `side_effect`: by what is done to others. Numbered, so that a damaged line costs itself.
     Place {
         index: usize,
-        knob: String,
-        place: Place,
-        original: String,
-        side_effect: bool,
-        #[serde(default, skip_serializing_if = "is_zero")]
-        since: u64,
-        #[serde(default, skip_serializing_if = "is_zero")]
-        newest: u64,
+        #[serde(flatten)]
+        entry: Entry,
     },
     /// The place of this index gets, or has shown, this value of ours; `asked`: for another one, of which the kernel made it.
     Ours {
@@ -70,10 +63,6 @@ enum Record {
     Kept {
         settings: Map<String, Value>,
     },
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What a journal says.
@@ -135,12 +124,10 @@ impl Journal {
     pub fn places<'a>(&mut self, entries: impl IntoIterator<Item = (usize, &'a Entry)>) -> io::Result<()> {
         let mut records = Vec::new();
         for (index, entry) in entries {
-            let Entry { knob, place, original, ours, mut made_of, side_effect, since, newest, .. } =
-                entry.clone();
-            records.push(Record::Place { index, knob, place, original, side_effect, since, newest });
-            records.extend(ours.into_iter().map(|value| {
-                let asked = made_of.remove(&value);
-                Record::Ours { index, value, asked }
+            records.push(Record::Place { index, entry: entry.clone() });
+            records.extend(entry.ours.iter().map(|value| {
+                let asked = entry.made_of.get(value).cloned();
+                Record::Ours { index, value: value.clone(), asked }
             }));
         }
         self.append(&records)?;
@@ -166,7 +153,7 @@ impl Journal {
 
     fn append(&mut self, records: &[Record]) -> io::Result<()> {
         #[cfg(any(test, feature = "unprivileged"))]
-        crate::unprivileged::watched::about_to_append(self.length);
+        crate::watched::about_to_append(self.length);
         let mut text = String::new();
         for record in records {
             text.push_str(&checksum::line(record)?);
@@ -211,7 +198,7 @@ pub fn remove(tree: &Tree) -> io::Result<()> {
 
 /// Have only these places left in the journal: the others are as they were, and what becomes of them is not ours.
 pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io::Result<()> {
-    let file = tree.emptied_for_all(FRESH)?;
+    let file = tree.emptied(FRESH, 0o644)?;
     let mut journal = Journal { file, length: 0 };
     let kept: Vec<&Entry> =
         found.entries.iter().enumerate().filter(|(index, _)| keep(*index)).map(|(_, entry)| entry).collect();
@@ -230,7 +217,7 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
 
 /// Leave a note of what happened while nobody was there to be told.
 pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
-    tree.emptied_for_all(NOTE)?.write_all(sentence.as_bytes())
+    tree.emptied(NOTE, 0o644)?.write_all(sentence.as_bytes())
 }
 
 /// The person has been told.
@@ -254,14 +241,7 @@ pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
 
 /// Return what a journal says.
 pub fn parse(bytes: &[u8]) -> Recorded {
-    let nobody = Begin {
-        boot: String::new(),
-        becalm: String::new(),
-        user: "somebody".to_owned(),
-        pid: 0,
-        title: String::new(),
-        at: 0,
-    };
+    let nobody = Begin { user: "somebody".to_owned(), ..Begin::default() };
     let mut found = Recorded { begin: nobody, entries: Vec::new(), kept: None, damaged: Vec::new() };
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -273,14 +253,10 @@ pub fn parse(bytes: &[u8]) -> Recorded {
         match checksum::value(line) {
             Some(Record::Begin(begin)) => found.begin = begin,
             // A journal that says more is not becalm's, or of another version's.
-            Some(Record::Place { place, .. }) if !table::permits(&place) => found.damaged.push(number + 1),
-            Some(Record::Place { index, knob, place, original, side_effect, since, newest }) => {
-                let (ours, made_of, doubtful) = (Vec::new(), BTreeMap::new(), false);
-                entries.insert(
-                    index,
-                    Entry { knob, place, original, ours, made_of, side_effect, since, newest, doubtful },
-                );
+            Some(Record::Place { entry, .. }) if !table::permits(&entry.place) => {
+                found.damaged.push(number + 1)
             }
+            Some(Record::Place { index, entry }) => drop(entries.insert(index, entry)),
             Some(Record::Ours { index, value, asked }) => match entries.get_mut(&index) {
                 Some(entry) => {
                     entry.owns_up(value, asked);
@@ -300,18 +276,12 @@ pub fn parse(bytes: &[u8]) -> Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::Place;
 
     fn lines() -> Vec<String> {
-        let place = |index| Record::Place {
-            index,
-            knob: "swappiness".to_owned(),
-            place: Place::File {
-                path: ["/proc/sys/vm/swappiness", "/sys/kernel/mm/ksm/run"][index].to_owned(),
-            },
-            original: "60".to_owned(),
-            side_effect: false,
-            since: 0,
-            newest: 0,
+        let place = |index: usize| {
+            let path = ["/proc/sys/vm/swappiness", "/sys/kernel/mm/ksm/run"][index].to_owned();
+            Record::Place { index, entry: Entry::new("swappiness", Place::File { path }, "60".to_owned()) }
         };
         let ours = |index| Record::Ours { index, value: "1".to_owned(), asked: None };
         [place(0), ours(0), place(1), ours(1)].map(|record| checksum::line(&record).unwrap()).to_vec()
@@ -333,12 +303,7 @@ mod tests {
         for path in ["/etc/shadow", "/proc/sys/vm/../../etc/shadow", "/proc/sys/kernel/modprobe"] {
             let place = Record::Place {
                 index: 0,
-                knob: "swappiness".to_owned(),
-                place: Place::File { path: path.to_owned() },
-                original: "60".to_owned(),
-                side_effect: false,
-                since: 0,
-                newest: 0,
+                entry: Entry::new("swappiness", Place::File { path: path.to_owned() }, "60".to_owned()),
             };
             text[0] = checksum::line(&place).unwrap();
             assert_eq!(parse(text.concat().as_bytes()).damaged, [1, 2], "{path}");

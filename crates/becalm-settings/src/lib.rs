@@ -49,5 +49,7 @@ pub mod tree;
 pub mod unmounted;
 #[cfg(any(test, feature = "unprivileged"))]
 pub mod unprivileged;
+#[cfg(any(test, feature = "unprivileged"))]
+pub mod watched;
 pub mod weight;
 mod widened;

@@ -1,9 +1,8 @@
 //! One becalm at a time changes a machine: a lock that ends with its last holder, however that ends (flock(2)).
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::journal::Begin;
 use super::title;
 use super::tree::{Tree, RUN};
 
-const LOCK: &str = "/run/becalm/lock";
+pub const LOCK: &str = "/run/becalm/lock";
 
 /// Who has the lock, for everybody to read. The lock itself only root may open: whoever can may also hold it.
 const HOLDER: &str = "/run/becalm/holder";
@@ -77,30 +76,17 @@ impl Lock {
     }
 }
 
-/// Who holds the lock, in words; None when nobody does or that cannot be found out.
-pub fn holder(tree: &Tree) -> Option<String> {
-    let held = match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
-        Ok(file) => !unlocked(&file),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => listed(tree),
-        Err(_) => false,
-    };
-    held.then(|| said(tree))
+/// Who holds the lock, in words; None when nobody does. An error for who may not open it.
+pub fn holder(tree: &Tree) -> io::Result<Option<String>> {
+    match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
+        Ok(file) => Ok((!unlocked(&file)).then(|| said(tree))),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
-/// Whether the kernel's list of locks has one on this file: for who may not open it.
-fn listed(tree: &Tree) -> bool {
-    let Ok(inode) = tree.about(LOCK).map(|about| about.ino()) else { return false };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    // "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2153 0 EOF" (proc_locks(5)): device and inode, the latter decimal.
-    let on_it = |line: &str| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        fields.next() == Some("FLOCK")
-            && fields.nth(3).and_then(|file| file.rsplit(':').next()) == Some(inode.to_string().as_str())
-    };
-    locks.lines().any(on_it)
-}
-
-fn said(tree: &Tree) -> String {
+/// The same, where it is known that somebody holds it.
+pub fn said(tree: &Tree) -> String {
     let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
     let recorded = if what.is_empty() { who.clone() } else { format!("{who} ({what})") };
     let found = tree.about(LOCK).map(|about| holders(&about)).unwrap_or_default();
@@ -145,6 +131,7 @@ fn unlocked(file: &File) -> bool {
 #[cfg(test)]
 mod tests {
     use std::ffi::CString;
+    use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::process::Command;

@@ -14,6 +14,8 @@ use super::tree::Tree;
 pub struct Recovered {
     pub places: Vec<Restored>,
     pub sentence: String,
+    /// Whose settings were on.
+    pub owner: Option<String>,
 }
 
 /// Make the machine free for new settings. None when nothing was left on it.
@@ -65,7 +67,7 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
         journal::remove(tree)?;
         let sentence =
             format!("The machine was restarted since {who} changed it, which took its settings off.");
-        return Ok(Recovered { places: Vec::new(), sentence });
+        return Ok(Recovered { sentence, ..Recovered::default() });
     }
     let places = restore(tree, &found.entries, force);
     let open = unsettled(&places);
@@ -90,7 +92,7 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
              more ({EXPEDITED})."
         ));
     }
-    Ok(Recovered { sentence: sentences.join(" "), places })
+    Ok(Recovered { sentence: sentences.join(" "), places, owner: None })
 }
 
 /// What became of the places of settings, and of others that are not as they were.

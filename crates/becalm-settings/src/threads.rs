@@ -49,11 +49,6 @@ impl Masks {
         cpus::list(&self.main) + &self.others.iter().map(other).collect::<String>()
     }
 
-    /// All CPUs that one of its threads may use.
-    pub fn all(&self) -> Cpus {
-        self.others.values().flatten().chain(&self.main).copied().collect()
-    }
-
     fn of(&self, tid: i32, start: u64) -> &Cpus {
         self.others.get(&(tid, start)).unwrap_or(&self.main)
     }

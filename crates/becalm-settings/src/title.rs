@@ -3,9 +3,7 @@
 //!
 //! It is written after that file and removed before it, so that a becalm that is killed in between leaves none alone.
 
-use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 
 use super::tree::Tree;
 
@@ -15,8 +13,7 @@ pub fn save(tree: &Tree, path: &str, title: &str) -> io::Result<()> {
         remove(tree, path);
         return Ok(());
     }
-    let mut file = tree.emptied(&beside(path))?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
+    let mut file = tree.emptied(&beside(path), 0o600)?;
     file.write_all(title.as_bytes())?;
     file.sync_data()
 }

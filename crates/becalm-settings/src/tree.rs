@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::cpus::{self, Cpus};
+use crate::cpus::Cpus;
 use crate::place::Place;
 use crate::unmounted;
 
@@ -35,8 +35,8 @@ pub trait Files: Debug + Send + Sync {
     /// Open a file (open(2)).
     fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File>;
 
-    /// The directory that a path is in, and its last name: for calls that act on a name and follow no link there.
-    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)>;
+    /// A path for calls that act on a name and follow no link there: good as long as the descriptor is open.
+    fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)>;
 
     /// What a write to a file does.
     fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()>;
@@ -72,13 +72,9 @@ impl Tree {
         open(path, flags, mode)
     }
 
-    /// The directory that a path is in, and its last name.
-    pub(crate) fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
-        if let Some(files) = &self.files {
-            return files.parent(path);
-        }
-        let (directory, name) = split(path)?;
-        Ok((self.open(directory, libc::O_PATH | libc::O_DIRECTORY, 0)?.into(), name))
+    /// A path for calls that act on a name and follow no link there: good as long as the descriptor is open.
+    pub(crate) fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)> {
+        self.files.as_ref().map_or_else(|| Ok((None, PathBuf::from(path))), |files| files.named(path))
     }
 
     /// A file's bytes.
@@ -140,17 +136,14 @@ impl Tree {
         // Processes of becalm that act at the same time have one each.
         let aside = format!("{RUN}/{ASIDE}{}", std::process::id());
         let mode = self.mode(path).map_or(0o644, |mode| mode & 0o7777);
-        let mut file = match self.emptied(&aside) {
+        let mut file = match self.emptied(&aside, mode) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.ensure_directory(RUN)?;
-                self.emptied(&aside)?
+                self.emptied(&aside, mode)?
             }
             made => made?,
         };
-        let done = file
-            .write_all(bytes)
-            .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
-            .and_then(|()| self.rename(&aside, path));
+        let done = file.write_all(bytes).and_then(|()| self.rename(&aside, path));
         if done.is_err() {
             drop(self.remove_file(&aside));
         }
@@ -170,22 +163,17 @@ impl Tree {
         }
     }
 
-    /// A new file that will take another's place. What has that name goes first: it may be a link, or another name of a
-    /// file that is not to be written.
-    pub fn emptied(&self, path: &str) -> io::Result<File> {
-        match self.created(path) {
+    /// A new file that will take another's place, with this mode whatever the umask is. What has that name goes first: it may
+    /// be a link, or another name of a file that is not to be written.
+    pub fn emptied(&self, path: &str, mode: u32) -> io::Result<File> {
+        let file = match self.created(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.remove_file(path)?;
-                self.created(path)
+                self.created(path)?
             }
-            made => made,
-        }
-    }
-
-    /// The same, for everybody to read whatever the umask is.
-    pub fn emptied_for_all(&self, path: &str) -> io::Result<File> {
-        let file = self.emptied(path)?;
-        file.set_permissions(Permissions::from_mode(0o644))?;
+            made => made?,
+        };
+        file.set_permissions(Permissions::from_mode(mode))?;
         Ok(file)
     }
 
@@ -222,11 +210,9 @@ impl Tree {
 
     /// Make a directory, for everybody to read whatever the umask is. There must be none.
     pub fn make_directory(&self, path: &str) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        // SAFETY: a live descriptor and a live string.
-        checked(unsafe { libc::mkdirat(parent.as_raw_fd(), name.as_ptr(), 0o755) })?;
-        // SAFETY: as above; the name was just made, and what took its place since would have to be a directory of root's.
-        checked(unsafe { libc::fchmodat(parent.as_raw_fd(), name.as_ptr(), 0o755, 0) }).map(drop)
+        let (_parent, path) = self.named(path)?;
+        fs::create_dir(&path)?;
+        fs::set_permissions(path, Permissions::from_mode(0o755))
     }
 
     /// Make a directory with its parents unless it is there.
@@ -245,26 +231,20 @@ impl Tree {
 
     /// Rename a file; what has the new name goes.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let ((from, old), (to, new)) = (self.parent(from)?, self.parent(to)?);
-        // SAFETY: live descriptors and live strings.
-        checked(unsafe { libc::renameat(from.as_raw_fd(), old.as_ptr(), to.as_raw_fd(), new.as_ptr()) })
-            .map(drop)
+        let ((_from, old), (_to, new)) = (self.named(from)?, self.named(to)?);
+        fs::rename(old, new)
     }
 
     /// Remove a file, or a link without what it leads to.
     pub fn remove_file(&self, path: &str) -> io::Result<()> {
-        self.unlink(path, 0)
+        let (_parent, path) = self.named(path)?;
+        fs::remove_file(path)
     }
 
     /// Remove an empty directory.
     pub fn remove_directory(&self, path: &str) -> io::Result<()> {
-        self.unlink(path, libc::AT_REMOVEDIR)
-    }
-
-    fn unlink(&self, path: &str, flags: i32) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        // SAFETY: a live descriptor and a live string.
-        checked(unsafe { libc::unlinkat(parent.as_raw_fd(), name.as_ptr(), flags) }).map(drop)
+        let (_parent, path) = self.named(path)?;
+        fs::remove_dir(path)
     }
 
     /// Have on the disk what was made, renamed or removed in a directory.
@@ -274,16 +254,8 @@ impl Tree {
 
     /// What a name is, not what a link of that name leads to.
     pub fn about(&self, path: &str) -> io::Result<fs::Metadata> {
-        let (parent, name) = self.parent(path)?;
-        // SAFETY: a live descriptor and string; the new descriptor is ours.
-        let found = unsafe {
-            let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-            match libc::openat(parent.as_raw_fd(), name.as_ptr(), flags) {
-                -1 => return Err(io::Error::last_os_error()),
-                descriptor => File::from_raw_fd(descriptor),
-            }
-        };
-        found.metadata()
+        let (_parent, path) = self.named(path)?;
+        fs::symlink_metadata(path)
     }
 
     /// The type and permissions of what a path leads to.
@@ -332,11 +304,6 @@ impl Tree {
         let online = present.iter().copied().filter(online).collect();
         (present, online)
     }
-
-    /// The CPUs that the scheduler leaves alone since the boot.
-    pub fn isolated(&self) -> Cpus {
-        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
-    }
 }
 
 /// Open a file of the running machine.
@@ -350,14 +317,6 @@ pub fn open(path: &str, flags: i32, mode: u32) -> io::Result<File> {
         -1 => Err(io::Error::last_os_error()),
         descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
     }
-}
-
-/// A path's directory and last name, which is one.
-pub fn split(path: &str) -> io::Result<(&str, CString)> {
-    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let name = CString::new(name).ok().filter(|name| !matches!(name.to_bytes(), b"" | b"." | b".."));
-    let name = name.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    Ok((if directory.is_empty() { "/" } else { directory }, name))
 }
 
 /// Turn the -1 of a system call into its errno.

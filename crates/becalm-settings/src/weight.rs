@@ -5,24 +5,16 @@
 
 use std::io;
 
-use super::controller::{self, V2};
+use super::controller::V2;
 use super::cpuset::{dissolve, members, ABSENT};
 pub use super::place::Weighted;
 use super::tree::Tree;
 
-/// The controller.
-pub const CONTROLLER: &str = "cpu";
-
-/// Where it is mounted on v1.
-const V1: &str = "/sys/fs/cgroup/cpu";
+/// Where the controller is mounted on v1.
+pub const V1: &str = "/sys/fs/cgroup/cpu";
 const NAME: &str = "becalm-weighted";
 
 impl Weighted {
-    /// The group of this machine, on the version of control groups that has the controller; an error says why in none.
-    pub fn of(tree: &Tree) -> Result<Self, String> {
-        Ok(Self { version: controller::version(tree, CONTROLLER, &format!("{V1}/cpu.shares"))? })
-    }
-
     /// Where it is.
     pub fn path(&self) -> String {
         format!("{}/{NAME}", self.above())

@@ -35,7 +35,7 @@ pub fn save(tree: &Tree, recorded: &Recorded) -> Result<(), BootError> {
 
 fn written(tree: &Tree, recorded: &Recorded) -> io::Result<()> {
     tree.ensure_directory(DIRECTORY)?;
-    let mut file = tree.emptied_for_all(FRESH)?;
+    let mut file = tree.emptied(FRESH, 0o644)?;
     let public = Recorded { begin: recorded.begin.public(), plan: recorded.plan.clone() };
     file.write_all(checksum::line(&public)?.as_bytes())?;
     file.sync_all()?;

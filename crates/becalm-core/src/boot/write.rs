@@ -213,7 +213,9 @@ fn beside(path: &str) -> String {
 fn replace(tree: &Tree, path: &str, bytes: &[u8]) -> io::Result<()> {
     let fresh = beside(path);
     let written = (|| {
-        let mut file = tree.emptied(&fresh)?;
+        // What has that name goes first: it may be a link.
+        drop(tree.remove_file(&fresh));
+        let mut file = tree.created(&fresh)?;
         let about = file.metadata()?;
         let (mode, owner) = match tree.open(path, libc::O_PATH, 0).and_then(|old| old.metadata()) {
             Ok(old) => (old.mode() & 0o7777, Some((old.uid(), old.gid()))),

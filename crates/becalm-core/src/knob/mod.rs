@@ -5,13 +5,14 @@
 //! (`process_list`: some of them). A request's settings are read by `settings`; `resolve` has the ways of acting say which
 //! `place`s they change on this machine (`draft`), with what is `affected` by CPUs that go and is `moved` by the kernel;
 //! `effect`, what those of the boot came to, by the `proof` that the kernel gives. `process` holds what a child does to
-//! itself between clone and exec. `cpuset_facts` and `interrupt_words` are for the person, `wishes` for the
+//! itself between clone and exec. `reading` tells whether that can be found out while others are on.
+//! `cpuset_facts` and `interrupt_words` are for the person, `wishes` for the
 //! helper that changes a machine for an agent without rights.
 
-pub use becalm_settings::unprivileged::{directory, played, watched};
+pub use becalm_settings::unprivileged::{directory, locks, played};
 pub use becalm_settings::{
     away, changes, checksum, choice, controller, cpus, cpuset, entry, features, hold, interrupt, journal,
-    lock, place, rank, recover, restore, swap, table, task, threads, title, tree, weight,
+    lock, place, recover, restore, swap, table, task, threads, title, tree, watched, weight,
 };
 
 mod affected;
@@ -27,6 +28,7 @@ mod moved;
 pub mod process;
 mod process_list;
 pub mod proof;
+pub mod reading;
 pub mod resolve;
 pub mod row;
 pub mod setting_error;

@@ -6,10 +6,9 @@
 
 use std::mem;
 
-use libc::c_int;
+use libc::{c_int, c_long};
 
 use super::domain::Domain;
-use super::rank::{SchedAttr, SIZE};
 pub use crate::exec::prepare::Apply;
 use crate::exec::prepare::{Operand, Preparation};
 
@@ -108,7 +107,7 @@ pub fn set_policy(to: &Operand) -> bool {
     let (policy, priority) = (to.number as u32, to.level as u32);
     // SAFETY: no pointers. The call sets the nice value too; without this it would go back to 0.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-    SchedAttr { policy, priority, nice, ..SchedAttr::default() }.give(0)
+    SchedAttr { policy, priority, nice, ..SchedAttr::default() }.set()
 }
 
 /// The slice in ns by sched_setattr(2), 0 for the default; the policy stays. errno is EOPNOTSUPP where the kernel has none
@@ -116,11 +115,11 @@ pub fn set_policy(to: &Operand) -> bool {
 /// __setparam_fair).
 pub fn set_slice(to: &Operand) -> bool {
     let runtime = to.number as u64;
-    let Some(now) = SchedAttr::of(0) else { return false };
-    if !(SchedAttr { size: SIZE, flags: 0, runtime, ..now }).give(0) {
+    let Some(now) = SchedAttr::get() else { return false };
+    if !(SchedAttr { size: SIZE, flags: 0, runtime, ..now }).set() {
         return false;
     }
-    let back = SchedAttr::of(0).map_or(0, |back| back.runtime);
+    let back = SchedAttr::get().map_or(0, |back| back.runtime);
     if runtime == 0 || back == runtime {
         return true;
     }
@@ -135,8 +134,48 @@ pub const SLICED: [&str; 2] = ["other", "batch"];
 
 /// Whether this kernel has slices of single tasks; None: it does not tell a process of a realtime policy.
 pub fn has_slices() -> Option<bool> {
-    let found = SchedAttr::of(0)?;
+    let found = SchedAttr::get()?;
     (found.priority == 0).then_some(found.runtime > 0)
+}
+
+/// The first 48 bytes of the kernel's `struct sched_attr` (include/uapi/linux/sched/types.h, version 0).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+const SIZE: u32 = mem::size_of::<SchedAttr>() as u32;
+
+impl Default for SchedAttr {
+    fn default() -> Self {
+        Self { size: SIZE, policy: 0, flags: 0, nice: 0, priority: 0, runtime: 0, deadline: 0, period: 0 }
+    }
+}
+
+impl SchedAttr {
+    /// Return the attributes of the calling process.
+    fn get() -> Option<Self> {
+        let mut found = Self::default();
+        let size = c_long::from(SIZE);
+        // SAFETY: the kernel writes as many bytes as the structure has.
+        let done =
+            unsafe { libc::syscall(libc::SYS_sched_getattr, 0 as c_long, &mut found, size, 0 as c_long) };
+        (done == 0).then_some(found)
+    }
+
+    /// Give the calling process these attributes; false: errno says why not.
+    fn set(self) -> bool {
+        // SAFETY: the structure lives through the call.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0 as c_long, &self, 0 as c_long) == 0 }
+    }
 }
 
 #[cfg(test)]

@@ -17,13 +17,6 @@ use crate::restore::Restored;
 /// The time for which a restore waits for interrupts to return: those of a busy device do.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// What came of restoring, with whose settings were on.
-pub struct Ending {
-    pub places: Vec<Restored>,
-    pub sentence: String,
-    pub owner: Option<String>,
-}
-
 impl Held {
     /// Put everything back but what somebody else changed.
     pub fn release(&mut self) -> Vec<Restored> {
@@ -89,26 +82,27 @@ impl Held {
 
     /// Put back what is on or was left behind, whoever applied it. `force`: also what somebody else changed, and end whoever
     /// holds the machine; `mine`: refuse what is somebody else's.
-    pub fn restore(&mut self, force: bool, mine: bool) -> Result<Ending, Failure> {
+    pub fn restore(&mut self, force: bool, mine: bool) -> Result<Recovered, Failure> {
         let whose = self.owned()?;
         if mine {
             self.check_owner(whose.as_ref())?;
         }
         let ended = if force { self.free()? } else { String::new() };
-        let Recovered { places, sentence } = self.recover(force)?;
-        let sentences: Vec<String> = [ended, sentence].into_iter().filter(|text| !text.is_empty()).collect();
-        Ok(Ending { places, sentence: sentences.join(" "), owner: whose.map(|begin| begin.user) })
+        let mut recovered = self.recover(force)?;
+        recovered.sentence = [ended, recovered.sentence].join(" ").trim().to_owned();
+        recovered.owner = whose.map(|begin| begin.user);
+        Ok(recovered)
     }
 
     fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {
         if self.hold.is_some() {
-            return Ok(Recovered { places: self.put_back(force), sentence: String::new() });
+            return Ok(Recovered { places: self.put_back(force), ..Recovered::default() });
         }
         let note = journal::noted(&self.tree).unwrap_or_default();
         journal::forget(&self.tree);
         let found = journal::load(&self.tree)?;
         if found.is_none() && away::listed(&self.tree).is_empty() {
-            return Ok(Recovered { places: Vec::new(), sentence: note });
+            return Ok(Recovered { sentence: note, ..Recovered::default() });
         }
         self.check_rights()?;
         let mut recovered = self.locked(|machine| {

@@ -1,7 +1,5 @@
 //! Where programs run while settings are on: in the group that those make for them.
 
-use std::os::fd::{AsRawFd, RawFd};
-
 use super::seat::Seat;
 use super::Held;
 use crate::journal::{self, Recorded};
@@ -18,7 +16,7 @@ impl Held {
         if self.seat.as_ref().is_some_and(|seat| !self.starter.is_some_and(|pid| seat.is_of(pid))) {
             self.stand_up();
         }
-        if let (Some((tasks, _)), Some(pid), None) = (&self.join, self.starter, &self.seat) {
+        if let (Some(tasks), Some(pid), None) = (&self.join, self.starter, &self.seat) {
             // Where it may not, programs join by themselves, and say why they cannot.
             self.seat = Seat::take(&self.tree, pid, tasks).ok();
         }
@@ -51,19 +49,12 @@ impl Held {
         if self.hold.is_some() || !self.tree.live || !self.may_change() {
             return;
         }
-        let tasks = self.kept().and_then(|found| found.entries.iter().find_map(|entry| entry.place.joined()));
         self.stand_up();
-        self.join =
-            tasks.and_then(|tasks| Some((tasks.clone(), self.tree.open(&tasks, libc::O_WRONLY, 0).ok()?)));
+        self.join = self.kept().and_then(|found| found.entries.iter().find_map(|entry| entry.place.joined()));
     }
 
-    /// Whether programs run in a group that settings made for them.
-    pub fn places(&self) -> bool {
-        self.join.is_some()
-    }
-
-    /// The task file of the group that programs join by themselves, where there is one.
-    pub fn join(&self) -> Option<RawFd> {
-        self.join.as_ref().filter(|_| self.seat.is_none()).map(|(_, file)| file.as_raw_fd())
+    /// The task file of the group that settings made for programs.
+    pub fn group(&self) -> Option<&str> {
+        self.join.as_deref()
     }
 }

@@ -63,21 +63,12 @@ impl Hold {
         // What cannot be noted is not changed.
         let noted = match known {
             Some(number) => self.announce(number, ON, None),
-            None => self.note_haste(knob, &place, now),
+            None => {
+                self.announced = true;
+                self.add(Entry { ours: vec![ON.to_owned()], ..Entry::new(knob, place.clone(), now) }, None)
+            }
         };
         self.hasty = noted.is_ok() && place.write(&self.tree, ON).is_ok();
-    }
-
-    fn note_haste(&mut self, knob: &str, place: &Place, original: String) -> Result<(), Failure> {
-        let number = self.entries.len();
-        let entry = Entry { ours: vec![ON.to_owned()], ..Entry::new(knob, place.clone(), original) };
-        self.journaled(|journal| journal.places([(number, &entry)]))?;
-        self.announced = true;
-        self.numbers.insert(place.clone(), number);
-        self.entries.push(entry);
-        self.left.push(None);
-        self.watched.push(false);
-        Ok(())
     }
 
     /// Have the kernel wait again.

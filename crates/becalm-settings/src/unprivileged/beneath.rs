@@ -10,8 +10,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::tree::split;
-
 /// include/uapi/linux/openat2.h
 #[repr(C)]
 struct How {
@@ -39,6 +37,14 @@ pub fn parent(root: &Path, path: &str) -> io::Result<(OwnedFd, CString)> {
     let (directory, name) = split(path)?;
     let directory = open(root, directory, libc::O_PATH | libc::O_DIRECTORY, 0)?;
     Ok((directory.into(), name))
+}
+
+/// A path's directory and last name, which is one.
+fn split(path: &str) -> io::Result<(&str, CString)> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = CString::new(name).ok().filter(|name| !matches!(name.to_bytes(), b"" | b"." | b".."));
+    let name = name.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    Ok((if directory.is_empty() { "/" } else { directory }, name))
 }
 
 /// The directory itself. Its path had no links when it was given; one that has them now was put there to lead elsewhere.

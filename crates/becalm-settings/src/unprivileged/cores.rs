@@ -30,4 +30,9 @@ impl Tree {
         });
         siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
     }
+
+    /// The CPUs that the scheduler leaves alone since the boot.
+    pub fn isolated(&self) -> Cpus {
+        self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
+    }
 }

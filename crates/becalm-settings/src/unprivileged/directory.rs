@@ -3,18 +3,19 @@
 //! It may be somebody else's, so nothing in it may lead out of it: every file is opened by `beneath`, and what is made,
 //! renamed and removed is named in a directory that was opened so.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{acted, beneath};
 use crate::choice::chosen;
 use crate::place::Place;
-use crate::tree::{checked, Files, Tree};
+use crate::tree::{Files, Tree};
 
 /// What the kernel does on a write, on a directory that looks like its files.
 pub type Play = fn(&Tree, &str, &str) -> io::Result<()>;
@@ -30,8 +31,11 @@ impl Files for Directory {
         beneath::open(&self.root, path, flags, mode)
     }
 
-    fn parent(&self, path: &str) -> io::Result<(OwnedFd, CString)> {
-        beneath::parent(&self.root, path)
+    fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)> {
+        let (parent, name) = beneath::parent(&self.root, path)?;
+        let path = Path::new(&format!("/proc/self/fd/{}", parent.as_raw_fd()))
+            .join(OsStr::from_bytes(name.to_bytes()));
+        Ok((Some(parent), path))
     }
 
     fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()> {
@@ -70,24 +74,14 @@ impl Tree {
 
     /// Make a link.
     pub fn link(&self, target: &str, path: &str) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        let target = CString::new(target).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-        // SAFETY: a live descriptor and live strings.
-        checked(unsafe { libc::symlinkat(target.as_ptr(), parent.as_raw_fd(), name.as_ptr()) }).map(drop)
+        let (_parent, path) = self.named(path)?;
+        symlink(target, path)
     }
 
     /// Where a link leads; an error (EINVAL) for what is none.
     pub fn link_target(&self, path: &str) -> io::Result<PathBuf> {
-        let (parent, name) = self.parent(path)?;
-        let mut target = vec![0_u8; libc::PATH_MAX as usize];
-        // SAFETY: a live descriptor and string; room of the given size.
-        let length = unsafe {
-            libc::readlinkat(parent.as_raw_fd(), name.as_ptr(), target.as_mut_ptr().cast(), target.len())
-        };
-        if length < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Path::new(OsStr::from_bytes(&target[..length as usize])).to_owned())
+        let (_parent, path) = self.named(path)?;
+        fs::read_link(path)
     }
 
     /// A path without links.

@@ -1,10 +1,9 @@
 //! What only a process with the rights of its user has use for: a `directory` that looks like a machine, where files are
-//! opened `beneath` it and the kernel is `played` as it is `acted` on, the `cores` of a machine, and a
-//! journal that is `watched`.
+//! opened `beneath` it and the kernel is `played` as it is `acted` on, the `cores` of a machine, and whoever `locks` it.
 
 mod acted;
 mod beneath;
 mod cores;
 pub mod directory;
+pub mod locks;
 pub mod played;
-pub mod watched;

@@ -1,10 +1,14 @@
 //! The program's share of the CPUs, by a control group of its own.
 
+use super::super::controller;
 use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
-use super::super::weight::{Weighted, CONTROLLER};
+use super::super::weight::{Weighted, V1};
+
+/// The controller.
+const CONTROLLER: &str = "cpu";
 
 /// The weight of the group that the program joins.
 #[derive(Debug)]
@@ -12,12 +16,12 @@ pub struct CpuWeight;
 
 impl Act for CpuWeight {
     fn state(&self, tree: &Tree, _knob: &Knob) -> Result<String, String> {
-        let held = Weighted::of(tree)?.read(tree);
+        let held = group(tree)?.read(tree);
         Ok(held.ok().filter(|value| value.parse::<u64>().is_ok()).unwrap_or_default())
     }
 
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
-        let group = Weighted::of(draft.tree)?;
+        let group = group(draft.tree)?;
         if draft.changes.join().is_some() {
             return Err(
                 "with isolation the program has CPUs of its own: nobody is there to have a share".to_owned()
@@ -29,4 +33,9 @@ impl Act for CpuWeight {
         draft.push(knob.name, Place::Weighted(group), value);
         Ok(())
     }
+}
+
+/// The group of this machine, on the version of control groups that has the controller; an error says why in none.
+fn group(tree: &Tree) -> Result<Weighted, String> {
+    Ok(Weighted { version: controller::version(tree, CONTROLLER, &format!("{V1}/cpu.shares"))? })
 }

@@ -76,8 +76,8 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     let Place::Threads { pid, start, .. } = place else { return Ok(()) };
     let now =
         || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
-    let had =
-        (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?.all();
+    let had = (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?;
+    let had: Cpus = had.others.values().flatten().chain(&had.main).copied().collect();
     // A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
     let cpuset = cpuset_facts::of_process(draft.tree, *pid).map(|(_, has)| has);
     if asked.cpus.is_subset(&had) || cpuset.is_some_and(|has| asked.cpus.is_subset(&has)) {
