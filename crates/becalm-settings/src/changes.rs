@@ -32,6 +32,11 @@ impl Changes {
         self.writes.iter().map(|change| &change.place).chain(&self.watched)
     }
 
+    /// CPUs that tasks lose, and those that go offline.
+    pub fn gone(&self) -> (Cpus, Cpus) {
+        (self.taken.clone(), self.offline.clone())
+    }
+
     /// The task file of the group that programs join.
     pub fn join(&self) -> Option<String> {
         self.writes.iter().find_map(|change| change.place.joined())

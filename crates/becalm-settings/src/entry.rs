@@ -28,6 +28,19 @@ pub struct Entry {
     /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
     #[serde(skip)]
     pub doubtful: bool,
+    /// What it was last given; None while it has its original value.
+    #[serde(skip)]
+    pub left: Option<Left>,
+    /// It is changed by what is done to others now.
+    #[serde(skip)]
+    pub watched: bool,
+}
+
+/// What a place was last given, and what it made of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    pub asked: String,
+    pub found: String,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -47,6 +60,8 @@ impl Entry {
             since: 0,
             newest: 0,
             doubtful: false,
+            left: None,
+            watched: false,
         }
     }
 

@@ -11,7 +11,7 @@ use self::seat::Seat;
 use crate::changes::Changes;
 use crate::failure::Failure;
 use crate::guard::{Guard, Ward};
-use crate::hold::{Clamped, Drift, Hold};
+use crate::hold::{Difference, Hold};
 use crate::journal::{self, Begin};
 use crate::tree::Tree;
 
@@ -178,12 +178,12 @@ impl Held {
     }
 
     /// Places that somebody else has changed since they were set.
-    pub fn drift(&mut self) -> Vec<Drift> {
+    pub fn drift(&mut self) -> Vec<Difference> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
     }
 
     /// Values that the kernel has changed as they were written.
-    pub fn clamped(&mut self) -> Vec<Clamped> {
+    pub fn clamped(&mut self) -> Vec<Difference> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.clamped())
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::changes::{Change, Changes};
 use super::cpus::Cpus;
-use super::entry::Entry;
+use super::entry::{Entry, Left};
 use super::failure::Failure;
 use super::fallen::sets;
 use super::interrupt::mask_file;
@@ -33,28 +33,13 @@ use super::tree::Tree;
 /// Rounds of writing and looking whether places have disturbed each other.
 const ROUNDS: usize = 3;
 
-/// A held place that somebody else changed.
+/// A held place with another value than it was given: what somebody else changed, or what the kernel made of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Drift {
+pub struct Difference {
     pub knob: String,
     pub place: String,
     pub wanted: String,
     pub found: String,
-}
-
-/// A place that holds another value than it was given: what the kernel or the hardware made of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Clamped {
-    pub knob: String,
-    pub place: String,
-    pub wanted: String,
-    pub found: String,
-}
-
-/// What a place was last given, and what it made of that.
-struct Left {
-    asked: String,
-    found: String,
 }
 
 /// Settings on a machine, until they are released.
@@ -65,16 +50,11 @@ pub struct Hold {
     entries: Vec<Entry>,
     /// Each place's number in `entries`.
     numbers: HashMap<Place, usize>,
-    /// By number; None while the place has its original value.
-    left: Vec<Option<Left>>,
-    /// By number: whether the place is changed by what is done to others now.
-    watched: Vec<bool>,
     /// CPUs that tasks have lost, and those of them that are offline.
-    taken: Cpus,
-    offline: Cpus,
+    gone: (Cpus, Cpus),
     /// Seen and not reported yet.
-    drifted: Vec<Drift>,
-    clamped: Vec<Clamped>,
+    drifted: Vec<Difference>,
+    clamped: Vec<Difference>,
     /// Values were announced that are not read back yet.
     announced: bool,
     /// Grace periods are expedited now.
@@ -94,10 +74,7 @@ impl Hold {
             journal,
             entries: Vec::new(),
             numbers: HashMap::new(),
-            left: Vec::new(),
-            watched: Vec::new(),
-            taken: Cpus::new(),
-            offline: Cpus::new(),
+            gone: Default::default(),
             drifted: Vec::new(),
             clamped: Vec::new(),
             announced: false,
@@ -160,7 +137,7 @@ impl Hold {
 
     /// Give places that are not wanted any more their original values, and those that changed with them.
     fn take_off(&mut self, wanted: &Changes) -> Result<(), Failure> {
-        if !self.taken.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline) {
+        if !self.gone.0.is_empty() && self.gone != wanted.gone() {
             // Tasks, sets and interrupts show what the kernel made of them: what they had before can be seen, and recorded,
             // only when all CPUs are back.
             return self.take_off_these(|_| true);
@@ -171,8 +148,9 @@ impl Hold {
         }
         let mut disturbed: Vec<usize> =
             wanted.watched.iter().filter_map(|place| self.numbers.get(place).copied()).collect();
-        disturbed
-            .retain(|number| !std::mem::replace(&mut stays[*number], true) && self.left[*number].is_some());
+        disturbed.retain(|number| {
+            !std::mem::replace(&mut stays[*number], true) && self.entries[*number].left.is_some()
+        });
         for (stays, entry) in stays.iter_mut().zip(&self.entries) {
             *stays |= entry.place.rank() > 0;
         }
@@ -182,13 +160,13 @@ impl Hold {
             // It may not take it while CPUs are offline, and need not: it is put back with its cause.
             let Entry { place, original, .. } = &self.entries[number];
             drop(place.write(&self.tree, original));
-            self.left[number] = None;
+            self.entries[number].left = None;
         }
         Ok(())
     }
 
     fn take_off_these(&mut self, these: impl Fn(usize) -> bool) -> Result<(), Failure> {
-        let on = |number: &usize| self.left[*number].is_some() || self.watched[*number];
+        let on = |number: &usize| self.entries[*number].left.is_some() || self.entries[*number].watched;
         let mut going: Vec<usize> =
             (0..self.entries.len()).filter(|number| on(number) && these(*number)).collect();
         if going.is_empty() {
@@ -199,7 +177,7 @@ impl Hold {
             Place::Arrival { irq, .. } => self.numbers.get(&Place::Mask { path: mask_file(*irq) }),
             _ => None,
         };
-        let masks = going.iter().filter_map(arriving).filter(|number| self.left[**number].is_none());
+        let masks = going.iter().filter_map(arriving).filter(|number| self.entries[**number].left.is_none());
         going.extend(masks.copied().collect::<Vec<_>>());
         going.sort_unstable();
         going.dedup();
@@ -212,8 +190,8 @@ impl Hold {
             return Err(Failure::stuck(&failed));
         }
         for number in going {
-            self.left[number] = None;
-            self.watched[number] = false;
+            self.entries[number].left = None;
+            self.entries[number].watched = false;
         }
         Ok(())
     }
@@ -227,7 +205,7 @@ impl Hold {
             Err(error) if change.required => return Err(refused(change, &error)),
             Err(_) => return Ok(false),
         };
-        let left = self.left[number].as_ref().filter(|left| left.asked == *value);
+        let left = self.entries[number].left.as_ref().filter(|left| left.asked == *value);
         // What ends with its holder must be ours, even when somebody else's has the same value.
         let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_) | Place::Weighted(_));
         if left.is_some_and(|left| place.agree(&left.found, &now)) {
@@ -243,7 +221,7 @@ impl Hold {
                 // The kernel may be just about to make it another one (`interrupt`). One that may not be set is not.
                 drop(place.write(&self.tree, value));
             }
-            self.left[number] = Some(Left { asked: value.clone(), found: now });
+            self.entries[number].left = Some(Left { asked: value.clone(), found: now });
             return Ok(false);
         }
         self.announce(number, value, None)?;
@@ -273,12 +251,7 @@ impl Hold {
                     "was set to {value:?} but holds {found:?}: the kernel or a service does not accept it"
                 )));
             }
-            let clamped = Clamped {
-                knob: change.knob.clone(),
-                place: place.shown(),
-                wanted: value.clone(),
-                found: found.clone(),
-            };
+            let clamped = difference(&change.knob, place, value, &found);
             remarks.push(format!("{}: {} took {found} for {value}.", clamped.knob, clamped.place));
             self.announce(number, &found, Some(value))?;
             if !self.clamped.contains(&clamped) {
@@ -286,7 +259,7 @@ impl Hold {
             }
         }
         self.entries[number].doubtful = false;
-        self.left[number] = Some(Left { asked: value.clone(), found });
+        self.entries[number].left = Some(Left { asked: value.clone(), found });
         Ok(true)
     }
 
@@ -308,9 +281,7 @@ impl Hold {
         let number = self.entries.len();
         self.journaled(|journal| journal.places([(number, &entry)]))?;
         self.numbers.insert(entry.place.clone(), number);
-        self.entries.push(entry);
-        self.left.push(left);
-        self.watched.push(false);
+        self.entries.push(Entry { left, ..entry });
         Ok(())
     }
 
@@ -331,33 +302,28 @@ impl Hold {
     }
 
     /// Held places that somebody else has changed since this was last asked, whether they were set again or not.
-    pub fn drift(&mut self) -> Vec<Drift> {
+    pub fn drift(&mut self) -> Vec<Difference> {
         let mut found = std::mem::take(&mut self.drifted);
         found.extend(self.moved());
         found
     }
 
     /// Values that places made of others since this was last asked.
-    pub fn clamped(&mut self) -> Vec<Clamped> {
+    pub fn clamped(&mut self) -> Vec<Difference> {
         std::mem::take(&mut self.clamped)
     }
 
     /// Held places that do not hold what was left there.
-    fn moved(&self) -> Vec<Drift> {
+    fn moved(&self) -> Vec<Difference> {
         let mut found = Vec::new();
-        for (entry, left) in self.entries.iter().zip(&self.left) {
-            let Some(left) = left else { continue };
+        for entry in &self.entries {
+            let Some(left) = &entry.left else { continue };
             let mut now = entry.place.read(&self.tree).unwrap_or_default();
             if !entry.place.agree(&now, &left.found) {
                 now = entry.place.read_again(&self.tree).unwrap_or(now);
             }
             if !entry.place.agree(&now, &left.found) {
-                found.push(Drift {
-                    knob: entry.knob.clone(),
-                    place: entry.place.shown(),
-                    wanted: left.found.clone(),
-                    found: now,
-                });
+                found.push(difference(&entry.knob, &entry.place, &left.found, &now));
             }
         }
         found
@@ -399,12 +365,15 @@ impl Hold {
     fn put_back_all(&mut self, force: bool) -> Vec<Restored> {
         self.latency = None;
         let outcomes = restore(&self.tree, &self.entries, force);
-        self.left.iter_mut().for_each(|left| *left = None);
-        self.watched.fill(false);
-        self.taken.clear();
-        self.offline.clear();
+        self.entries.iter_mut().for_each(|entry| (entry.left, entry.watched) = (None, false));
+        self.gone = Default::default();
         outcomes
     }
+}
+
+fn difference(knob: &str, place: &Place, wanted: &str, found: &str) -> Difference {
+    let [knob, wanted, found] = [knob, wanted, found].map(str::to_owned);
+    Difference { knob, place: place.shown(), wanted, found }
 }
 
 /// What came of writing to the journal.

@@ -87,17 +87,8 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
         played.task(process, tid, parent, start, cpus);
     }
     let place = Place::Threads { pid: 10, start: 100, name: "a name".to_owned() };
-    let entry = Entry {
-        knob: "process_cpus".to_owned(),
-        place,
-        original,
-        ours: vec!["1".to_owned()],
-        made_of: BTreeMap::new(),
-        side_effect: false,
-        since: 200,
-        newest: 0,
-        doubtful: false,
-    };
+    let entry =
+        Entry { ours: vec!["1".to_owned()], since: 200, ..Entry::new("process_cpus", place, original) };
     let outcome = &restore(&tree, std::slice::from_ref(&entry), false)[0];
     assert_eq!((outcome.fate, outcome.found.as_str()), (Fate::Restored, "0-3;11@101=2"));
     for (tid, start, cpus) in

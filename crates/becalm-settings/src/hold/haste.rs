@@ -29,15 +29,14 @@ impl Hold {
     /// Whether a switch ends or makes groups; if so, have tasks move without waiting until `calm`. A kernel that cannot, or
     /// does so anyway, is left as it is.
     pub fn hasten(&mut self, wanted: &Changes) -> bool {
-        let held = self.entries.iter().zip(&self.left).filter(|(_, left)| left.is_some());
-        let on: HashSet<&Place> =
-            held.map(|(entry, _)| &entry.place).filter(|place| is_group(place)).collect();
+        let held = self.entries.iter().filter(|entry| entry.left.is_some());
+        let on: HashSet<&Place> = held.map(|entry| &entry.place).filter(|place| is_group(place)).collect();
         let coming = wanted.writes.iter().filter(|change| is_group(&change.place));
         let knobs: HashMap<&Place, &str> =
             coming.map(|change| (&change.place, change.knob.as_str())).collect();
         let stay = on.len() == knobs.len() && on.iter().all(|place| knobs.contains_key(place));
         // All that is on is taken off when others are taken (`take_off`).
-        let anew = !on.is_empty() && (&self.taken, &self.offline) != (&wanted.taken, &wanted.offline);
+        let anew = !on.is_empty() && self.gone != wanted.gone();
         if stay && !anew {
             return false;
         }

@@ -21,7 +21,7 @@ impl Hold {
     /// Have all places that will be written, and those that change with them, in the journal.
     pub(super) fn record(&mut self, wanted: &Changes) -> Result<(), Failure> {
         let mut tasks = Vec::new();
-        if self.taken != wanted.taken || self.offline != wanted.offline {
+        if self.gone != wanted.gone() {
             tasks = members(&self.tree, &wanted.offline);
             tasks.extend(bound_tasks(&self.tree, &wanted.taken));
         }
@@ -42,19 +42,16 @@ impl Hold {
         for (number, entry) in fresh {
             self.numbers.insert(entry.place.clone(), number);
             match self.entries.get_mut(number) {
-                Some(known) => *known = entry,
+                Some(known) => *known = Entry { left: known.left.take(), watched: known.watched, ..entry },
                 None => self.entries.push(entry),
             }
         }
-        self.left.resize_with(self.entries.len(), || None);
-        self.watched.resize(self.entries.len(), false);
         for place in watched() {
             if let Some(number) = self.numbers.get(place) {
-                self.watched[*number] = true;
+                self.entries[*number].watched = true;
             }
         }
-        self.taken.clone_from(&wanted.taken);
-        self.offline.clone_from(&wanted.offline);
+        self.gone = wanted.gone();
         // Theirs is in the journal now.
         let irqs: HashSet<u32> = wanted.places().filter_map(Place::irq).collect();
         match irqs.is_empty() {
@@ -100,7 +97,7 @@ impl Hold {
         let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
         let original = match entry {
             // A task may have been given other CPUs while nothing of ours kept it from them.
-            Some((number, entry)) if place.rank() > 0 && !self.watched[number] => {
+            Some((number, entry)) if place.rank() > 0 && !self.entries[number].watched => {
                 place.read(&self.tree).ok().filter(|now| !place.agree(now, &entry.original))
             }
             Some((_, entry)) if entry.side_effect => None,
