@@ -28,9 +28,9 @@ struct HiddenFiles {
 
 /// Return the machine with what the helper's answer to `view` tells.
 pub fn seen(view: &Value) -> Tree {
-    let told = view["files"].as_object().into_iter().flatten();
+    let texts = view["files"].as_object().into_iter().flatten();
     let mut files: BTreeMap<String, Content> =
-        told.map(|(path, told)| (path.clone(), content(path, told))).collect();
+        texts.map(|(path, text)| (path.clone(), content(path, text))).collect();
     for irq in view["fixed_interrupts"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
         let path = mask_file(irq as u32);
         if let Ok(mask) = fs::read(&path) {
@@ -40,14 +40,14 @@ pub fn seen(view: &Value) -> Tree {
     Tree::seen_by(Arc::new(HiddenFiles { files, mounted: view["debugfs"] == true }))
 }
 
-fn content(path: &str, told: &Value) -> Content {
-    match told.as_str() {
+fn content(path: &str, text: &Value) -> Content {
+    match text.as_str() {
         Some(number) if path == LATENCY => {
             let number: i32 = number.parse().map_err(|_| libc::ENODATA)?;
             Ok((number.to_ne_bytes().to_vec(), 0o600))
         }
         Some(text) => Ok((text.as_bytes().to_vec(), 0o644)),
-        None => Err(told.as_i64().and_then(|number| i32::try_from(number).ok()).unwrap_or(libc::EIO)),
+        None => Err(text.as_i64().and_then(|number| i32::try_from(number).ok()).unwrap_or(libc::EIO)),
     }
 }
 

@@ -19,9 +19,9 @@ use becalm_core::knob::reading::misleads;
 use becalm_core::knob::restore::{unsettled, Restored};
 use becalm_core::knob::settings::Settings;
 use becalm_core::knob::tree::Tree;
-use becalm_core::knob::wishes;
+use becalm_core::knob::write_requests;
 use becalm_core::time::{AnyClock, Clock};
-use becalm_settings::guard::Ward;
+use becalm_settings::guard::GuardContext;
 use becalm_settings::held::Held;
 use serde_json::{json, Map, Value};
 
@@ -43,7 +43,7 @@ pub struct Machine {
     /// It is on after the block that needed it, while the next one is made known.
     lingers: bool,
     /// The task file of the group that programs join by themselves.
-    door: Option<File>,
+    task_file: Option<File>,
     /// Programs belong in the group that those make.
     joins: bool,
     /// The process that starts programs, while all that it starts belongs there.
@@ -83,15 +83,15 @@ impl Machine {
     ) -> Self {
         let (dates, live) = (clock.clone(), tree.live);
         let after = if live { || drop(Groups::remove()) } else { || () };
-        let ward = Ward { patience, now: Rc::new(move || dates.unix_s()), after };
+        let context = GuardContext { patience, now: Rc::new(move || dates.unix_s()), after };
         Self {
-            held: Held::new(tree, who, ward),
+            held: Held::new(tree, who, context),
             helper,
             reboot: false,
             clock,
             on: Changes::default(),
             lingers: false,
-            door: None,
+            task_file: None,
             joins: false,
             starter: None,
             placed: None,
@@ -113,7 +113,7 @@ impl Machine {
         self.held.call(owner)?;
         self.reboot = reboot;
         if let Some(helper) = &mut self.helper {
-            let wait = self.held.ward.patience.as_secs_f64();
+            let wait = self.held.context.patience.as_secs_f64();
             let short: String =
                 title.chars().map(|each| if each.is_control() { ' ' } else { each }).take(500).collect();
             helper.ask("hello", json!({"protocol": becalm_helper::request::VERSION, "title": short, "owner": owner, "interrupt_wait_s": wait}))?;
@@ -199,7 +199,7 @@ impl Machine {
         match &mut self.helper {
             None => {
                 self.held.switch(changes)?;
-                if let Err(error) = self.open_door() {
+                if let Err(error) = self.open_task_file() {
                     // A program that did not join would be measured among all the others.
                     self.held.switch(&Changes::default())?;
                     return Err(error.into());
@@ -207,7 +207,7 @@ impl Machine {
             }
             Some(_) if *changes == before => {}
             Some(helper) => {
-                let switched = helper.ask("switch", wishes::request(changes))?;
+                let switched = helper.ask("switch", write_requests::fields(changes))?;
                 self.joins = switched["joins"] == true;
                 self.held.remarks.extend(sentences(&switched["remarks"]));
             }
@@ -222,15 +222,15 @@ impl Machine {
     }
 
     /// Open the task file of the group that settings have made for programs, if they have.
-    fn open_door(&mut self) -> io::Result<()> {
+    fn open_task_file(&mut self) -> io::Result<()> {
         let tree = &self.held.tree;
-        self.door = self.held.group().map(|tasks| tree.open(tasks, libc::O_WRONLY, 0)).transpose()?;
+        self.task_file = self.held.group().map(|tasks| tree.open(tasks, libc::O_WRONLY, 0)).transpose()?;
         Ok(())
     }
 
     /// The task file of the group that programs join by themselves, where there is one.
     pub fn join(&self) -> Option<RawFd> {
-        self.door.as_ref().filter(|_| !self.held.is_seated()).map(AsRawFd::as_raw_fd)
+        self.task_file.as_ref().filter(|_| !self.held.is_seated()).map(AsRawFd::as_raw_fd)
     }
 
     /// Have all that this process starts begin where settings say; None: not what it starts now.
@@ -265,7 +265,7 @@ impl Machine {
 
     /// Whether programs run in a group that settings made for them.
     pub fn places(&self) -> bool {
-        self.joins || self.door.is_some()
+        self.joins || self.task_file.is_some()
     }
 
     /// Whether putting settings on may start a guard, for which this process must have one thread.
@@ -280,7 +280,7 @@ impl Machine {
             None => {
                 self.held.join_kept();
                 // Where it may not, programs run where they are started.
-                drop(self.open_door());
+                drop(self.open_task_file());
             }
             Some(helper) if kept => self.joins = helper.tell("join_kept")?["joins"] == true,
             Some(_) => {}
@@ -309,7 +309,7 @@ impl Machine {
 
     /// Leave what is on.
     fn keep(&mut self, given: &Map<String, Value>) -> Result<(), Failure> {
-        (self.on, self.door) = (Changes::default(), None);
+        (self.on, self.task_file) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else { return self.held.keep(given) };
         let live: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| is_live(name)).collect();
         helper.ask("keep", json!({"settings": live})).map(drop)
@@ -317,7 +317,7 @@ impl Machine {
 
     /// Put everything back but what somebody else changed; what came of that.
     pub fn release(&mut self) -> Answer {
-        (self.on, self.door) = (Changes::default(), None);
+        (self.on, self.task_file) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else {
             let places = self.held.release();
             return Ok(restored(&self.held.tree, &places, ""));
@@ -337,7 +337,7 @@ impl Machine {
         }
         let entry = entry && !(mine && self.entry_of_others()?);
         let entry = if entry { self.remove_entry(force) } else { Ok(Vec::new()) };
-        (self.on, self.door) = (Changes::default(), None);
+        (self.on, self.task_file) = (Changes::default(), None);
         let mut report = match &mut self.helper {
             Some(helper) => {
                 let report = helper.ask("restore", json!({"force": force, "mine": mine}))?;

@@ -15,7 +15,7 @@ use becalm_core::knob::place::Place;
 use becalm_core::knob::settings::{SettingError, Settings};
 use becalm_core::knob::table::{self, permits};
 use becalm_core::knob::tree::Tree;
-use becalm_core::knob::wishes::{side_effect, wish};
+use becalm_core::knob::write_requests::{side_effect, write_request};
 use serde_json::{json, Value};
 
 /// A directory that is removed with the test.
@@ -108,8 +108,12 @@ impl Laptop {
             assert!(permits(place), "a journal with {place:?} would be refused");
         }
         for change in &changes.writes {
-            let wish = wish(change).unwrap_or_else(|| panic!("{change:?}"));
-            assert_eq!(table::place(&tree, &wish).as_ref(), Some(&change.place), "{wish:?}");
+            let write_request = write_request(change).unwrap_or_else(|| panic!("{change:?}"));
+            assert_eq!(
+                table::place(&tree, &write_request).as_ref(),
+                Some(&change.place),
+                "{write_request:?}"
+            );
         }
         for place in &changes.watched {
             let (row, names) = side_effect(place).unwrap_or_else(|| panic!("{place:?}"));

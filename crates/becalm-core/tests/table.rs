@@ -2,17 +2,19 @@
 
 use becalm_core::knob::catalogue::{find, Scope, CATALOGUE};
 use becalm_core::knob::domain::Kind;
-use becalm_core::knob::table::{self, Takes};
+use becalm_core::knob::table::{self, AllowedValues};
 
 #[test]
 fn the_table_of_what_root_writes_has_the_values_of_each_setting() {
     for knob in CATALOGUE.iter().filter(|knob| knob.scope == Scope::Live) {
-        let rows: Vec<Takes> = table::rows(knob.name).map(|(_, _, takes)| *takes).collect();
+        let rows: Vec<AllowedValues> = table::rows(knob.name).map(|(_, _, values)| *values).collect();
         assert!(!rows.is_empty(), "{}", knob.name);
         let Kind::Range { low, high, .. } = knob.domain.kind else { continue };
         let special = knob.domain.special.iter().filter_map(|special| special.value.parse().ok());
         for number in special.chain([low, high]).map(|number: i64| number.to_string()) {
-            let numbers = |takes: &Takes| matches!(takes, Takes::Number(..) | Takes::Default(..));
+            let numbers = |values: &AllowedValues| {
+                matches!(values, AllowedValues::Number(..) | AllowedValues::Default(..))
+            };
             assert!(
                 rows.iter().filter(|row| numbers(row)).all(|row| row.holds(&number)),
                 "{}={number}",

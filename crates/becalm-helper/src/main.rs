@@ -14,7 +14,7 @@ use becalm_helper::conversation::Conversation;
 use becalm_helper::request::{parse, LONGEST, VERSION};
 use becalm_helper::server::Server;
 use becalm_settings::failure::Failure;
-use becalm_settings::guard::Ward;
+use becalm_settings::guard::GuardContext;
 use becalm_settings::held::Held;
 use becalm_settings::tree::Tree;
 use serde_json::json;
@@ -35,8 +35,8 @@ fn main() -> ExitCode {
         return refuse("it is for root: becalm starts it through sudo", 3);
     }
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let ward = Ward { patience: INTERRUPT_WAIT, now: Rc::new(now), after: || () };
-    let held = Held::new(Tree::running(), Box::new(move || caller::name(uid)), ward);
+    let context = GuardContext { patience: INTERRUPT_WAIT, now: Rc::new(now), after: || () };
+    let held = Held::new(Tree::running(), Box::new(move || caller::name(uid)), context);
     let mut server = Server::new(held, uid);
     let served = serve(&mut server);
     let open = server.end();

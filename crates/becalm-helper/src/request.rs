@@ -2,7 +2,7 @@
 //! variable; what is not listed here is refused.
 
 use becalm_settings::failure::Failure;
-use becalm_settings::table::Wish;
+use becalm_settings::table::WriteRequest;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -42,7 +42,7 @@ pub enum Request {
     /// Have these on, and no others.
     Switch {
         #[serde(default)]
-        writes: Vec<Wish>,
+        writes: Vec<WriteRequest>,
         /// Places that change with them: rows of side effects, and what is `*` there; without names all that are there.
         #[serde(default)]
         watched: Vec<(usize, Vec<String>)>,

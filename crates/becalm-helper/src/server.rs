@@ -12,7 +12,7 @@ use becalm_settings::lock;
 use becalm_settings::place::{Place, LATENCY};
 use becalm_settings::recover::Recovered;
 use becalm_settings::restore::unsettled;
-use becalm_settings::table::{self, Wish, ROWS};
+use becalm_settings::table::{self, WriteRequest, ROWS};
 use becalm_settings::task::start_and_state;
 use serde_json::{json, Map, Value};
 
@@ -22,6 +22,9 @@ use crate::request::{Request, LONGEST_TITLE, LONGEST_WAIT_S, VERSION};
 
 /// Files below this are for root alone.
 const HIDDEN: &str = "/sys/kernel/debug";
+
+/// A value that is left in the journal may be so long: the CPUs of thousands of processes are shorter.
+const LONGEST_VALUE: usize = 1 << 20;
 
 /// A conversation about a machine.
 pub struct Server {
@@ -131,7 +134,7 @@ impl Server {
             ));
         }
         self.held.title = title;
-        self.held.ward.patience = Duration::from_secs_f64(wait_s);
+        self.held.context.patience = Duration::from_secs_f64(wait_s);
         self.greeted = true;
         self.held.retry_interrupts();
         Ok(json!({}))
@@ -160,15 +163,20 @@ impl Server {
     }
 
     /// Have these on, and no others: each is checked by the table, which alone says where it is written.
-    fn switch(&mut self, writes: Vec<Wish>, watched: &[(usize, Vec<String>)], cpus: [&str; 2]) -> Answer {
+    fn switch(
+        &mut self,
+        writes: Vec<WriteRequest>,
+        watched: &[(usize, Vec<String>)],
+        cpus: [&str; 2],
+    ) -> Answer {
         let tree = &self.held.tree;
         let mut changes = Changes::default();
-        for wish in writes {
-            let place = table::place(tree, &wish).ok_or_else(|| refusal(&wish))?;
+        for write_request in writes {
+            let place = table::place(tree, &write_request).ok_or_else(|| refusal(&write_request))?;
             if let Place::Threads { pid, start, .. } = place {
                 self.check_owner(pid, start)?;
             }
-            let Wish { knob, value, required, .. } = wish;
+            let WriteRequest { knob, value, required, .. } = write_request;
             changes.writes.push(Change { knob, place, value, required });
         }
         for (row, names) in watched {
@@ -194,7 +202,8 @@ impl Server {
     /// Leave what is on. The names and values are for others to read, so they are settings and nothing else.
     fn keep(&mut self, settings: &Map<String, Value>) -> Answer {
         let short = |value: &Value| {
-            (value.is_string() || value.is_i64() || value.is_boolean()) && value.to_string().len() < 4096
+            (value.is_string() || value.is_i64() || value.is_boolean())
+                && value.to_string().len() < LONGEST_VALUE
         };
         if let Some((name, _)) =
             settings.iter().find(|(name, value)| table::rows(name).next().is_none() || !short(value))
@@ -255,9 +264,9 @@ impl Server {
     }
 }
 
-/// Why the table does not have what is wished for.
-fn refusal(wish: &Wish) -> Failure {
-    let Wish { knob, value, .. } = wish;
+/// Why the table does not have what is requested.
+fn refusal(write_request: &WriteRequest) -> Failure {
+    let WriteRequest { knob, value, .. } = write_request;
     match table::rows(knob).next() {
         None => Failure::new("usage", format!("{knob:?} is not a setting of the running machine.")),
         Some(_) => Failure::new("domain", format!("{knob} cannot be {value:?} there.")),
@@ -275,7 +284,7 @@ mod tests {
 
     use std::rc::Rc;
 
-    use becalm_settings::guard::Ward;
+    use becalm_settings::guard::GuardContext;
     use becalm_settings::tree::Tree;
 
     use super::*;
@@ -288,8 +297,8 @@ mod tests {
         let root = std::env::temp_dir().join(format!("becalm-server-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
         fs::write(root.join("proc/sys/vm/swappiness"), "60\n").unwrap();
-        let ward = Ward { patience: Duration::ZERO, now: Rc::new(|| 0), after: || () };
-        let held = Held::new(Tree::new(&root), Box::new(String::new), ward);
+        let context = GuardContext { patience: Duration::ZERO, now: Rc::new(|| 0), after: || () };
+        let held = Held::new(Tree::new(&root), Box::new(String::new), context);
         (root, Server::new(held, NOBODY))
     }
 
@@ -315,7 +324,7 @@ mod tests {
     fn what_the_table_does_not_have_is_refused() {
         let (root, mut server) = server("table");
         asked(&mut server, r#"{"do":"hello","protocol":2}"#);
-        for (wish, kind) in [
+        for (write_request, kind) in [
             (r#"{"knob":"nice","value":"-5"}"#, "usage"),
             (r#"{"knob":"isolcpus","value":"0"}"#, "usage"),
             (r#"{"knob":"/etc/shadow","value":"x"}"#, "usage"),
@@ -333,8 +342,8 @@ mod tests {
             (r#"{"knob":"isolation","value":"0","row":4,"names":["/../../x"]}"#, "domain"),
             (r#"{"knob":"isolation","value":"present","names":["3","0","0"]}"#, "domain"),
         ] {
-            let answer = asked(&mut server, &format!(r#"{{"do":"switch","writes":[{wish}]}}"#));
-            assert_eq!(answer["kind"], kind, "{wish}: {answer}");
+            let answer = asked(&mut server, &format!(r#"{{"do":"switch","writes":[{write_request}]}}"#));
+            assert_eq!(answer["kind"], kind, "{write_request}: {answer}");
         }
         let watched = r#"{"do":"switch","watched":[[12,["../../../../../etc/shadow"]]]}"#;
         assert_eq!(asked(&mut server, watched)["kind"], "domain");

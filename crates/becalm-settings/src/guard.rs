@@ -34,7 +34,7 @@ const GONE: Duration = Duration::from_millis(1_000);
 
 /// What a guard has from the agent that it outlives.
 #[derive(Clone)]
-pub struct Ward {
+pub struct GuardContext {
     /// How long interrupts may take to be back.
     pub patience: Duration,
     /// The Unix time, s: what its report is dated by.
@@ -52,15 +52,15 @@ pub struct Guard {
 
 impl Guard {
     /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
-    pub fn start(tree: &Tree, lock: RawFd, ward: &Ward) -> io::Result<Self> {
+    pub fn start(tree: &Tree, lock: RawFd, context: &GuardContext) -> io::Result<Self> {
         let (read, write) = pipe()?;
-        let (tree, ward) = (tree.clone(), ward.clone());
+        let (tree, context) = (tree.clone(), context.clone());
         let agent = pidfd::open(std::process::id() as i32)?;
         let process = outlive(&[read.as_raw_fd(), lock, agent.as_raw_fd()], "becalm-guard", move |kept| {
-            if watch(kept[0], &agent, &tree, &ward) {
+            if watch(kept[0], &agent, &tree, &context) {
                 // Nobody who changes the machine has to wait for this.
                 close(kept[1], kept[1]);
-                drop(settle(&tree, ward.patience, true));
+                drop(settle(&tree, context.patience, true));
             }
         })?;
         Ok(Self { line: write.into(), process: process.1 })
@@ -111,7 +111,7 @@ pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
 
 /// The guard's life: wait until the agent lets it go, or has gone without that; then put back what is in the journal.
 /// Whether it was needed.
-fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, ward: &Ward) -> bool {
+fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> bool {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
     loop {
@@ -123,7 +123,7 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, ward: &Ward) -> bool {
     }
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
-        let said = match clear_unnamed(tree, (ward.now)()) {
+        let said = match clear_unnamed(tree, (context.now)()) {
             Ok(recovered) => std::iter::once(recovered.sentence)
                 .chain(unsettled(&recovered.places))
                 .collect::<Vec<_>>()
@@ -137,7 +137,7 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, ward: &Ward) -> bool {
     }
     // After what matters more.
     pidfd::has_ended(agent, END_MS);
-    (ward.after)();
+    (context.after)();
     true
 }
 

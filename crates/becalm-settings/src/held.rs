@@ -10,7 +10,7 @@ mod seat;
 use self::seat::Seat;
 use crate::changes::Changes;
 use crate::failure::Failure;
-use crate::guard::{Guard, Ward};
+use crate::guard::{Guard, GuardContext};
 use crate::hold::{Difference, Hold};
 use crate::journal::{self, Begin};
 use crate::tree::Tree;
@@ -27,7 +27,7 @@ pub struct Held {
     /// The person's name for it, apart from others of the same user.
     pub name: String,
     /// For the guard, and by what the journal is dated.
-    pub ward: Ward,
+    pub context: GuardContext,
     hold: Option<(Hold, Guard)>,
     on: Changes,
     /// The task file of the group that programs join.
@@ -41,11 +41,11 @@ pub struct Held {
 
 impl Held {
     /// The machine below a root; `who` gives the name of who asks.
-    pub fn new(tree: Tree, who: Box<dyn Fn() -> String>, ward: Ward) -> Self {
+    pub fn new(tree: Tree, who: Box<dyn Fn() -> String>, context: GuardContext) -> Self {
         Self {
             tree,
             who,
-            ward,
+            context,
             title: String::new(),
             name: String::new(),
             hold: None,
@@ -123,7 +123,7 @@ impl Held {
             self.check_rights()?;
             let (hold, recovered) = Hold::open(&self.tree, &self.begin())?;
             self.remarks.extend(recovered.map(|recovered| recovered.sentence));
-            match Guard::start(&self.tree, hold.lock(), &self.ward) {
+            match Guard::start(&self.tree, hold.lock(), &self.context) {
                 Ok(guard) => self.hold = Some((hold, guard)),
                 Err(error) => {
                     drop(hold.release(false));
@@ -134,7 +134,7 @@ impl Held {
         if let Some((hold, guard)) = &mut self.hold {
             if !guard.alive() {
                 // Somebody killed it: the net must be there again before the next write.
-                *guard = Guard::start(&self.tree, hold.lock(), &self.ward)?;
+                *guard = Guard::start(&self.tree, hold.lock(), &self.context)?;
             }
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Held {
             user: self.owner(),
             pid: std::process::id(),
             title: self.title.clone(),
-            at: (self.ward.now)(),
+            at: (self.context.now)(),
         }
     }
 

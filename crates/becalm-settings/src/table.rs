@@ -2,13 +2,13 @@
 //! it, so it repeats what the catalogue of settings says, and a test holds the two together.
 
 mod rows;
-mod takes;
+mod values;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::rows::{FEATURE, FEATURES, ROWS, SERVICES, SETS, SIDE_EFFECTS};
-use self::takes::is_list;
-pub use self::takes::Takes;
+use self::values::is_list;
+pub use self::values::AllowedValues;
 use crate::cpuset::{is_cpus_file, Cpuset};
 use crate::features;
 use crate::interrupt;
@@ -21,7 +21,7 @@ use crate::weight::Weighted;
 /// Where a request acts: which of a knob's rows, and what is `*` in it, or tells its places apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
+pub struct WriteRequest {
     pub knob: String,
     #[serde(default)]
     pub row: usize,
@@ -51,16 +51,18 @@ fn feature(knob: &str) -> Option<&'static str> {
 
 /// Whether a value stands for another one that only the kernel knows, which may be the present one.
 pub fn asks_for_default(knob: &str, value: &str) -> bool {
-    value == "0" && rows(knob).any(|(_, _, takes)| matches!(takes, Takes::Default(..)))
+    value == "0" && rows(knob).any(|(_, _, values)| matches!(values, AllowedValues::Default(..)))
 }
 
-/// The place that is wished for; None for what is not in the table, or not there.
-pub fn place(tree: &Tree, wish: &Wish) -> Option<Place> {
-    let (_, at, _) = rows(&wish.knob).nth(wish.row).filter(|(_, _, takes)| takes.holds(&wish.value))?;
-    let names: Vec<&str> = wish.names.iter().map(String::as_str).collect();
+/// The place that is requested; None for what is not in the table, or not there.
+pub fn place(tree: &Tree, write_request: &WriteRequest) -> Option<Place> {
+    let (_, at, _) = rows(&write_request.knob)
+        .nth(write_request.row)
+        .filter(|(_, _, values)| values.holds(&write_request.value))?;
+    let names: Vec<&str> = write_request.names.iter().map(String::as_str).collect();
     match (*at, names.as_slice()) {
-        (path, []) if feature(&wish.knob).is_some() => {
-            Some(Place::Feature { path: path.to_owned(), name: feature(&wish.knob)?.to_owned() })
+        (path, []) if feature(&write_request.knob).is_some() => {
+            Some(Place::Feature { path: path.to_owned(), name: feature(&write_request.knob)?.to_owned() })
         }
         (path, names) if path.starts_with('/') => file(tree, path, names),
         ("latency", []) => Some(Place::Latency),

@@ -6,7 +6,7 @@
 //! `place`s they change on this machine (`draft`), with what is `affected` by CPUs that go and is `moved` by the kernel;
 //! `effect`, what those of the boot came to, by the `proof` that the kernel gives. `process` holds what a child does to
 //! itself between clone and exec. `reading` tells whether that can be found out while others are on.
-//! `cpuset_facts` and `interrupt_words` are for the person, `wishes` for the
+//! `cpuset_facts` and `interrupt_words` are for the person, `write_requests` for the
 //! helper that changes a machine for an agent without rights.
 
 pub use becalm_settings::unprivileged::{directory, locks, played};
@@ -33,4 +33,4 @@ pub mod resolve;
 pub mod row;
 pub mod setting_error;
 pub mod settings;
-pub mod wishes;
+pub mod write_requests;

@@ -46,11 +46,12 @@ impl Held {
 
     /// See interrupts back that fire at once; somebody else waits for the others.
     fn settle(&mut self) {
-        let waited = away::settle(&self.tree, AT_ONCE.min(self.ward.patience), self.ward.patience <= AT_ONCE)
-            .and_then(|under_way| match under_way {
-                true => wait_for_interrupts(&self.tree, self.ward.patience),
-                false => Ok(()),
-            });
+        let waited =
+            away::settle(&self.tree, AT_ONCE.min(self.context.patience), self.context.patience <= AT_ONCE)
+                .and_then(|under_way| match under_way {
+                    true => wait_for_interrupts(&self.tree, self.context.patience),
+                    false => Ok(()),
+                });
         if let Err(error) = waited {
             // The masks must be as before; where the interrupts arrive is told.
             drop(away::settle(&self.tree, Duration::ZERO, true));
@@ -107,7 +108,7 @@ impl Held {
         self.check_rights()?;
         let mut recovered = self.locked(|machine| {
             away::try_again(&machine.tree)?;
-            clear(&machine.tree, (machine.ward.now)(), force)
+            clear(&machine.tree, (machine.context.now)(), force)
         })?;
         self.settle();
         if found.is_none() {

@@ -2,12 +2,12 @@
 //!
 //! A `*` stands for letters within one name. What is no path is a place of another kind.
 
-use super::takes::Takes::{self, Cpus, Default, Mask, Number, Word, Words};
+use super::values::AllowedValues::{self, Cpus, Default, Mask, Number, Word, Words};
 
 /// A knob, where it acts, and what that takes.
-pub type Row = (&'static str, &'static str, Takes);
+pub type Row = (&'static str, &'static str, AllowedValues);
 
-const ON: Takes = Words(&["0", "1"]);
+const ON: AllowedValues = Words(&["0", "1"]);
 
 /// The knobs of the scheduler's features begin so; the kernel's name of a feature follows.
 pub const FEATURE: &str = "sched_feature_";

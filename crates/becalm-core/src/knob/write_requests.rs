@@ -4,15 +4,15 @@ use super::catalogue::find;
 use super::changes::{Change, Changes};
 use super::cpus;
 use super::place::Place;
-use super::table::{names_in, rows, Wish, SIDE_EFFECTS};
+use super::table::{names_in, rows, WriteRequest, SIDE_EFFECTS};
 use serde_json::{json, Value};
 
 /// Rows of side effects whose places only root can find: the helper looks for all that are there.
 const HIDDEN: &str = "/sys/kernel/debug/sched/domains/";
 
 /// The fields of a request that has these changes made.
-pub fn request(changes: &Changes) -> Value {
-    let wishes: Vec<Wish> = changes.writes.iter().filter_map(wish).collect();
+pub fn fields(changes: &Changes) -> Value {
+    let write_requests: Vec<WriteRequest> = changes.writes.iter().filter_map(write_request).collect();
     let mut watched: Vec<(usize, Vec<String>)> = changes.watched.iter().filter_map(side_effect).collect();
     let moves = |change: &Change| {
         find(&change.knob).is_some_and(|knob| knob.moves.iter().any(|path| path.starts_with(HIDDEN)))
@@ -22,11 +22,11 @@ pub fn request(changes: &Changes) -> Value {
         watched.extend(hidden.map(|(row, _)| (row, Vec::new())));
     }
     let (taken, offline) = (cpus::list(&changes.taken), cpus::list(&changes.offline));
-    json!({"writes": wishes, "watched": watched, "taken": taken, "offline": offline})
+    json!({"writes": write_requests, "watched": watched, "taken": taken, "offline": offline})
 }
 
 /// A write; None for a place that no row has.
-pub fn wish(change: &Change) -> Option<Wish> {
+pub fn write_request(change: &Change) -> Option<WriteRequest> {
     let kind = match &change.place {
         Place::Swap { .. } => "swap area".to_owned(),
         Place::Process { .. } => "service".to_owned(),
@@ -53,7 +53,7 @@ pub fn wish(change: &Change) -> Option<Wish> {
     let (row, names) =
         rows(&change.knob).enumerate().find_map(|(row, (_, pattern, _))| Some((row, of_row(pattern)?)))?;
     let Change { knob, value, required, .. } = change.clone();
-    Some(Wish { knob, row, names, value, required })
+    Some(WriteRequest { knob, row, names, value, required })
 }
 
 /// A place that changes with others: its row and names; None for one that the helper finds by itself.

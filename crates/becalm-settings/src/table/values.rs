@@ -4,7 +4,7 @@ use crate::cpus;
 
 /// The values of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum AllowedValues {
     Words(&'static [&'static str]),
     Number(i64, i64),
     /// The same, or 0 for the kernel's default, which only the kernel knows.
@@ -16,7 +16,7 @@ pub enum Takes {
     Cpus,
 }
 
-impl Takes {
+impl AllowedValues {
     pub fn holds(self, value: &str) -> bool {
         let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
         match self {
