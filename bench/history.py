@@ -324,7 +324,7 @@ def young(histories: int, seed: int) -> str:
                     for alarm in ours(given):
                         if size and alarm.benchmark == 0 and abs(alarm.at - at) <= NEAR:
                             seen.append(alarm.found + 1)
-                        else:
+                        elif not given.right(alarm):
                             false += 1
                 if size:
                     when = f", {float(np.median(seen)):g}" if seen else ""
