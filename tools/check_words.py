@@ -36,24 +36,24 @@ VERBS = words(
     Arrange Ask Assemble Assert Assign Attach Average Balance Begin Bin Bind Boot Bound Bring Build Cache
     Calculate Call Cancel Centre Chain Change Check Choose Classify Clear Climb Close Code Collect Combine
     Commit Compare Compile Complete Compose Compute Conduct Configure Confirm Connect Construct Continue Convert
-    Copy Count Cover Create Credit Cut Decide Declare Decode Define Delay Delete Derive Describe Design Detach
-    Detail Detect Determine Discard Display Distribute Disturb Divide Do Download Draft Drain Draw Drop Emit
-    Empty Enable Encode End Enter Escape Estimate Evaluate Evict Exchange Execute Exit Expand Explain Export
-    Express Extend Extract Feed Fetch Fill Filter Find Finish Fit Flag Flush Fold Follow Forget Format Forward
-    Generate Get Give Go Group Grow Guard Halve Handle Hash Have Hide Hold Identify Ignore Import Include Infer
-    Initialise Insert Install Integrate Interpolate Interpret Interrupt Invert Invoke Iterate Join Judge Keep
-    Kill Label Lay Lead Leak Learn Leave Let Limit Link List Listen Load Locate Lock Look Loop Lower Make Map
-    Mark Match Measure Merge Minimise Mount Move Multiply Name Narrow Normalise Notify Observe Offer Open Order
-    Own Pack Parse Pass Pause Perform Permit Permute Pick Pin Place Play Plot Poll Pool Predict Prepare Press
-    Print Probe Process Produce Profile Propose Provide Put Query Quote Raise Rank Rate Reach Read Rebuild
-    Recommend Reconnect Record Reduce Refuse Register Reject Relate Release Remember Remove Rename Render Renew
-    Reorder Repeat Replace Replay Report Request Require Reserve Reset Resolve Restart Restore Resume Retry
-    Return Reverse Rewrite Round Run Salvage Sample Save Scale Search See Seed Select Send Separate Serve Set
-    Settle Shift Show Shrink Shuffle Sign Signal Simulate Skip Sleep Solve Sort Spawn Spell Split Standardise
-    Start State Stop Store Stream Stretch Strip Subtract Suggest Sum Summarise Supply Suspend Swap Sweep Switch
-    Tag Take Tell Terminate Test Thin Throttle Trace Track Train Transform Translate Treat Trim Truncate Try
-    Tune Turn Undo Unlock Unmount Unpack Update Upgrade Upload Use Validate Verify Visit Wait Wake Walk Warn
-    Watch Weigh Widen Withdraw Wrap Write Yield"""
+    Copy Count Cover Create Credit Cut Decide Declare Decode Decorate Define Delay Delete Derive Describe Design
+    Detach Detail Detect Determine Discard Display Distribute Disturb Divide Do Download Draft Drain Draw Drop
+    Emit Empty Enable Encode End Enter Escape Estimate Evaluate Evict Exchange Execute Exit Expand Explain
+    Export Express Extend Extract Feed Fetch Fill Filter Find Finish Fit Flag Flush Fold Follow Forget Format
+    Forward Generate Get Give Go Group Grow Guard Halve Handle Hash Have Hide Hold Identify Ignore Import
+    Include Infer Initialise Insert Install Integrate Interpolate Interpret Interrupt Invert Invoke Iterate Join
+    Judge Keep Kill Label Lay Lead Leak Learn Leave Let Limit Link List Listen Load Locate Lock Look Loop Lower
+    Make Map Mark Match Measure Merge Migrate Minimise Mount Move Multiply Name Narrow Normalise Notify Observe
+    Offer Open Order Own Pack Parse Pass Pause Perform Permit Permute Pick Pin Place Play Plot Poll Pool Predict
+    Prepare Press Print Probe Process Produce Profile Propose Provide Put Query Quote Raise Rank Rate Reach Read
+    Rebuild Recommend Reconnect Record Reduce Refuse Register Reject Relate Release Remember Remove Rename
+    Render Renew Reorder Repeat Replace Replay Report Request Require Reserve Reset Resolve Restart Restore
+    Resume Retry Return Reverse Rewrite Round Run Salvage Sample Save Scale Search See Seed Select Send Separate
+    Serve Set Settle Shift Show Shrink Shuffle Sign Signal Simulate Skip Sleep Solve Sort Spawn Spell Split
+    Standardise Start State Stop Store Stream Stretch Strip Subtract Suggest Sum Summarise Supply Suspend Swap
+    Sweep Switch Tag Take Tell Terminate Test Thin Throttle Trace Track Train Transform Translate Treat Trim
+    Truncate Try Tune Turn Undo Unlock Unmount Unpack Update Upgrade Upload Use Validate Verify Visit Wait Wake
+    Walk Warn Watch Weigh Widen Withdraw Wrap Write Yield"""
 )
 """The first words of a function's docstring. Add a verb that is missing."""
 NO_NOUNS = words(

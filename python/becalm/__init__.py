@@ -15,7 +15,7 @@ from becalm import _version
 __version__ = _version.VERSION
 
 TYPE_CHECKING = False
-"""As type checkers know it, without `typing`: until that is imported, the command cannot hear Ctrl-C."""
+"""The constant of type checkers, without `typing`: until that is imported, the command cannot handle Ctrl-C."""
 
 if TYPE_CHECKING:
     from becalm.errors import BecalmError as BecalmError
@@ -208,7 +208,7 @@ _VALUES = {
 
 
 def _homes() -> dict[str, str]:
-    """Where each public name is."""
+    """Return the module of each public name."""
     from becalm.verbs import TABLE
 
     values = {name: module for module, names in _VALUES.items() for name in names.split()}

@@ -15,7 +15,7 @@ import os
 import sys
 
 INTERRUPTED = 130
-"""What a shell says of a program that Ctrl-C has ended: 128 and the number of SIGINT."""
+"""The exit code of a shell for a program that Ctrl-C has ended: 128 and the number of SIGINT."""
 
 
 _code: int | None = None
@@ -56,7 +56,7 @@ def _open_standard_streams() -> None:
 
 
 def _leave() -> None:
-    """The last that is done at exit: threads have ended, and all that is called at exit has been."""
+    """Flush the streams and exit, as the last exit handler: threads and all other handlers have ended."""
     if _code is None:
         return
     try:

@@ -11,7 +11,7 @@ import sys
 
 
 def install(*packages: str) -> str:
-    """The one command that installs what is missing where this becalm runs."""
+    """Return the one command that installs what is missing where this becalm runs."""
     return f"{sys.executable} -m pip install {shlex.join(packages)}"
 
 
@@ -67,7 +67,7 @@ class Interrupted(MachineError):
 
 
 class UnsettledError(MachineError):
-    """Something of the machine is not as it was before becalm changed it; the sentence says what."""
+    """An error when the machine is not as it was before becalm changed it; the sentence names the difference."""
 
 
 class RefusedError(MachineError):

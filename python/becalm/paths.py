@@ -9,37 +9,38 @@ from becalm.errors import MachineError
 
 
 def data_dir() -> Path:
-    """For what is kept: the store. Created private on first use. Raises MachineError."""
+    """Return the directory of stored data: the store. Created private on first use. Raises MachineError."""
     return made(_place("XDG_DATA_HOME", ".local/share"), "XDG_DATA_HOME")
 
 
 def meant_store(given: str | None) -> str:
-    """The path or URL of a store: as given, else BECALM_STORE, else the user's own. Raises MachineError."""
+    """Return the path or URL of a store: as given, else BECALM_STORE, else the user's own. Raises MachineError."""
     return given or os.environ.get("BECALM_STORE") or str(data_dir() / "becalm.db")
 
 
 def state_dir() -> Path:
-    """For what lasts between runs of becalm but is no document: rescued runs. Raises MachineError."""
+    """Return the directory of files that last between runs of becalm and are not documents. Raises MachineError."""
     return made(_place("XDG_STATE_HOME", ".local/state"), "XDG_STATE_HOME")
 
 
 def cache_dir() -> Path:
-    """For what can be fetched or made again: kernels for guests. Raises MachineError."""
+    """Return the directory of files that can be fetched or made again: kernels for guests. Raises MachineError."""
     return made(_place("XDG_CACHE_HOME", ".cache"), "XDG_CACHE_HOME")
 
 
 def config_dir() -> Path:
-    """For what the person writes: profiles. It need not exist yet. Raises MachineError."""
+    """Return the directory of files that the person writes: profiles. It need not exist yet. Raises MachineError."""
     return _place("XDG_CONFIG_HOME", ".config")
 
 
 def spool_dir() -> Path:
-    """Where spools are, below the state directory; it need not exist yet. Raises MachineError."""
+    """Return the directory of spools, below the state directory; it need not exist yet. Raises MachineError."""
     return _place("XDG_STATE_HOME", ".local/state") / "spool"
 
 
 def made(path: Path, variable: str = "XDG_STATE_HOME") -> Path:
-    """The directory, made private (0700) if it was not there. Raises MachineError; `variable` names the way out."""
+    """Return the directory, made private (0700) if it was not there. Raises MachineError; `variable` names the way
+    out."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

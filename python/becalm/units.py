@@ -61,7 +61,7 @@ def whole_number(text: str) -> int:
 
 
 def duration_ns(value: float | str) -> int:
-    """A duration in ns; numbers and text without a unit are seconds. Raises UsageError."""
+    """Return a duration in ns; numbers and text without a unit are seconds. Raises UsageError."""
     if isinstance(value, str):
         match = _DURATION.fullmatch(value)
         if match is None:
@@ -77,16 +77,16 @@ def duration_ns(value: float | str) -> int:
 
 
 def limit_ns(value: float | str) -> int | None:
-    """A budget in ns; "none" or infinity gives no limit (None)."""
+    """Return a budget in ns; "none" or infinity gives no limit (None)."""
     if value == math.inf or (isinstance(value, str) and value.strip().lower() in ("none", "inf")):
         return None
     return duration_ns(value)
 
 
 def fraction(value: float | str, *, below: float = 1.0) -> float:
-    """A positive fraction: 0.005, "0.5%" or "0.005".
+    """Return a positive fraction: 0.005, "0.5%" or "0.005".
 
-    A number of `below` and more needs its sign: whoever writes 2 means 2 %, and would get 200 %. Raises UsageError.
+    A number of `below` and more needs its sign: 2 is meant as 2 %, and would be 200 %. Raises UsageError.
     """
     percent = False
     if isinstance(value, str):
@@ -108,7 +108,7 @@ _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([kmgt]?)(i?b|)\s*(
 
 
 def size_bytes(value: float | str) -> int:
-    """Bytes (or bytes per second): 512M, 512MiB (both of 1024), 512MB (of 1000), 4096. Raises UsageError."""
+    """Return bytes (or bytes per second): 512M, 512MiB (both of 1024), 512MB (of 1000), 4096. Raises UsageError."""
     if isinstance(value, str):
         match = _SIZE.fullmatch(value)
         if match is None:
@@ -139,7 +139,7 @@ def exit_codes(value: str | Sequence[int] | None) -> tuple[int, ...] | None:
 
 
 def cpu_list(value: str | Sequence[int]) -> tuple[int, ...]:
-    """Processors such as "0,2-3", in order. Raises UsageError."""
+    """Return processors such as "0,2-3", in order. Raises UsageError."""
     try:
         parts = (
             [[whole_number(end) for end in part.split("-", 1)] for part in value.split(",")]
@@ -160,7 +160,7 @@ def brief(text: str) -> str:
 
 
 def listed(names: Iterable[str], word: str = "and") -> str:
-    """ "a, b and c", or "a, b, c, d, e and 7 more"; nothing of no names."""
+    """Return names as text: "a, b and c", or "a, b, c, d, e and 7 more"; empty for no names."""
     known = list(names)
     if len(known) > NAMED:
         return f"{', '.join(known[:NAMED])} {word} {len(known) - NAMED} more"

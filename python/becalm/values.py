@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **asked):
-        """As `dataclasses.dataclass`, which says what may be asked for."""
+        """Decorate as `dataclasses.dataclass`, which has the options."""
         if (
             {"frozen", "slots"} <= asked.keys() <= {"frozen", "slots", "kw_only", "repr"}
             and asked["frozen"]
@@ -57,7 +57,7 @@ def _frozen(cls: type[Any], kw_only: bool, shown: bool) -> type[Any]:
 
 
 def _values(given: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What takes the tuple of these fields out of an instance."""
+    """Return the function that takes the tuple of these fields out of an instance."""
     names = tuple(given)
     if len(names) > 1:
         return attrgetter(*names)
@@ -101,7 +101,8 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 FEW = 8
-"""So many instances of a class are filled field by field. To write `__init__` takes as long as filling 18 to 43."""
+"""The number of instances initialised field by field before `__init__` is compiled, which takes as long as filling 18
+to 43."""
 
 
 def _unwritten(cls: Any) -> Callable[..., None]:
@@ -144,7 +145,7 @@ def _filled(self: Any, cls: Any, given: tuple[Any, ...], named: dict[str, Any]) 
 
 
 class _Signature:
-    """What `inspect.signature` asks a class for: that of the method which its first instance will have."""
+    """The signature for `inspect.signature`: that of the method which the first instance will have."""
 
     def __get__(self, instance: object, owner: type[Any]) -> Signature:
         import inspect
@@ -154,7 +155,7 @@ class _Signature:
 
 
 def _written(cls: Any) -> Callable[..., None]:
-    """The real `__init__` of a class, as a function of its fields."""
+    """Return the real `__init__` of a class, as a function of its fields."""
     known: dict[str, Any] = {}
     taken, only_named, lines = ["self"], list[str](), list[str]()
     for field in dataclasses.fields(cls):

@@ -29,9 +29,9 @@ from becalm.stats.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What a kind makes: points of the factors that it varies (for choices their number), kinds and blocks of them;
-    `fold`: numbers of the factors that were folded, `partial`: the largest part of an interaction in a factor's effect,
-    of a design that is no regular fraction."""
+    """The points of a kind of design: those of the factors that it varies (for choices their number), their kinds and
+    blocks; `fold`: numbers of the factors that were folded, `partial`: the largest part of an interaction in a factor's
+    effect, for a design that is not a regular fraction."""
 
     points: Floats
     kinds: tuple[str, ...]
@@ -53,9 +53,9 @@ class Kind:
 
 
 def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed: int) -> Design:
-    """The design, its runs in random order within each block unless it is to stay in standard order.
+    """Return the design, its runs in random order within each block unless it is to stay in standard order.
 
-    Raises UsageError for what the kind of design cannot have.
+    Raises UsageError for options that the kind of design cannot have.
     """
     if kind not in KINDS:
         raise UsageError(f"There is no design {kind!r}. There are: {', '.join(KINDS)}.")
@@ -100,7 +100,7 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
 
 
 def _irregular(made: Points) -> int | None:
-    """Resolution of a two-level design that is no regular fraction."""
+    """Return the resolution of a two-level design that is not a regular fraction."""
     return None if made.partial is None else 3 if made.partial > 0 else 4
 
 
@@ -180,7 +180,7 @@ def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
 
 
 def _halves(points: Floats) -> Ints:
-    """Blocks of a design and its foldover."""
+    """Return the blocks of a design and its foldover."""
     return np.repeat(np.array([0, 1], dtype=np.int64), len(points) // 2)
 
 
@@ -205,7 +205,7 @@ def _two_level(
     words: tuple[Word, ...] = (),
     fold: tuple[int, ...] = (),
 ) -> Points:
-    """Points of two levels, replicated, with centre points."""
+    """Return the points of two levels, replicated, with centre points."""
     rows = [(row, "cube", int(b)) for row, b in zip(points, block, strict=True)] * options.replicates
     rows += _centres(factors, options, int(block.max()) + 1)
     # A choice of two is its number, 0 or 1, where a range has -1 and 1.
@@ -251,7 +251,7 @@ def _behnken(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
 
 
 def _crossed(factors: tuple[Factor, ...], made: Points) -> Points:
-    """The points once for each combination of choices."""
+    """Return the points once for each combination of choices."""
     chosen = [index for index, each in enumerate(factors) if each.categorical]
     ranges = [index for index, each in enumerate(factors) if not each.categorical]
     combinations = list(product(*(range(len(factors[index].choices)) for index in chosen)))

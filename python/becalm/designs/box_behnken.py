@@ -40,7 +40,7 @@ TABLE: Mapping[int, Published] = {
     6: Published(("124 235 346 145 256 136",), 6, by_sign=True),
     7: Published(("456 167 257 124 347 135 236",), 6, by_sign=True),
 }
-"""By number of factors."""
+"""The designs by number of factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Behnken:
 
 
 def behnken(count: int, centre: int | None = None, blocks: int = 1) -> Behnken:
-    """The design for so many factors. `centre`: centre points of each block. Raises UsageError."""
+    """Return the design for `count` factors. `centre`: centre points of each block. Raises UsageError."""
     if (found := TABLE.get(count)) is None:
         raise UsageError(
             f"Box-Behnken designs are published for 3 to 7 numeric factors, not {count}. Take becalm design central."

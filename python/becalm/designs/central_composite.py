@@ -26,7 +26,7 @@ ALPHAS: Mapping[str, str] = {
     "spherical": "axial points as far out as the cube's corners: the square root of the number of factors",
     "orthogonal": "squares are uncorrelated; in blocks: all effects are independent of the blocks",
 }
-"""How far out axial points lie, in words; a number is taken as it is."""
+"""The distances of axial points, in words; a number is taken as it is."""
 
 LEAST, MOST = 2, 15
 
@@ -47,7 +47,7 @@ class Composite:
 def composite(
     count: int, alpha: str | float = "rotatable", centre: tuple[int, int] | None = None, blocks: int = 1
 ) -> Composite:
-    """The design for so many factors.
+    """Return the design for `count` factors.
 
     `centre`: centre points of each block of the cube, and of that of the axial points; without blocks their sum.
     `blocks`: 1, or that of the axial points and 1, 2, 4, … of the cube. From five factors on the cube is the smallest
@@ -92,8 +92,8 @@ def composite(
 
 
 def _centres(count: int, blocks: int) -> tuple[int, int]:
-    """Five for two factors and six for more, as uniform precision asks for up to three (Box & Hunter 1957, table 2);
-    spread over the blocks, two in each at least, so that each shows the noise."""
+    """Return the centre points: five for two factors and six for more, as uniform precision demands for up to three
+    (Box & Hunter 1957, table 2); spread over the blocks, at least two in each, so that each shows the noise."""
     if blocks == 1:
         return (5 if count == 2 else 6), 0
     each = max(2, round(6 / blocks))

@@ -53,7 +53,7 @@ PUBLISHED = {
     (11, 6): "F=ABC G=BCD H=CDE J=ACD K=ADE L=BDE",
     (11, 7): "E=ABC F=BCD G=ACD H=ABD J=ABCD K=AB L=AC",
 }
-"""By number of factors and of generators."""
+"""The published generators by number of factors and of generators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Fraction:
         return len(self.defining[0]) if self.defining else None
 
     def aliases(self, order: int = 2) -> tuple[tuple[Word, ...], ...]:
-        """Effects of up to so many factors that cannot be told apart, in groups of two or more; the sign is that of the
-        product with the first of the group."""
+        """Return effects of up to `order` factors that cannot be told apart, in groups of two or more; the sign is that
+        of the product with the first of the group."""
         seen: set[int] = set()
         found = []
         for size in range(1, order + 1):
@@ -89,7 +89,7 @@ class Fraction:
 
 
 def full(count: int) -> Fraction:
-    """The whole factorial. Raises UsageError for more than MOST_RUNS points."""
+    """Return the whole factorial. Raises UsageError for more than MOST_RUNS points."""
     if 2**count > MOST_RUNS:
         raise UsageError(
             f"A whole factorial of {count} factors has {2**count:,} runs. Take a fraction: --resolution 4."
@@ -99,7 +99,7 @@ def full(count: int) -> Fraction:
 
 
 def fraction(count: int, generators: Sequence[str]) -> Fraction:
-    """The fraction with generators such as "D=ABC" or "E=-AC". Raises UsageError for those that make none."""
+    """Return the fraction with generators such as "D=ABC" or "E=-AC". Raises UsageError for invalid ones."""
     made: dict[int, Word] = {}
     for text in generators:
         new, equals, rest = text.partition("=")
@@ -131,7 +131,7 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
 
 
 def of_runs(count: int, runs: int) -> Fraction:
-    """The best fraction with so many runs, a power of two. Raises UsageError."""
+    """Return the best fraction with `runs` runs, a power of two. Raises UsageError."""
     base = runs.bit_length() - 1
     if runs < 2 or 2**base != runs or base > count:
         raise UsageError(f"A two-level design of {count} factors has 2, 4, 8, … up to {2**count:,} runs, not {runs}.")
@@ -156,7 +156,7 @@ def of_runs(count: int, runs: int) -> Fraction:
 
 
 def smallest(count: int, resolution: int) -> Fraction:
-    """The fraction of fewest runs that has at least this resolution. Raises UsageError."""
+    """Return the fraction of fewest runs that has at least this resolution. Raises UsageError."""
     if resolution < 3:
         raise UsageError("Below resolution 3 factors are aliased with each other. Take 3, 4, 5 or more.")
     for base in range(1, count):
@@ -169,10 +169,10 @@ def smallest(count: int, resolution: int) -> Fraction:
 
 
 def confounding(design: Fraction, blocks: int) -> tuple[Word, ...]:
-    """Words whose signs put the points of a design into so many blocks, a power of two.
+    """Return words whose signs put the points of a design into `blocks` blocks, a power of two.
 
-    Their group is as long as can be, also times the defining relation: no factor, and where possible no interaction of
-    two, is confounded with a block. Raises UsageError where a factor would be.
+    Their group is as long as possible, also times the defining relation: no factor, and where possible no interaction
+    of two, is confounded with a block. Raises UsageError where a factor would be.
     """
     wanted = blocks.bit_length() - 1
     if blocks < 1 or 2**wanted != blocks or blocks >= len(design.points):

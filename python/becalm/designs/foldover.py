@@ -32,7 +32,7 @@ class Folding:
 
 
 def members(given: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
-    """Numbers of the factors that are folded, given by name, by letter, or all. Raises UsageError."""
+    """Return the numbers of the factors that are folded, given by name, by letter, or all. Raises UsageError."""
     found = set()
     for each in given:
         if each == ALL and ALL not in names:
@@ -47,14 +47,14 @@ def members(given: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
 
 
 def folded(points: Floats, which: Sequence[int]) -> Floats:
-    """Points, shape (n, factors), and after them these with some signs the other way round: (2 n, factors)."""
+    """Return points, shape (n, factors), and after them these with some signs reversed: (2 n, factors)."""
     other = points.copy()
     other[:, list(which)] *= -1
     return np.vstack([points, other])
 
 
 def folding(cube: Fraction, which: Sequence[int]) -> Folding:
-    """A fraction and its foldover as one design. Raises UsageError where that is the same runs again."""
+    """Return a fraction and its foldover as one design. Raises UsageError where that is the same runs again."""
     if not cube.defining:
         raise UsageError("A whole factorial folded has the same runs again: that is --replicates 2.")
     turned = Word.of(*which).factors

@@ -26,21 +26,21 @@ COLUMNS: Mapping[int, str] = {
     44: "++--+-+--+++-+++++---+-+++-----+---++-+-++-",
     48: "+++++-++++--+-+-+++--+--++-++---+-+-++----+----",
 }
-"""By number of runs the first column without its last run."""
+"""The first column without its last run, by number of runs."""
 
 BLOCKS = (
     "+-++++--- ++-+++--- -+++++--- ---+-++++ ---++-+++ ----+++++ +++---+-+ +++---++- +++----++",
     "-+---+--+ --++--+-- +---+--+- --+-+---+ +----++-- -+-+---+- --+--+-+- +--+----+ -+--+-+--",
     "++-+-++-+ -++++-++- +-+-++-++ +-+++-+-+ ++--++++- -+++-+-++ +-++-+++- ++-++--++ -++-+++-+",
 )
-"""Of 28 runs the blocks A, B and C, each row by row."""
+"""The blocks A, B and C of the design of 28 runs, each row by row."""
 
 SIZES = (12, 20, 24, 28, 36, 44, 48)
 """Numbers of runs that there are."""
 
 
 def plackett_burman(count: int, runs: int | None = None) -> Floats:
-    """Points of so many factors, shape (runs, count), of -1 and 1. Raises UsageError for what there is not."""
+    """Return points of `count` factors, shape (runs, count), of -1 and 1. Raises UsageError for an unknown design."""
     if count < 2 or count >= SIZES[-1]:
         raise UsageError(f"Plackett-Burman designs are of 2 to {SIZES[-1] - 1} factors, not {count}.")
     if runs is None:
@@ -55,7 +55,7 @@ def plackett_burman(count: int, runs: int | None = None) -> Floats:
 
 
 def _upper(runs: int) -> Floats:
-    """All runs but the last."""
+    """Return all runs but the last."""
     if runs == 28:
         a, b, c = (np.array([_signs(row) for row in block.split()]) for block in BLOCKS)
         return np.block([[a, b, c], [c, a, b], [b, c, a]])
@@ -68,7 +68,7 @@ def _signs(text: str) -> Floats:
 
 
 def partial_aliasing(points: Floats) -> float:
-    """The largest part of an interaction of two factors in the effect of another one: 0 none, 1 all of it."""
+    """Return the largest part of an interaction of two factors in the effect of another one: 0 none, 1 all of it."""
     count = points.shape[1]
     if count < 3:
         return 0.0

@@ -30,12 +30,12 @@ class Word:
 
     @classmethod
     def of(cls, *factors: int, sign: int = 1) -> Word:
-        """The product of some factors by number, from 0."""
+        """Return the product of some factors by number, from 0."""
         return cls(sum(1 << each for each in set(factors)), sign)
 
     @classmethod
     def parse(cls, text: str, count: int) -> Word:
-        """A word such as ABC or -BD of the first `count` letters. Raises UsageError."""
+        """Return a word such as ABC or -BD of the first `count` letters. Raises UsageError."""
         sign, letters = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text.strip().removeprefix("+"))
         known = LETTERS[:count]
         if not letters or set(letters) - set(known) or len(set(letters)) < len(letters):
@@ -55,16 +55,16 @@ class Word:
 
     @property
     def text(self) -> str:
-        """With its letters, in order."""
+        """The word with its letters, in order."""
         return ("-" if self.sign < 0 else "") + ("".join(LETTERS[each] for each in self.members) or "I")
 
     def column(self, points: Floats) -> Floats:
-        """The product of its columns, shape (n,)."""
+        """Return the product of its columns, shape (n,)."""
         return np.asarray(self.sign * points[:, list(self.members)].prod(axis=1))
 
 
 def group(generators: Iterable[Word]) -> tuple[Word, ...]:
-    """All products of some words but the identity, the shortest first."""
+    """Return all products of some words except the identity, the shortest first."""
     found: list[Word] = []
     for each in generators:
         found += [each, *(each * other for other in found)]
@@ -74,9 +74,9 @@ def group(generators: Iterable[Word]) -> tuple[Word, ...]:
 def search(
     candidates: Sequence[Word], wanted: int, clear: Callable[[int], bool], own: Callable[[int], int] = lambda depth: 0
 ) -> tuple[Word, ...] | None:
-    """So many words, earlier ones preferred, of which every product is `clear` (told its bits); None where there are
-    none. `own`: bits that the word chosen at each place has besides. Depth first (Franklin & Bailey 1977, Appl. Stat.
-    26:321)."""
+    """Return `wanted` words, earlier ones preferred, of which every product is `clear` (called with its bits); None
+    where there are none. `own`: additional bits of the word chosen at each place. Depth first (Franklin & Bailey 1977,
+    Appl. Stat. 26:321)."""
 
     def extended(start: int, chosen: tuple[Word, ...], spanned: tuple[int, ...]) -> tuple[Word, ...] | None:
         if len(chosen) == wanted:
@@ -94,7 +94,7 @@ def search(
 
 
 def products(members: Sequence[int], least: int = 1) -> list[Word]:
-    """All words of some factors with at least so many letters, the longest first."""
+    """Return all words of some factors with at least `least` letters, the longest first."""
     return [
         Word.of(*some) for size in range(len(members), max(least, 1) - 1, -1) for some in combinations(members, size)
     ]

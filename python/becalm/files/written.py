@@ -143,7 +143,8 @@ def _check(path: Path, opened: str, found: os.stat_result) -> None:
 
 
 def _is_store(path: Path, head: bytes, found: os.stat_result) -> bool:
-    """Whether a file is a database, belongs to one, or is the place of the person's own store, damaged as it may be."""
+    """Return whether a file is a database, belongs to one, or is the place of the person's own store, perhaps
+    damaged."""
     if head.startswith(DATABASE) or LOG.match(head):
         return True
     base = re.sub(r"-(wal|shm|journal)$", "", str(path))
@@ -161,7 +162,7 @@ def _head(path: str) -> bytes:
 
 
 def _written_here(opened: str, head: bytes) -> bool:
-    """Whether becalm wrote a file, as far as that can be told, and nobody has edited it since."""
+    """Return whether becalm wrote a file, as far as that can be told, and it was not edited since."""
     try:
         sum_ = os.getxattr(opened, ATTRIBUTE)
     except OSError:

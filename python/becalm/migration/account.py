@@ -1,4 +1,4 @@
-"""What moves cost a simulated program: at sweet spots, at random moments, and not moved, in pairs of equal pages.
+"""The cost of moves for a simulated program: at sweet spots, at random moments, and not moved, in pairs of equal pages.
 
     account(request, trials) -> Accounted
 
@@ -43,7 +43,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean:
-        """Of one value a trial."""
+        """Return the mean of one value a trial."""
         half = stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2) * statistics.stdev(values) / math.sqrt(len(values))
         return cls(statistics.fmean(values), half)
 
@@ -75,11 +75,11 @@ class Accounted(Result):
     sentence: str = ""
 
     def cost(self, arm: str, quantity: str) -> Mean:
-        """What a move at `random` moments or at a `spot` costs."""
+        """Return the cost of a move at `random` moments or at a `spot`."""
         return Mean.of([getattr(each, arm)[quantity] for each in self.trials])
 
     def gain(self, quantity: str) -> Mean:
-        """What a move costs less at spots, pair by pair."""
+        """Return how much less a move costs at spots, pair by pair."""
         return Mean.of([each.random[quantity] - each.spot[quantity] for each in self.trials])
 
     @property
@@ -88,7 +88,7 @@ class Accounted(Result):
         return sum(each.why == "spot" for each in self.trials)
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         means = {
             name: {
                 "random": _mean(self.cost("random", name)), "spot": _mean(self.cost("spot", name)),
@@ -109,9 +109,9 @@ class Accounted(Result):
 
 
 def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list[Trial]:
-    """Trials of the first task of a request of `becalm-sim cache`, which has a question, moved to a CPU.
+    """Return trials of the first task of a request of `becalm-sim cache`, which has a question, moved to a CPU.
 
-    Raises UsageError for a program that does not end or has no time to be moved in.
+    Raises UsageError for a program that does not end or is too short for a move.
     """
     if trials < LEAST_TRIALS:
         raise UsageError(f"{LEAST_TRIALS} moves or more are needed for an interval, not {trials}.")
@@ -133,7 +133,7 @@ def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list
 
 
 def _played(request: Mapping[str, Any], once: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The first task: what it counted, its time, and when and why it was moved."""
+    """Play the first task; return its counts, its time, and when and why it was moved."""
     found = ask("cache", {**request, "once": [] if once is None else [{"task": 0, **once}]})
     task = found["tasks"][0]
     if task["ended_ns"] is None:

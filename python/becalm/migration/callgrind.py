@@ -23,12 +23,12 @@ HEAD = re.compile(r"(#.*\n|version: *1\s*\n)*(# callgrind format|creator: *callg
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as callgrind writes them."""
+    """Return whether a file begins as callgrind writes them."""
     return HEAD.match(head) is not None
 
 
 def read(text: str, path: str) -> Stream:
-    """Windows of the program. Raises UsageError for what lacks events, or is cut."""
+    """Return windows of the program. Raises UsageError for a file that lacks events, or is cut."""
     task, names, creator = 1, list[str](), "callgrind"
     summary: list[int] | None = None
     parts: list[list[int]] = []

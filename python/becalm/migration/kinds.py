@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 KINDS: Mapping[str, tuple[int, ...]] = {"llc": (0, 1, 2), "ws_turnover": (1,), "faults": (0,)}
-"""By what is counted. Nearly all faults are minor, so their share is always high; pages are those of one process."""
+"""The types of spots by the counted quantity. Nearly all faults are minor, so their share is always high; pages are
+those of one process."""
 
 ALL = KINDS["llc"]
 

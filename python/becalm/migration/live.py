@@ -20,7 +20,7 @@ from becalm.hosts.simulated.scheduler import engine
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Why a move is made now: `why` is spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended.
+    """The decision to move now: `why` is spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended.
 
     `longest_ns` is d_max by what was counted since it was wanted, `least_ns` d_min before; `kind` the spot's type,
     `task` the thread that had it.
@@ -36,7 +36,7 @@ class Decided:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Decided:
-        """Of the engine's answer."""
+        """Return the value for the engine's answer."""
         spot = found["spot"]
         return cls(
             found["why"], found["wanted_ns"], found["moved_ns"], found["longest_ns"], found["least_ns"],
@@ -46,8 +46,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """Nothing is decided. Time of the newest record, windows of the process in this batch, its threads with a known
-    one, d_max by now, and types of spots in this batch."""
+    """The state without a decision. Time of the newest record, windows of the process in this batch, its threads with a
+    known one, d_max by now, and types of spots in this batch."""
 
     now_ns: int
     windows: int
@@ -60,7 +60,8 @@ class Live:
     """A stream of one process that is followed."""
 
     def __init__(self, process: int, question: Mapping[str, Any]) -> None:
-        """Raises UsageError for rules that nothing can be decided with, MachineError without the program."""
+        """Start the program. Raises UsageError for rules without a possible decision, MachineError without the
+        program."""
         self._program = subprocess.Popen(
             [engine.simulator_path(), "live"],
             stdin=subprocess.PIPE,
@@ -82,11 +83,11 @@ class Live:
         self.close()
 
     def feed(self, records: Sequence[Mapping[str, Any]]) -> Going | Decided:
-        """The next records."""
+        """Feed the next records and return the state or the decision."""
         return self._say({"records": list(records)})
 
     def want(self, wanted: Mapping[str, Any]) -> Going | Decided:
-        """A move is wanted: `process`, `at_ns`, `bounded`, `kinds`."""
+        """Ask for a move: `process`, `at_ns`, `bounded`, `kinds`; return the state or the decision."""
         return self._say({"want": dict(wanted)})
 
     def close(self) -> None:

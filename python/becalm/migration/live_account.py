@@ -20,14 +20,14 @@ LEAST_ROUNDS = 6
 """The estimator's normal approximation serves from so many pairs on."""
 
 PAIRS: Mapping[str, tuple[int, int]] = {"random": (0, 1), "spot": (0, 2), "waiting": (1, 2)}
-"""What is compared with what, by number of the arm: not moved, at random, at spots."""
+"""The pairs that are compared, by number of the arm: not moved, at random, at spots."""
 
 QUANTITIES = ("wall_ns", "cpu_ns", "references", "misses")
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much more there is, as a share of what it is compared with, and the interval. `rounds`: that say so."""
+    """The relative effect, as a share, and its interval. `rounds`: the number of rounds with it."""
 
     value: float
     low: float
@@ -35,7 +35,7 @@ class Effect:
     rounds: int
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON; an end that is not known is null."""
+        """Return the value as JSON; an unknown end is null."""
         ends = [each if math.isfinite(each) else None for each in (self.low, self.high)]
         return {"value": self.value, "low": ends[0], "high": ends[1], "rounds": self.rounds}
 
@@ -66,7 +66,7 @@ class LiveAccounted(Result):
     sentence: str = ""
 
     def effect(self, pair: str, quantity: str) -> Effect | None:
-        """How much more the second of a pair has; None where fewer than six rounds say so.
+        """Return the relative effect of the second of a pair; None where fewer than six rounds have it.
 
         The three intervals of a quantity hold together.
         """
@@ -85,14 +85,14 @@ class LiveAccounted(Result):
         return Effect(math.expm1(found.estimate), math.expm1(found.low), math.expm1(found.high), len(known))
 
     def whys(self, arm: int) -> dict[str, int]:
-        """Why the runs of an arm were moved when they were, and how many."""
+        """Return the number of an arm's runs by why they were moved when they were."""
         found: dict[str, int] = {}
         for each in self.rounds:
             found[each.whys[arm]] = found.get(each.whys[arm], 0) + 1
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         effects = {name: {pair: _json(self.effect(pair, name)) for pair in PAIRS} for name in QUANTITIES}
         rounds = [
             {"quantities": list(map(dict, each.quantities)), "places": list(each.places), "whys": list(each.whys),
@@ -108,7 +108,7 @@ class LiveAccounted(Result):
 
 
 def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, ...]:
-    """Rounds that every arm has, of rows by number of the round, one mapping an arm."""
+    """Return the rounds that every arm has, of rows by number of the round, one mapping an arm."""
     common = sorted(set.intersection(*(set(each) for each in arms)))
     found = []
     for number in common:

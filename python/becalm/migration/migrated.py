@@ -12,7 +12,7 @@ from becalm.nouns.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """What was waited for. `events`: what was counted; `rules`: their name; `limit_ns`: the hard limit.
+    """The wait before a move. `events`: what was counted; `rules`: their name; `limit_ns`: the hard limit.
 
     `why`: Decided's, "not_counted" where nothing could be, or "asked" at a moment that was given. `waited_ns`: by the
     clock, from when it was wanted. `bounded`: whether d_max bounded it, which only counts of a cache do. `kinds`: types
@@ -30,7 +30,7 @@ class Waited:
     remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         decided = self.decided
         return {
             "why": self.why, "waited_ns": self.waited_ns, "limit_ns": self.limit_ns, "rules": self.rules,
@@ -59,7 +59,7 @@ class Migrated(Result):
     sentence: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "migrated", "sentence": self.sentence, "pid": self.pid,
             "name": self.name, "from": self.came, "cpus": list(self.cpus), "threads": self.threads,

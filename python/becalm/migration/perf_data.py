@@ -15,17 +15,17 @@ COMMAND = "perf record -a -c 1 -e '{context-switches,cache-references:u,cache-mi
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as perf's do, of whichever byte order."""
+    """Return whether a file begins as perf's do, in either byte order."""
     return head.startswith(("PERFILE2", "2ELIFREP"))
 
 
 def read(_: str, path: str) -> Stream:
-    """The stream, of which the engine says what was counted."""
+    """Return the stream, with the engine's description of the counts."""
     return Stream("perf", {"perf_data": {"path": str(Path(path).absolute())}}, "")
 
 
 def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str | None = None) -> str:
-    """Both events in words: their names, raw codes and of which cache they are."""
+    """Return both events in words: their names, raw codes and their cache."""
     first, second = (
         f"{each['name']} (type {each['type']}, config {each['config']:#x})" for each in (references, misses)
     )
@@ -34,7 +34,7 @@ def counted(references: Mapping[str, Any], misses: Mapping[str, Any], cpus: str 
 
 
 def events(found: Mapping[str, Any]) -> str:
-    """What was counted, as the engine says it of a file."""
+    """Return what was counted, in words, by the engine's description of a file."""
     words = counted(found["references"], found["misses"])
     if found["miss_ratio"] and not all(found[each]["name"].endswith(":u") for each in ("references", "misses")):
         words += ", in kernel and user mode (:u counts the program alone)"

@@ -22,7 +22,7 @@ class Rule:
     rules: Mapping[str, Any]
 
     def within(self, window_ns: int) -> dict[str, Any]:
-        """These rules with windows of another length, ns."""
+        """Return these rules with windows of another length, ns."""
         return {**self.rules, "window_ns": window_ns}
 
 
@@ -47,7 +47,7 @@ RULES = (
         {"change": {"cusum": {"drift": 0.02, "threshold": 0.1, "history": 40}}},
     ),
 )  # fmt: skip
-"""In the order in which they are listed; the first one is ours."""
+"""The rules in the order of listings; the first one is ours."""
 
 
 def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: float | None) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def waiting_cost(reuse: float | None, miss_cost: float | str | None) -> dict[str
 
 
 def _nanoseconds(text: float | str) -> float:
-    """A time that may be below a nanosecond. Raises UsageError."""
+    """Return a time that may be below a nanosecond. Raises UsageError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs)", str(text).strip())
     if match is None:
         raise UsageError(f"What a miss costs (t_s) is a time such as 64.5ns, not {text!r}.")
@@ -89,7 +89,7 @@ def _nanoseconds(text: float | str) -> float:
 
 
 def rules_named(name: str) -> Rule:
-    """A row. Raises UsageError for a name that there is not."""
+    """Return a row. Raises UsageError for an unknown name."""
     for each in RULES:
         if each.name == name:
             return each

@@ -57,7 +57,7 @@ def _check_trace(path: str) -> None:
 
 
 def cache_of(size: float | str) -> dict[str, int]:
-    """A simulated last-level cache of a size: of 12 ways, or of so many as divide it. Raises UsageError."""
+    """Return a simulated last-level cache of a size: of 12 ways, or of a number that divides it. Raises UsageError."""
     number = size_bytes(size)
     ways = next((ways for ways in WAYS if number % (ways * LINE) == 0), None)
     if ways is None:
@@ -79,7 +79,7 @@ def _whole(text: str) -> int:
 
 
 def task(text: str, files: ExitStack | None = None) -> dict[str, Any]:
-    """A workload as it was typed, with the CPU it begins on. Raises UsageError.
+    """Return the workload of a text, with the CPU it begins on. Raises UsageError.
 
     `files`: keeps plain copies of traces that are packed or in UTF-16.
     """

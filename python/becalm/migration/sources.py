@@ -70,7 +70,7 @@ LOOKED_AT: dict[str, Callable[[Any], bool]] = {
 
 
 def _kinds(value: dict[str, Any], ratio: bool) -> tuple[int, ...]:
-    """The types of spots that records can show, as the file says."""
+    """Return the types of spots that records can show, as named in the file."""
     said = value.get("kinds")
     if isinstance(said, list) and all(isinstance(each, int) and each in kinds.ALL for each in said):
         return tuple(said)
@@ -88,11 +88,12 @@ SOURCES = (
         _records,
     ),
 )
-"""In the order in which files are recognised. Simulated caches and synthetic streams are no files: see `simulated`."""
+"""The sources in the order of recognising files. Simulated caches and synthetic streams are not files: see
+`simulated`."""
 
 
 def read(path: str | Path) -> Stream:
-    """The stream of a file. Raises UsageError: not readable, too large, not recognised, or damaged."""
+    """Return the stream of a file. Raises UsageError: not readable, too large, not recognised, or damaged."""
     name = str(path)
     streamed = [each for each in SOURCES if each.streamed]
     if Path(path).is_file() and (found := _source(_head(name), streamed)):

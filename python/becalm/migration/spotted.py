@@ -16,12 +16,12 @@ COLUMNS = (
     "task", "from_ns", "until_ns", "references", "misses", "others_references", "others_misses", "known", "last",
     "own_high", "others_high", "change", "evicted",
 )  # fmt: skip
-"""Of a window. Times in `unit`, counts in `events`."""
+"""The columns of a window. Times in `unit`, counts in `events`."""
 
 
 def ratio(references: float, misses: float) -> float:
-    """Misses per reference. The two counters of a group are read one after the other, so of few references the second
-    may have counted one more: a share is 1 at most. 0 without references."""
+    """Return misses per reference. The two counters of a group are read one after the other, so of few references the
+    second may have counted one more: a share is at most 1. 0 without references."""
     return min(1.0, misses / references) if references else 0.0
 
 
@@ -45,22 +45,22 @@ class Spotted(Result):
 
     @property
     def programs(self) -> list[dict[str, Any]]:
-        """Those that were seen: task, process, name where it is known, own and others' counts."""
+        """The observed programs: task, process, name where it is known, own and others' counts."""
         return list(self.found["programs"])
 
     def label(self, number: int) -> str:
-        """A program for a person: what it is called, where the source knows that, and its task."""
+        """Return a program's name for a person, where the source knows it, and its task."""
         seen = self.programs[number]
         return f"{seen['name']} ({seen['task']})" if seen.get("name") else f"{seen['task']}"
 
     @property
     def spots(self) -> list[dict[str, Any]]:
-        """In order of time: program, kind (0, 1, 2), time, counts, threshold."""
+        """The sweet spots in order of time: program, kind (0, 1, 2), time, counts, threshold."""
         return sorted(self.found["spots"], key=lambda each: each["time_ns"])
 
     @property
     def start_ns(self) -> int:
-        """What a person counts times from: the begin of a recording whose times are those of a clock, else 0."""
+        """The origin of times, ns: the beginning of a recording whose times are those of a clock, else 0."""
         return int(self.found["from_ns"]) if self.source in ("perf", "live", "records") else 0
 
     @property
@@ -70,14 +70,14 @@ class Spotted(Result):
         return None if found is None else dict(found)
 
     def windows(self, program: int | None = None) -> Iterator[dict[str, Any]]:
-        """Windows as they are read: the marks one by one."""
+        """Yield windows as they are read: the marks one by one."""
         for number, *counts, marks in self.found.get("windows", ()):
             if program is None or number == program:
                 flags = [bool(marks >> bit & 1) for bit in range(6)]
                 yield dict(zip(COLUMNS, [self.programs[number]["task"], *counts, *flags], strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """Its form as JSON."""
+        """Return the value as JSON."""
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
             "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules,
@@ -86,22 +86,23 @@ class Spotted(Result):
         }  # fmt: skip
 
     def to_csv(self) -> str:
-        """A row a window."""
+        """Return a row a window."""
         return table_text([COLUMNS, *([int(each[name]) for name in COLUMNS] for each in self.windows())])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The same by column."""
+        """Return the same by column."""
         rows = list(self.windows())
         return {name: [each[name] for each in rows] for name in COLUMNS}
 
     def to_log(self, program: int = 0) -> str:
-        """The thesis's log of one program."""
+        """Return the thesis's log of one program."""
         marks = [each["time_ns"] for each in self.found["marks"] if each["program"] == program]
         seen = self.programs[program]
         return thesis_log.written(seen["task"], self.windows(program), marks, seen["ended"])
 
     def to_trace(self) -> dict[str, Any]:
-        """The JSON that Perfetto reads: a counter of the ratio for each task, states as slices, spots as instants."""
+        """Return the JSON that Perfetto reads: a counter of the ratio for each task, states as slices, spots as
+        instants."""
         events: list[dict[str, Any]] = []
         for number, seen in enumerate(self.programs):
             task = seen["task"]

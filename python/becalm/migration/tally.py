@@ -1,4 +1,4 @@
-"""What one process does in a stream of records, second by second, while the stream goes on: for a live view.
+"""The tally of one process in a stream of records, second by second, while the stream goes on: for a live view.
 
 Of each CPU its counters and who runs there are kept: what they advance while a thread of the process runs is its own.
 The detector counts by itself, and decides by all of the stream (crates/becalm-sim/src/spots/account.rs).
@@ -15,7 +15,7 @@ from becalm.migration.spotted import ratio
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What the process did in an interval.
+    """The tally of the process in an interval.
 
     `at_ns`: of the newest record; `switches`: times that a thread of it left a CPU, `preempted` of them while it could
     go on; `references`, `misses`: counted while it ran; `cpus`: where it ran; `unknown`: records were lost.
@@ -50,7 +50,7 @@ class Tally:
         self._unknown = False
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """The next records."""
+        """Add the next records."""
         for row in rows:
             cpu, what = row["cpu"], row["what"]
             runs, references, misses = self._cpus.get(cpu, (None, row["references"], row["misses"]))
@@ -79,7 +79,7 @@ class Tally:
         return runs
 
     def take(self) -> Interval:
-        """What there was since the last time."""
+        """Return the tally since the last call."""
         taken = Interval(
             self._at_ns, self._switches, self._preempted, self._references, self._misses, tuple(sorted(self._ran)),
             self._unknown,

@@ -22,12 +22,12 @@ EVENTS = "references and misses of the last-level cache, as the log has them"
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as such a log."""
+    """Return whether a file begins as such a log."""
     return FIRST.match(head) is not None
 
 
 def read(text: str, path: str) -> Stream:
-    """Windows of the program of a log. Raises UsageError with the line that is none of a log."""
+    """Return windows of the program of a log. Raises UsageError with the line that does not belong to a log."""
     task, ended = 0, False
     windows: dict[int, list[int]] = {}
     marks: list[int] = []
@@ -61,7 +61,7 @@ def read(text: str, path: str) -> Stream:
 
 
 def written(task: int, windows: Iterable[Mapping[str, Any]], marks: Iterable[int], ended: bool) -> str:
-    """A log of windows that were found, one program's. Unknown windows have no line: the form has no word for them."""
+    """Return a log of one program's windows. Unknown windows have no line: the form has no word for them."""
     lines: list[tuple[int, int, str]] = [(at, 0, f"{at} signal1") for at in marks]
     for each in windows:
         at = each["until_ns"]

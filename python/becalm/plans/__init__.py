@@ -1,1 +1,1 @@
-"""What to run next, as pure functions of what has been measured and a random generator."""
+"""The plans of the next runs, as pure functions of the measurements and a random generator."""

@@ -23,7 +23,7 @@ LARGEST_BLOCK = 20
 
 
 def beside_loads(log: RunLog, loads: Sequence[Demand], rng: np.random.Generator) -> Block | None:
-    """The runs beside the next load: as many as the time that the warm-ups took leaves room for."""
+    """Return the runs with the next load: as many as the time that the warm-ups took leaves room for."""
     if not log.rows:
         return Block(tuple(_step(number - WARMUPS, rng) for number in range(WARMUPS)))
     number = log.rows[-1].round + 1

@@ -1,4 +1,4 @@
-"""Which commit is measured next, and when it is found: a bisection of noisy places as a function of its history.
+"""The choice of the next commit to measure, and the end: a bisection of noisy places as a function of its history.
 
 `Bisection` holds what was measured and built so far; `step` says what to do next. It is the same for real commits
 (`becalm.verbs.bisect`) and for simulated ones (`bench/bisection.py`).
@@ -23,8 +23,8 @@ CONFIRMED = 8
 
 
 FORKED = 0.3
-"""How far the step may be another share of the whole at a forked place, as a standard deviation of that share: what
-adds a second to a program that took twice as long before adds half as much to it."""
+"""The standard deviation of the step's share of the whole at a forked place: what adds a second to a program that took
+twice as long before adds half as much to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Bisection:
     _looked: int = 0
 
     def take(self, place: int, differences: Sequence[float]) -> None:
-        """What was measured of a place."""
+        """Add the measurements of a place."""
         self.differences.setdefault(place, []).extend(differences)
 
     @property
@@ -89,7 +89,7 @@ class Bisection:
         return self.ancestry.sums(self.posterior)
 
     def step(self) -> Measure | Done:
-        """What to do next."""
+        """Return the next step."""
         mine = self.differences.get(self.places, [])
         counts = looks(self.most)
         look = sum(len(mine) >= count for count in counts) - 1

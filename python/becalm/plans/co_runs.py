@@ -22,19 +22,19 @@ PILOTS = (-2, -1)
 """Rounds that are not counted: the first reads files, the second says how long a program takes."""
 
 LEAST_ROUNDS = 6
-"""So many rounds are to fit for a pair to be measured at all: from six on, coins alone give an interval of 95 %."""
+"""The rounds that must fit for a pair to be measured at all: from six on, coins alone give an interval of 95 %."""
 
 ROUNDS_OF_SETS = 12
 """Larger sets are measured where so many rounds of all pairs fit as well."""
 
 SLOWER = 1.3
-"""What a program is expected to take beside others, by its time alone."""
+"""The expected slow-down of a program next to others, a factor on its time alone."""
 
 SLOWER_ON_A_CORE = 1.8
 """The same beside one on its own core."""
 
 NEIGHBOURS_NS = 60_000_000
-"""What starting and ending neighbours is expected to take."""
+"""The expected time of starting and ending neighbours, ns."""
 
 MOST_CELLS = 2000
 GIVEN_UP = 2
@@ -57,13 +57,13 @@ class Cell:
 
     @property
     def group(self) -> tuple[tuple[int, ...], bool]:
-        """What is measured or left out as one: these programs, on cores of their own or on one."""
+        """The unit that is measured or left out: these programs, on cores of their own or on one."""
         return self.together, self.same_core
 
 
 def cells(programs: int, room: int, *, threads: bool = False) -> tuple[Cell, ...]:
-    """All pairs of so many programs, in an order in which each has its turn equally often; with `threads`, these again
-    on one core; then sets up to `room`."""
+    """Return all pairs of `programs` programs, in an order in which each has its turn equally often; with `threads`,
+    these again on one core; then sets up to `room`."""
     found = [
         group
         for distance in range(1, programs // 2 + 1)
@@ -83,9 +83,9 @@ def cells(programs: int, room: int, *, threads: bool = False) -> tuple[Cell, ...
 
 
 def chosen(alone_ns: Mapping[int, float], some: Sequence[Cell], budget_ns: float | None) -> tuple[Cell, ...]:
-    """The cells that there is time for, in the order given; `alone_ns`: of programs that end well.
+    """Return the cells that there is time for, in the order given; `alone_ns`: of programs that end well.
 
-    Of one pair at least, since without any nothing would be known.
+    At least one pair, since without any nothing would be known.
     """
     able = [cell for cell in some if all(each in alone_ns for each in cell.together)]
     if budget_ns is None:
@@ -109,7 +109,7 @@ def chosen(alone_ns: Mapping[int, float], some: Sequence[Cell], budget_ns: float
 def co_runs(
     rows: Sequence[Run], programs: int, some: Sequence[Cell], budget_ns: int | None, rounds: int | None, seed: int
 ) -> Block | None:
-    """The next block; None when the budget or the rounds are used up, or nothing can be measured together.
+    """Return the next block; None when the budget or the rounds are used up, or no programs can be measured together.
 
     `rows`: all runs so far; workloads are the programs, then the cells in their order.
     """
@@ -132,7 +132,7 @@ def co_runs(
 
 
 def pilot(rows: Sequence[Run], programs: int) -> dict[int, float]:
-    """Time alone in the last round of the pilot, ns, of programs that ended well there."""
+    """Return the time alone in the last round of the pilot, ns, of programs that ended well there."""
     return {
         run.workload: float(run.took_ns)
         for run in rows
@@ -154,6 +154,6 @@ def _elapsed_ns(rows: Sequence[Run]) -> int:
 
 
 def _until_ns(rows: Sequence[Run], number: int) -> int:
-    """How long everything before a round took."""
+    """Return the time before a round, ns."""
     before = [run for run in rows if run.round < number]
     return _elapsed_ns(before) if before else 0

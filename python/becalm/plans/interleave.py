@@ -18,7 +18,7 @@ from becalm.nouns.run import Block, Step
 from becalm.nouns.stopping_rule import StoppingRule
 
 Plan = Callable[[History], Block | None]
-"""What the loop calls: the next block, or None when done. Random choices come from a generator seeded by the study."""
+"""A plan: the next block, or None when done. Random choices come from a generator seeded by the study."""
 
 LARGEST_PADDING = 4096
 """Bytes of environment are drawn below one page: the stack's offset within a page and a cache way (Mytkowicz 2009)."""
@@ -32,7 +32,7 @@ GROWTH = 0.2
 
 
 def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -> Block:
-    """The next block: warm-up rounds first, then as many random rounds as are worth running before the next look."""
+    """Return the next block: warm-up rounds first, then as many random rounds as are useful before the next look."""
     left = goal.warmup - history.warmups // history.programs
     if left > 0:
         # A file of somebody else may ask for any number of them.
@@ -43,8 +43,8 @@ def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -
 
 
 def _draw(numbers: range, programs: int, active: tuple[int, ...], rng: np.random.Generator) -> Block:
-    """Rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds however
-    they are cut into blocks; the order of uniform random numbers is a uniformly random order.
+    """Return rounds of these numbers. Each takes its random numbers in turn, so that a seed gives the same rounds
+    however they are divided into blocks; the order of uniform random numbers is a uniformly random order.
     """
     uniform = rng.random((len(numbers), 1 + programs))
     table = np.zeros((len(numbers), len(active), 4), dtype=np.int64)
@@ -55,7 +55,7 @@ def _draw(numbers: range, programs: int, active: tuple[int, ...], rng: np.random
 
 
 def _rounds(history: History, goal: StoppingRule) -> int:
-    """How many rounds the next block holds: a time that grows with the time spent, within the limits."""
+    """Return the number of rounds of the next block: a time that grows with the time spent, within the limits."""
     if history.complete == 0:
         rounds = 1
         per_round_ns = math.inf

@@ -9,7 +9,7 @@ from becalm.nouns.run import Block, Step
 
 
 def loops(history: History, count: int, runs: int, warmups: int, rng: np.random.Generator) -> Block | None:
-    """The next of `count` loops of `runs` runs of each program, after one of `warmups`."""
+    """Return the next of `count` loops of `runs` runs of each program, after one of `warmups`."""
     if history.next_seq == 0 and warmups:
         numbers = range(-warmups, 0)
     elif history.next_round >= count * runs:

@@ -7,5 +7,5 @@ from becalm.nouns.run_log import RunLog
 
 
 def once(log: RunLog) -> Block | None:
-    """The one step, and no more."""
+    """Return the only step; None after it."""
     return None if log.rows else Block((Step(0, 0, 0, 0),))

@@ -13,10 +13,10 @@ from becalm.nouns.run_log import RunLog
 def rounds(
     log: RunLog, cells: Sequence[tuple[int, int]], warmed: Sequence[int], count: int, rng: np.random.Generator
 ) -> Block | None:
-    """The next of `count` rounds, after one in which the cells of these positions warm up.
+    """Return the next of `count` rounds, after one in which the cells of these positions warm up.
 
-    `cells`: what runs in a round, each a workload and its settings. Random numbers are drawn once a round, so that a
-    seed gives the same order however often the log was filled anew.
+    `cells`: those that run in a round, each a workload and its settings. Random numbers are drawn once a round, so that
+    a seed gives the same order however often the log was filled again.
     """
     number = log.next_round
     if number is None:

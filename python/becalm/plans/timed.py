@@ -12,7 +12,7 @@ BLOCK_NS = 500_000_000
 
 
 def timed(history: History, budget_ns: float, run_ns: float) -> Block | None:
-    """The next block, of runs that take about `run_ns` each; None when the time is used up."""
+    """Return the next block, of runs that take about `run_ns` each; None when the time is used up."""
     if history.next_seq == 0:
         return Block(tuple(Step(0, 0, 0, number - WARMUPS) for number in range(WARMUPS)))
     left_ns = budget_ns - history.elapsed_ns

@@ -40,11 +40,11 @@ class Wanted:
 
 
 class Trials(Protocol):
-    """What was measured so far."""
+    """The measurements so far."""
 
     @property
     def boots(self) -> Mapping[int, int]:
-        """Which boot an arm needs: a number for each set of kernel parameters, 0 for the usual one."""
+        """The boot that an arm needs: a number for each set of kernel parameters, 0 for the usual one."""
         ...
 
     @property
@@ -59,23 +59,23 @@ class Trials(Protocol):
 
     @property
     def run_ns(self) -> float | None:
-        """What a run takes, with what comes before it: the mean so far; None while there is none."""
+        """The mean time of a run so far, with the time before it, ns; None while there is none."""
         ...
 
     def made(self, loop: int, arm: int, program: int) -> tuple[int, int]:
-        """How many counted runs there are, and how many warm-ups."""
+        """Return the number of counted runs, and of warm-ups."""
         ...
 
     def lost(self, wanted: Wanted, arm: int) -> bool:
-        """Whether an arm has failed: nothing more is measured of it."""
+        """Return whether an arm has failed, so that it is not measured any more."""
         ...
 
 
 def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True) -> Block | None:
-    """The next block; None when all is there. Of one arm alone where arms are not to be `joined`.
+    """Return the next block; None when all is measured. Of one arm only where arms are not to be `joined`.
 
     The arms of a loop are in random order, which depends on the seed and the loop's number only. Those that need the
-    same boot are measured together, and first the boot that the last run had; with boots of their own in random order.
+    same boot are measured together, and first those of the last run's boot; with boots of their own in random order.
     """
     for loop in wanted.loops:
         if not any(_missing(wanted, trials, loop, arm) for arm in wanted.arms):
@@ -98,7 +98,7 @@ def next_trial(wanted: Wanted, trials: Trials, seed: int, *, joined: bool = True
 
 
 def _joined(steps: Steps, others: Iterable[Steps], run_ns: float | None) -> Steps:
-    """The steps of an arm and of as many of the others as take no more than `JOINED_NS` with it."""
+    """Return the steps of an arm and of as many of the others as take no more than `JOINED_NS` with it."""
     for more in others:
         if run_ns is None or (len(steps) + len(more)) * run_ns > JOINED_NS:
             break
@@ -111,7 +111,7 @@ def _boot(trials: Trials, arm: int) -> int:
 
 
 def _boots_again(trials: Trials, loop: int, arm: int) -> bool:
-    """Whether the machine must start again although the run before had the same parameters."""
+    """Return whether the machine must start again although the run before had the same parameters."""
     if trials.last is None:
         return False
     before, other = trials.last

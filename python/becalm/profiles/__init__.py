@@ -76,7 +76,7 @@ def _check_line(text: str, key: str) -> None:
 
 
 def load(reference: str) -> Profile:
-    """A profile by name, or by the path of its file. Raises UsageError when there is none or it is malformed."""
+    """Return a profile by name, or by the path of its file. Raises UsageError when there is none or it is malformed."""
     if "/" in reference or reference.endswith(".toml"):
         path = Path(reference)
         if not path.is_file():
@@ -91,12 +91,12 @@ def load(reference: str) -> Profile:
 
 
 def known_profiles() -> dict[str, bool]:
-    """Names of the profiles there are, in order, each with whether it comes with becalm. Raises MachineError."""
+    """Return the names of all profiles, in order, each with whether it comes with becalm. Raises MachineError."""
     return {name: name in SHIPPED for name in names()}
 
 
 def names() -> list[str]:
-    """Names of all profiles: the shipped ones first, then one's own."""
+    """Return the names of all profiles: the shipped ones first, then one's own."""
     return list(_found())
 
 
@@ -142,7 +142,7 @@ def text(profile: Profile) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for what cannot name a profile of one's own."""
+    """Raise UsageError for a text that cannot name a profile of one's own."""
     # Numbers and `last` name studies (verbs/profile.py), *.toml a file.
     taken = (*SHIPPED, "last")
     if not NAME.fullmatch(name) or name in taken or re.search(r"^\d+$|\.toml$", name):
@@ -171,7 +171,7 @@ def own_path(name: str) -> Path:
 
 
 def _found() -> dict[str, Any]:
-    """Files by name; one's own cannot hide a shipped one."""
+    """Return the files by name; one's own cannot hide a shipped one."""
     found: dict[str, Any] = {}
     shipped = Path(__file__).parent
     for name in SHIPPED:

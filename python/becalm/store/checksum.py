@@ -25,7 +25,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def checksums(rows: Iterable[Row]) -> list[int]:
-    """One number for each row of integers, 0 to 2^31 - 1: the study's number, then the run as it is stored."""
+    """Return a number for each row of integers, 0 to 2^31 - 1: the row is the study's number, then the stored run."""
     known = list(rows)
     if not known:
         return []
@@ -35,12 +35,13 @@ def checksums(rows: Iterable[Row]) -> list[int]:
 
 
 def of_text(text: str) -> int:
-    """What stands for a text in the row of its checksum."""
+    """Return the number for a text in the row of its checksum."""
     return zlib.crc32(text.encode())
 
 
 def as_text(value: object) -> str:
-    """A text as becalm stores it. Raises TypeError, or ValueError for a byte that is no UTF-8, for anything else."""
+    """Return a text as becalm stores it. Raises TypeError, or ValueError for a byte that is no UTF-8, for anything
+    else."""
     if not isinstance(value, str):
         raise TypeError(f"not a text: {type(value).__name__}")
     value.encode()
@@ -48,7 +49,7 @@ def as_text(value: object) -> str:
 
 
 def fits(rows: Sequence[Row], stored: Sequence[int | None], *, all_checked: bool = False) -> list[bool]:
-    """For each row whether it is as it was stored.
+    """Return for each row whether it is as it was stored.
 
     One of integers without a checksum, of an older becalm, is taken as it is; with `all_checked` there are no such.
     """

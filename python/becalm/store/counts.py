@@ -1,4 +1,4 @@
-"""How many rows of each kind a study has: what is lost at the end of a table leaves no gap there.
+"""The number of rows of each kind in a study: rows lost at the end of a table leave no gap there.
 
 The row is changed in the transaction that adds what it counts, so that a study that was ended at any moment has a true
 one. A study of an older becalm has none, or one without the later kinds. Every counted row has a checksum: one that has
@@ -17,13 +17,13 @@ from becalm.store.database import Connection
 from becalm.values import dataclass
 
 COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions")
-"""In the order of the checksum. One more is one at the end, which is NULL in the rows of older versions."""
+"""The counts in the order of the checksum. One more is one at the end, which is NULL in the rows of older versions."""
 
 Told = Callable[[int, int], None]
-"""Told, as rows are read, how many of a study are damaged or missing till now, and how many there are with these."""
+"""A callback, as rows are read, for the number of damaged or missing rows of a study so far, and of all rows."""
 
 _FIRST = 3
-"""So many were counted from the beginning."""
+"""The number of counts that were there from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ def add(db: Connection, number: int, **more: int) -> None:
 
 
 def of(db: Connection, number: int) -> Counts | None:
-    """The counts of a study; None where there are none, or they are damaged."""
+    """Return the counts of a study; None where there are none, or they are damaged."""
     query = f"SELECT {', '.join(COLUMNS)}, checksum FROM study_count WHERE study_id = :number"
     row = db.execute(query, number=number).fetchone()
     return None if row is None else counts(number, row)
 
 
 def counts(number: int, row: Sequence[Any]) -> Counts | None:
-    """The counts of a study of a row (`COLUMNS`, checksum); None where there is none, or it is damaged."""
+    """Return the counts of a study of a row (`COLUMNS`, checksum); None where there is none, or it is damaged."""
     *found, checksum = row
     known = all(type(each) in (int, type(None)) for each in found) and None not in found[:_FIRST]
     if not known or _checksum(number, found) != checksum:
@@ -85,16 +85,16 @@ def counts(number: int, row: Sequence[Any]) -> Counts | None:
 
 
 def after(last: int | None, runs: int, counted: int) -> int:
-    """How many runs are missing after the last one; runs are numbered without a gap."""
+    """Return the number of runs missing after the last one; runs are numbered without a gap."""
     return max(0, counted - max(runs, 0 if last is None else last + 1))
 
 
 def tell(lost: Told, whole: int, rows: int, counted: int | None) -> None:
-    """Say how many of a study's rows are not `whole` or, where it is known how many there were, not there."""
+    """Report how many of a study's rows are not `whole` or, where their number is known, missing."""
     lost(max(rows, counted or 0) - whole, max(rows, counted or 0))
 
 
 def _checksum(number: int, found: Sequence[int | None]) -> int:
-    """What is unknown of an older version adds nothing."""
+    """Return the checksum, to which unknown counts of an older version add nothing."""
     counted = max(_FIRST, *(place for place, each in enumerate(found, 1) if each is not None), 0)
     return of_text(" ".join(map(str, (number, *found[:counted]))))

@@ -33,11 +33,11 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between databases. `types`: theirs of the kinds in `schema`; `numbered`, `numbered_forever`: the
-    type of a key that the database counts, in the second case without ever giving a number again. `mark`: a value by
-    place; `named`: one by name. `writes`: begins a transaction that takes its turn among writers at once. `server`: its
-    connections may break while nobody uses them, and it sends all rows at once unless it is asked otherwise. `tables`:
-    asks for the names of all tables.
+    """The differences between databases. `types`: theirs of the kinds in `schema`; `numbered`, `numbered_forever`: the
+    type of a key that the database counts, in the second case without ever reusing a number. `mark`: a value by place;
+    `named`: one by name. `writes`: begins a transaction that takes its turn among writers at once. `server`: its idle
+    connections may break, and it sends all rows at once unless it is asked otherwise. `tables`: asks for the names of
+    all tables.
     """
 
     name: str
@@ -105,12 +105,12 @@ class Connection:
         return self._raw.execute(*self._of(statement, values))
 
     def value(self, statement: str, **values: Any) -> Any:
-        """The first column of the first row; None when there is no row."""
+        """Return the first column of the first row; None when there is no row."""
         found = self.execute(statement, **values).fetchone()
         return None if found is None else found[0]
 
     def parts(self, statement: str, size: int, **values: Any) -> Iterator[list[Row]]:
-        """The rows, so many in memory at a time, for what may have millions."""
+        """Yield the rows in lists of `size`, for tables that may have millions."""
         name = {"name": f"becalm_{next(self._streams)}"} if self.dialect.server else {}
         cursor = self._raw.cursor(**name)
         try:
@@ -139,11 +139,11 @@ class Connection:
         self._raw.cursor().executemany(self._insertion(table, columns), rows)
 
     def tables(self) -> list[str]:
-        """The names of all tables of the database."""
+        """Return the names of all tables of the database."""
         return sorted(str(name) for (name,) in self.execute(self.dialect.tables))
 
     def columns(self, table: str) -> list[str]:
-        """The names of a table's columns, as this database has them."""
+        """Return the names of a table's columns, as this database has them."""
         return [each[0] for each in self.execute(f'SELECT * FROM "{table}" LIMIT 0').description]
 
     def _insertion(self, table: str, columns: Sequence[str]) -> str:
@@ -172,7 +172,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, writes: bool = False) -> Iterator[Connection]:
-        """What is written inside is kept whole, or, after any exception, not at all."""
+        """Yield a connection whose writes are kept as a whole, or, after any exception, not at all."""
         raw = self._take()
         if self._single and raw.in_transaction:
             yield Connection(raw, self.dialect)
@@ -232,7 +232,7 @@ class Database:
         return raw
 
     def _alive(self, raw: Any) -> bool:
-        """Whether a connection that waited can be used: a server may have been started anew meanwhile."""
+        """Return whether a connection that waited can be used: a server may have been restarted meanwhile."""
         if self.dialect.server:
             try:
                 raw.execute("SELECT 1")
@@ -257,10 +257,10 @@ class Database:
 
 
 def sqlite(place: str, busy_s: float, *, reads: bool = False) -> Any:
-    """A connection to an SQLite database by its URI.
+    """Return a connection to an SQLite database by its URI.
 
-    Transactions begin when we say so. A text that is no UTF-8 is damaged: it costs what it belongs to
-    (`becalm.store.studies`), and not every query. `reads`: nothing is changed, the journal mode neither.
+    Transactions begin when we say so. A text that is not UTF-8 is damaged: it costs only what it belongs to
+    (`becalm.store.studies`), not every query. `reads`: no change is made, not even of the journal mode.
     """
     raw = sqlite3.connect(place, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
     raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")

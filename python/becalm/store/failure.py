@@ -1,4 +1,4 @@
-"""What a database says when it fails, as a sentence: what happened, what was left as it was, what to do."""
+"""The failures of a database as sentences: what happened, what was left as it was, what to do."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def worded(shown: str, errors: type[Exception]) -> Iterator[None]:
 
 
 def sentence(shown: str, error: Exception) -> str:
-    """The sentence for one error; a transaction that fails changes nothing."""
+    """Return the sentence for one error; a transaction that fails changes nothing."""
     said = str(error)
     for words, what, way_out in KNOWN:
         if words in said.lower():

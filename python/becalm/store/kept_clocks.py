@@ -19,7 +19,7 @@ LAST = "last"
 
 
 def checked_name(name: str) -> str:
-    """The name, if it can be one. Raises UsageError."""
+    """Return a valid name. Raises UsageError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name) or name == LAST or name.endswith(".json"):
         raise UsageError(
             f"--keep takes a name of letters, digits, dots, hyphens and underscores, not {LAST!r} and without .json, "
@@ -41,12 +41,12 @@ def keep(name: str, report: ClockReport) -> None:
 
 
 def names() -> list[str]:
-    """What is kept, in alphabetical order."""
+    """Return the names of stored evaluations, in alphabetical order."""
     return sorted(path.stem for path in _place(LAST).parent.glob("*.json"))
 
 
 def find(name: str) -> ClockReport:
-    """By its name, or a path. Raises UsageError for what is not there or is no evaluation."""
+    """Return an evaluation by its name, or a path. Raises UsageError for a missing or invalid one."""
     path = Path(name) if name.endswith(".json") or "/" in name else _place(name)
     try:
         if not path.exists():

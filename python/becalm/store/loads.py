@@ -52,9 +52,9 @@ def loads(
     firsts: Sequence[int] | None = None,
     lost: counts.Told = lambda damaged, of: None,
 ) -> Iterator[Load]:
-    """The loads of a study in the order of their runs; with `firsts`, those that begin with one of these.
+    """Yield the loads of a study in the order of their runs; with `firsts`, those that begin with one of these.
 
-    One that is not as it was stored is left out; `lost` is told of all of these in the end.
+    One that is not as it was stored is left out; `lost` takes the number of these at the end.
     """
     if firsts is not None and not len(firsts):
         return
@@ -91,20 +91,20 @@ def is_whole_series(number: int, first: int, last: int, text: str, checksum: int
 
 
 def own_seqs(db: Connection, number: int) -> Iterator[int]:
-    """The numbers of the runs that have a record of load for themselves, ascending."""
+    """Yield the numbers of the runs that have a record of load for themselves, ascending."""
     query = "SELECT first FROM run_load WHERE study_id = :number AND first = last ORDER BY first"
     for rows in db.parts(query, _CHUNK, number=number):
         yield from (first for (first,) in rows)
 
 
 def series(db: Connection, number: int, seq: int) -> Series | None:
-    """The series that holds a run; None when there is none, or it is not as it was stored."""
+    """Return the series that holds a run; None when there is none, or it is not as it was stored."""
     holding = ' AND "first" <= :seq AND "last" >= :seq'
     return next(_all_series(db, number, lambda damaged, of: None, holding, seq=seq), None)
 
 
 def all_series(db: Connection, number: int, lost: counts.Told = lambda damaged, of: None) -> Iterator[Series]:
-    """The series of a study in the order of their runs, as in `loads`."""
+    """Yield the series of a study in the order of their runs, as in `loads`."""
     return _all_series(db, number, lost)
 
 
@@ -123,7 +123,7 @@ def _all_series(db: Connection, number: int, lost: counts.Told, where: str = "",
 
 
 class _Checksums:
-    """Of loads of a study, whose values are those of these columns: 0 to 2^31 - 1, in four bytes of SQLite."""
+    """The checksums of loads of a study with these columns: 0 to 2^31 - 1, in four bytes of SQLite."""
 
     def __init__(self, number: int, columns: Sequence[str]) -> None:
         self._number = number
@@ -131,7 +131,7 @@ class _Checksums:
         self._values = itemgetter(*(columns.index(name) for name in self._names))
 
     def of(self, row: Sequence[Any]) -> int:
-        """That of one row."""
+        """Return the checksum of one row."""
         values = zip(self._names, self._values(row), strict=True)
         return (
             of_text(f"{self._number} " + " ".join([f"{name}={value!r}" for name, value in values if value is not None]))
@@ -140,13 +140,13 @@ class _Checksums:
 
 
 def _taken(there: Sequence[str]) -> Any:
-    """What makes the values of a Load of those of a row, which has these columns and one more."""
+    """Return the function that gives the values of a Load from a row, which has these columns and one more."""
     places = [there.index(name) if name in there else -1 for name in LOAD_COLUMNS]
     return itemgetter(*places) if -1 not in places else lambda row: [None if at < 0 else row[at] for at in places]
 
 
 def _unchecked(columns: Sequence[str], row: Sequence[Any]) -> Load | None:
-    """A load that an older becalm stored; None where it cannot be one."""
+    """Return a load that an older becalm stored; None where it cannot be one."""
     try:
         return load_of(columns, row)
     except (KeyError, ValueError):

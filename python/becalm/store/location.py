@@ -21,12 +21,12 @@ from becalm.values import dataclass
 MEMORY = ":memory:"
 
 BUSY_S = 20
-"""How long to wait for another becalm that is writing."""
+"""The time to wait for another becalm that is writing, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a store is. `shown` is fit for messages: without a password. `identity` is the same from everywhere."""
+    """The place of a store. `shown` is fit for messages: without a password. `identity` is the same from everywhere."""
 
     shown: str
     identity: str
@@ -35,7 +35,7 @@ class Location:
 
 
 def locate(given: str | None) -> Location:
-    """The store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file.
+    """Return the store at a path or PostgreSQL URL; else BECALM_STORE; else the user's own file.
 
     Raises StoreError; MachineError when the usual place cannot be made.
     """
@@ -69,7 +69,7 @@ def _postgresql(given: str) -> Location:
 
 
 def _without_password(url: str) -> str:
-    """A URL of PostgreSQL as it may be shown. Raises ValueError for what is none."""
+    """Return a URL of PostgreSQL as it may be shown. Raises ValueError for an invalid one."""
     parts = urlsplit(url)
     if "," not in parts.netloc:
         # Raises for what is no number.
@@ -179,7 +179,7 @@ OWN = {META.name, STUDY.name}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of store: what its names begin with, what it is for, and what opens it. `lasts`: when it is closed."""
+    """A kind of store: the beginning of its names, a description, and its opener. `lasts`: when it is closed."""
 
     kind: str
     begins: tuple[str, ...]

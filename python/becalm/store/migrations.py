@@ -31,7 +31,7 @@ _ALWAYS_OF_2 = ("first", "last", "started_ns", "interval_ns", "samples", "level"
 
 
 def _loads(db: Connection) -> None:
-    """From 1 to 2: what else the machine did around runs."""
+    """Migrate from 1 to 2: loads of the machine around runs."""
     key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
     real = "DOUBLE" if db.dialect.name == "sqlite" else "DOUBLE PRECISION"
     kinds = {"queue": real, "scope": "TEXT"}
@@ -49,17 +49,17 @@ def _loads(db: Connection) -> None:
 
 
 def _checksums(db: Connection) -> None:
-    """From 2 to 3: runs have a checksum; those that are there have none."""
+    """Migrate from 2 to 3: runs have a checksum; existing ones have none."""
     db.execute("ALTER TABLE run ADD COLUMN checksum INTEGER")
 
 
 def _metrics(db: Connection) -> None:
-    """From 3 to 4: runs have the numbers that their programs printed; those that are there have none."""
+    """Migrate from 3 to 4: runs have the metrics that their programs printed; existing ones have none."""
     db.execute("ALTER TABLE run ADD COLUMN metrics TEXT")
 
 
 def _regions(db: Connection) -> None:
-    """From 4 to 5: files of timed regions."""
+    """Migrate from 4 to 5: files of timed regions."""
     sqlite = db.dialect.name == "sqlite"
     key, data = ("INTEGER", "BLOB") if sqlite else ("BIGINT", "BYTEA")
     db.execute(
@@ -69,7 +69,7 @@ def _regions(db: Connection) -> None:
 
 
 def _noticed(db: Connection) -> None:
-    """From 5 to 6: what settings showed while they were on."""
+    """Migrate from 5 to 6: findings on settings while they were applied."""
     key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
     db.execute(
         f"CREATE TABLE study_noticed (study_id {key} NOT NULL REFERENCES study (id), position INTEGER NOT NULL, "
@@ -78,12 +78,12 @@ def _noticed(db: Connection) -> None:
 
 
 def _checked_verdicts(db: Connection) -> None:
-    """From 6 to 7: verdicts have a checksum; those that are there have none."""
+    """Migrate from 6 to 7: verdicts have a checksum; existing ones have none."""
     db.execute("ALTER TABLE verdict ADD COLUMN checksum BIGINT")
 
 
 def _counts(db: Connection) -> None:
-    """From 7 to 8: how many rows a study has; those that are there are not counted."""
+    """Migrate from 7 to 8: the numbers of rows of a study; existing ones are not counted."""
     key = "INTEGER" if db.dialect.name == "sqlite" else "BIGINT"
     db.execute(
         f"CREATE TABLE study_count (study_id {key} NOT NULL REFERENCES study (id), runs BIGINT NOT NULL, "
@@ -92,13 +92,13 @@ def _counts(db: Connection) -> None:
 
 
 def _checked_descriptions(db: Connection) -> None:
-    """From 8 to 9: what describes studies has checksums; what is there has none."""
+    """Migrate from 8 to 9: descriptions of studies have checksums; existing ones have none."""
     for table in ("study", "study_settings", "study_noticed"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT")
 
 
 def _checked_records(db: Connection) -> None:
-    """From 9 to 10: loads, series, texts and regions have checksums and are counted; those that are there are not."""
+    """Migrate from 9 to 10: loads, series, texts and regions have checksums and are counted; existing ones are not."""
     db.execute("ALTER TABLE run_load ADD COLUMN checksum INTEGER")
     for table in ("run_series", "run_text", "region_part"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT")
@@ -107,7 +107,7 @@ def _checked_records(db: Connection) -> None:
 
 
 def _unknown_times(db: Connection) -> None:
-    """From 10 to 11: the wall time of an imported run may be unknown."""
+    """Migrate from 10 to 11: the wall time of an imported run may be unknown."""
     if db.dialect.name == "postgresql":
         db.execute("ALTER TABLE run ALTER COLUMN wall_ns DROP NOT NULL")
         return
@@ -138,7 +138,7 @@ _LOCK = 0x6265_6361_6C6D
 
 
 def version(db: Connection) -> int:
-    """The schema version of a database; 0 when it is empty. Raises StoreError for a database of something else."""
+    """Return the schema version of a database; 0 when it is empty. Raises StoreError for another database."""
     tables = db.tables()
     if META.name in tables:
         found = db.value("SELECT value FROM meta WHERE name = 'schema_version'")
@@ -153,7 +153,7 @@ def version(db: Connection) -> int:
 
 
 def lacking(db: Connection) -> list[str]:
-    """Columns of loads that came after this database was made."""
+    """Return the columns of loads that are younger than this database."""
     there = set(db.columns(LOAD.name))
     return [column.name for column in LOAD.columns if column.name not in there]
 
@@ -168,7 +168,7 @@ def extend(db: Connection) -> None:
 
 
 def current(steps: Sequence[Step] = STEPS) -> int:
-    """The version that the present schema has."""
+    """Return the version of the present schema."""
     return 1 + len(steps)
 
 

@@ -14,7 +14,7 @@ _CHUNK = 16
 
 
 def count(db: Connection, number: int) -> int:
-    """How many pieces a study's file has, with those that are lost; 0 where it has none."""
+    """Return the number of pieces of a study's file, including lost ones; 0 where it has none."""
     known = counts.of(db, number)
     there = int(db.value("SELECT count(*) FROM region_part WHERE study_id = :number", number=number))
     return max(there, 0 if known is None else known.pieces or 0)
@@ -37,7 +37,7 @@ def insert(db: Connection, number: int, parts: Iterable[tuple[int, bytes]]) -> N
 
 
 def parts(db: Connection, number: int) -> Iterator[bytes]:
-    """The pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
+    """Yield the pieces of a study's file in order: an empty one for each that is damaged or, last, missing."""
     known, read = counts.of(db, number), 0
     counted = None if known is None else known.pieces
     query = "SELECT position, records, data, checksum FROM region_part WHERE study_id = :number ORDER BY position"

@@ -34,7 +34,7 @@ _CHUNK = 20_000
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 _GOOD = f"study_id = :number AND workload = :program AND round >= 0 AND outcome = {_CODES['ok']}"
-"""One program's counted good runs in a study."""
+"""The condition for one program's counted good runs in a study."""
 
 
 def insert(db: Connection, number: int, created_ns: int, rows: Iterable[Run]) -> None:
@@ -60,10 +60,10 @@ def insert_texts(db: Connection, number: int, said: Mapping[int, tuple[str, str]
 
 
 def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Iterator[Run]:
-    """The runs of a study in the order they were made, a few thousand in memory at a time.
+    """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
 
-    One whose checksum does not fit is left out; `lost` is told once for each chunk. Runs are numbered
-    without a gap: one tells of those that a damaged page no longer holds. All of a study that is counted have one.
+    One whose checksum does not fit is left out; `lost` is called once for each chunk. Runs are numbered without a gap,
+    which shows those that a damaged page no longer holds. All runs of a study that is counted have a checksum.
     """
     read = damaged = following = 0
     known, missing = counts.of(db, number), 0
@@ -94,7 +94,7 @@ def runs(db: Connection, number: int, created_ns: int, lost: counts.Told) -> Ite
 
 
 def good_columns(db: Connection, number: int, names: Sequence[str], program: int) -> npt.NDArray[np.float64]:
-    """Columns of one program's counted good runs in order, shape (columns, runs); NaN where unknown."""
+    """Return columns of one program's counted good runs in order, shape (columns, runs); NaN where unknown."""
     given = {"number": number, "program": program}
     # As much room as they need and no more: there may be millions.
     count = int(db.value(f"SELECT count(*) FROM run WHERE {_GOOD}", **given))
@@ -107,13 +107,13 @@ def good_columns(db: Connection, number: int, names: Sequence[str], program: int
 
 
 def good_metrics(db: Connection, number: int, program: int) -> list[tuple[int, list[float]]]:
-    """Of one program's counted good runs in order: `seq`, and what it printed, where it printed something."""
+    """Return one program's counted good runs in order: `seq`, and its metrics, where it has any."""
     query = f"SELECT seq, metrics FROM run WHERE {_GOOD} AND metrics IS NOT NULL ORDER BY seq"
     return [(seq, json.loads(text)) for seq, text in db.execute(query, number=number, program=program)]
 
 
 def averages(db: Connection, number: int, program: int) -> Averages:
-    """Means over one program's counted good runs; None for a column that is unknown in any of them."""
+    """Return means over one program's counted good runs; None for a column that is unknown in any of them."""
     names = ("user_ns", "system_ns", "wait_ns")
     means = ", ".join(f"count({name}), avg({name})" for name in names)
     query = f"SELECT count(*), max(max_rss_bytes), {means} FROM run WHERE {_GOOD}"
@@ -126,7 +126,7 @@ def averages(db: Connection, number: int, program: int) -> Averages:
 
 
 def missing(db: Connection, number: int, seqs: Iterable[int]) -> set[int]:
-    """Which of these runs are not there."""
+    """Return those of these runs that are missing."""
     wanted = set(seqs)
     query = "SELECT seq FROM run WHERE study_id = :number AND seq >= :first"
     return wanted - {seq for (seq,) in db.execute(query, number=number, first=min(wanted, default=0))}
@@ -139,7 +139,7 @@ def last_outcome(db: Connection, number: int) -> str:
 
 
 def texts(db: Connection, number: int, lost: counts.Told) -> dict[int, tuple[str, str]]:
-    """What runs said: standard error and standard output by `seq`; without those that are damaged."""
+    """Return the output of runs: standard error and standard output by `seq`; without damaged ones."""
     query = "SELECT seq, stderr, stdout, checksum FROM run_text WHERE study_id = :number"
     rows = db.execute(query, number=number).fetchall()
     known = counts.of(db, number)
@@ -171,11 +171,11 @@ def _of_texts(number: int, seq: int, stderr: str, stdout: str) -> int:
 
 
 def clean(text: str) -> str:
-    """Text that every database can hold: what is not UTF-8, and PostgreSQL's forbidden zero byte, become U+FFFD."""
+    """Return text that every database can hold: bytes other than UTF-8, and PostgreSQL's zero byte, become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _numbers(row: Sequence[Any]) -> tuple[Any, ...]:
-    """A row as it is stored, whose text of metrics, if it has one, is a number: what its checksum is made of."""
+    """Return a stored row for its checksum: a text of metrics, if it has one, becomes a number."""
     text = row[_METRICS + 1]
     return tuple(row) if not isinstance(text, str) else (*row[: _METRICS + 1], of_text(text), *row[_METRICS + 2 :])

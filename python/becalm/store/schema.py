@@ -24,7 +24,7 @@ class Column:
     refers: str = ""
 
     def sql(self, dialect: Dialect) -> str:
-        """Its part of the table's definition."""
+        """Return its part of the table's definition."""
         return f'"{self.name}" {dialect.types[self.kind]}{" NOT NULL" if self.always else ""}'
 
 
@@ -45,7 +45,7 @@ class Table:
     packed: bool = False
 
     def sql(self, dialect: Dialect) -> list[str]:
-        """The statements that make it."""
+        """Return the statements that make it."""
         parts = [each.sql(dialect) for each in self.columns]
         if self.key:
             parts.append("PRIMARY KEY ({})".format(", ".join(f'"{name}"' for name in self.key)))
@@ -62,7 +62,7 @@ class Table:
 
 _OF_STUDY = Column("study_id", "key", refers="study")
 _CHECKSUM = Column("checksum", "wide", always=False)
-"""Of a text; NULL in rows of older versions."""
+"""The checksum of a text; NULL in rows of older versions."""
 
 META = Table("meta", (Column("name", "text"), Column("value", "text")), key=("name",))
 
@@ -103,7 +103,7 @@ NOTICED = Table(
     (_OF_STUDY, Column("position", "integer"), Column("finding", "text"), _CHECKSUM),
     key=("study_id", "position"),
 )
-"""What settings showed while they were on, which no run tells: kind and numbers of a Finding, as JSON."""
+"""The findings on settings while they were applied, which no run has: kind and numbers of a Finding, as JSON."""
 
 COUNT = Table(
     "study_count",
@@ -117,7 +117,7 @@ COUNT = Table(
     ),
     key=("study_id",),
 )
-"""How many rows a study has in other tables (`becalm.store.counts`); studies of older versions have no row, or one
+"""The number of rows of a study in other tables (`becalm.store.counts`); studies of older versions have no row, or one
 without the later columns."""
 
 _RUN_FORMS = {"outcome": "small", "status": "small", "metrics": "text"}

@@ -36,7 +36,7 @@ ASIDE = ".aside"
 """Added to the name of a spool that could not be read to its end, or whose study the store does not have."""
 
 _UNASSIGNED = "new"
-"""In the name of a spool that no study has yet: what was run till then (a probe, a pilot) belongs to none."""
+"""The name of a spool that no study has yet: runs until then (a probe, a pilot) belong to none."""
 
 _LARGEST_PROCESS = 1 << 22
 """No process has a larger number (Linux, PID_MAX_LIMIT), and no study began so early (in ns, 4 ms after 1970 began)."""
@@ -76,7 +76,7 @@ class Elsewhere:
         return _study(self.path)[0]
 
     def take(self, lines: bytes) -> list[Recovered]:
-        """What was found there, into the store. Raises MachineError when it could not be kept."""
+        """Store the runs in these lines. Raises MachineError when they could not be stored."""
         with _unused(self.path) as descriptor:
             if descriptor is None:
                 return []
@@ -100,7 +100,7 @@ class Spool:
 
     @classmethod
     def create(cls, store: Store) -> Spool:
-        """A new, private, locked file; none for a store in memory, which does not outlive becalm either.
+        """Return a new, private, locked file; none for a store in memory, which does not outlive becalm either.
 
         Raises MachineError when the file cannot be made: without it a killed becalm would lose runs.
         """
@@ -122,7 +122,7 @@ class Spool:
         return cls(store, path, descriptor)
 
     def assign(self, number: int) -> None:
-        """Say which study the runs belong to: it is in the file's name. Raises StoreError, MachineError."""
+        """Assign the runs to a study, by the file's name. Raises StoreError, MachineError."""
         if self._path is None:
             return
         began_ns = self._store.began_ns(number)
@@ -137,7 +137,7 @@ class Spool:
         self._assigned = True
 
     def lacking(self, rows: Sequence[Run]) -> list[Run]:
-        """Those of these runs that the file does not hold: all of them where there is no file, or it cannot be read."""
+        """Return those of these runs that the file lacks: all of them where there is no file, or it cannot be read."""
         if self._path is None:
             return list(rows)
         try:
@@ -152,7 +152,7 @@ class Spool:
         return [row for row in rows if held.get(row.seq) != row]
 
     def fileno(self) -> int | None:
-        """The descriptor for the agent."""
+        """Return the descriptor for the agent."""
         return self._descriptor
 
     def __enter__(self) -> Spool:
@@ -203,7 +203,7 @@ def in_use(store: Store) -> set[int]:
 
 
 def elsewhere(store: Store) -> list[Elsewhere]:
-    """Studies of killed becalms whose last runs may still be on another machine."""
+    """Return the studies of killed becalms whose last runs may still be on another machine."""
     found = []
     with contextlib.suppress(MachineError):
         for path in () if store.location.memory else _paths(store, spool_dir()):
@@ -220,12 +220,12 @@ def _paths(store: Store, directory: Path) -> list[Path]:
 
 
 def _place(descriptor: int) -> Place | None:
-    """What its first line says of another machine."""
+    """Return the place on another machine that its first line names; None for another line."""
     return place_in(os.pread(descriptor, _LONGEST_PLACE, 0).partition(b"\n")[0])
 
 
 def _without_place(descriptor: int) -> bytes:
-    """All but the first line."""
+    """Return all but the first line."""
     return os.pread(descriptor, min(os.fstat(descriptor).st_size, _LARGEST), 0).partition(b"\n")[2]
 
 
@@ -261,18 +261,18 @@ def _recover(store: Store, path: Path, heard: bool) -> Iterator[Recovered]:
 
 
 def _study(path: Path) -> tuple[int, int]:
-    """Number and beginning of the study that a spool's name tells; zeros where it does not."""
+    """Return number and beginning of the study in a spool's name; zeros where it has none."""
     name, _, began = path.name.removesuffix(SUFFIX).partition("-")[2].partition("-")
     return int(name) if name.isdecimal() else 0, int(began) if began.isdecimal() else 0
 
 
 def _unassigned(path: Path) -> bool:
-    """Whether becalm was killed before there was a study."""
+    """Return whether becalm was killed before there was a study."""
     return path.name.partition("-")[2].startswith(f"{_UNASSIGNED}-")
 
 
 def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> int | None:
-    """How many runs the study did not have yet; None when there are runs but the store has no such study.
+    """Store the runs that a study lacks and return their number; None when there are runs but no such study.
 
     `began` is what the spool's name tells of the study's beginning: Unix ns, or in former names a process's number.
     """
@@ -293,9 +293,9 @@ def _take_over(store: Store, number: int, began: int, rows: dict[int, Run]) -> i
 
 
 def read(descriptor: int) -> tuple[dict[int, Run], bool]:
-    """The runs in a spool by `seq`, and whether that is all there was. Raises OSError.
+    """Return the runs in a spool by `seq`, and whether it was read whole. Raises OSError.
 
-    A torn last line is no damage: it was on its way when the agent was killed.
+    A torn last line is not damage: it was on its way when the agent was killed.
     """
     with open(descriptor, "rb", closefd=False) as file:
         *lines, last = file.read(_LARGEST).split(b"\n")
@@ -311,7 +311,7 @@ def read(descriptor: int) -> tuple[dict[int, Run], bool]:
 
 
 def _runs(line: bytes) -> list[Run]:
-    """The runs of one line; none when it is torn or no `runs` event."""
+    """Return the runs of one line; none when it is torn or not a `runs` event."""
     try:
         return [_run(row) for row in json.loads(line)["rows"]]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -340,7 +340,7 @@ def _metrics(name: str, values: tuple[float, ...]) -> None:
 
 @contextlib.contextmanager
 def _unused(path: Path) -> Iterator[int | None]:
-    """A descriptor of a spool that nobody uses, else None; while this lasts, nobody else recovers it."""
+    """Yield a descriptor of an unused spool, else None; while this lasts, no other process recovers it."""
     descriptor = None
     # Whatever is in use, or may not be opened or locked, is left alone.
     with contextlib.suppress(OSError):
@@ -353,7 +353,7 @@ def _unused(path: Path) -> Iterator[int | None]:
 
 
 def _locked(path: Path, flags: int, lock: int) -> int | None:
-    """A descriptor of the file, locked; None when it was renamed or removed before it was.
+    """Return a descriptor of the file, locked; None when it was renamed or removed before it was.
 
     Raises OSError, also for a pipe or a device of that name: reading one need not end.
     """
@@ -376,12 +376,12 @@ def _locked(path: Path, flags: int, lock: int) -> int | None:
 
 
 def _key(store: Store) -> str:
-    """Tells the spools of one store from those of others."""
+    """Return the key of a store's spools."""
     return _hash(store.location.identity)
 
 
 def _former_key(store: Store) -> str:
-    """What becalm had for a key before it followed symbolic links."""
+    """Return the former key, before becalm followed symbolic links."""
     return _hash(os.path.abspath(store.shown))
 
 

@@ -64,7 +64,7 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """Where the store is, fit for a message."""
+        """The place of the store, fit for a message."""
         return self.location.shown
 
     def __enter__(self) -> Store:
@@ -143,7 +143,7 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written inside is one transaction: all of it is kept, or, after an error, nothing."""
+        """Make the writes inside one transaction: all of it is kept, or, after an error, nothing."""
         with self._writing() as db:
             outer, self._together = self._together, db
             try:
@@ -162,7 +162,7 @@ class Store:
         changed: Callable[[str], None] | None = None,
         unreadable: Callable[[str], None] | None = None,
     ) -> StoredStudy:
-        """One study. Raises UsageError when there is none of that number, StoreError when it is damaged.
+        """Return a study. Raises UsageError when there is none of that number, StoreError when it is damaged.
 
         `changed` is told in a sentence of what is not as it was stored, `unreadable` of what cannot be read, instead.
         """
@@ -185,7 +185,7 @@ class Store:
         return found[0]
 
     def began_ns(self, number: int) -> int:
-        """When a study began, in Unix ns. Raises UsageError when there is none of that number."""
+        """Return when a study began, in Unix ns. Raises UsageError when there is none of that number."""
         with self.reading() as db:
             found = studies.created_ns(db, number)
         if found is None:
@@ -193,7 +193,7 @@ class Store:
         return found
 
     def studies(self, limit: int | None = None, kind: str | None = None, *, facts: bool = True) -> list[StoredStudy]:
-        """The studies, newest first; without `facts`, which are the most of a study, these are empty."""
+        """Return the studies, newest first; without `facts`, the largest part of a study, these are empty."""
         with self.reading() as db:
             return studies.studies(db, kind=kind, limit=limit, facts=facts)
 
@@ -208,12 +208,12 @@ class Store:
             return [study for number in numbers for study in studies.studies(db, number=number)]
 
     def in_group(self, group: str) -> list[int]:
-        """Numbers of the studies that have this option `group`, the oldest first."""
+        """Return numbers of the studies that have this option `group`, the oldest first."""
         with self.reading() as db:
             return studies.in_group(db, group)
 
     def resolve(self, reference: str | int) -> int:
-        """The number of a study: a number, or "last". Raises UsageError."""
+        """Return the number of a study: a number, or "last". Raises UsageError."""
         text = str(reference).strip()
         if text in ("last", "-1"):
             with self.reading() as db:
@@ -228,19 +228,20 @@ class Store:
         return int(text)
 
     def noticed(self, number: int, made: Callable[[dict[str, Any]], Finding]) -> list[Finding]:
-        """What settings showed, in order, each `made` of its kind, numbers and program. Raises StoreError."""
+        """Return the findings on settings, in order, each `made` from its kind, numbers and program. Raises
+        StoreError."""
         with self._undamaged(number, "What was noticed") as db:
             return [made(each) for each in studies.noticed(db, number)]
 
     def verdict(self, number: int) -> dict[str, Any] | None:
-        """The latest verdict of a study; None when becalm was ended before it had one."""
+        """Return the latest verdict of a study; None when becalm was ended before it had one."""
         with self._undamaged(number, "The verdict") as db:
             return studies.verdict(db, number)
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
     def runs(self, number: int) -> Iterator[Run]:
-        """The runs of a study in the order they were made, a few thousand in memory at a time.
+        """Yield the runs of a study in the order they were made, a few thousand in memory at a time.
 
         A run whose checksum does not fit is left out; `damaged` has how many.
         """
@@ -253,9 +254,9 @@ class Store:
             return runs.last_outcome(db, number)
 
     def damaged(self, number: int) -> dict[str, tuple[int, int]]:
-        """What was left out of what has been read of a study, since it is not as it was stored, or not there any more.
+        """Return the numbers of rows of a study that were left out in reading, as damaged or missing.
 
-        Of "run", "load", "series" and "text": how many, of how many in all. Nothing of what is whole.
+        For "run", "load", "series" and "text": how many, of how many in all; whole kinds are left out.
         """
         return {what: (lost, of) for what, (lost, of) in self._damaged.get(number, {}).items() if lost}
 
@@ -269,7 +270,7 @@ class Store:
         return lost
 
     def columns(self, number: int, names: Sequence[str], program: int) -> dict[str, npt.NDArray[np.float64]]:
-        """Columns of one program's counted good runs in order, as floats; NaN where unknown.
+        """Return columns of one program's counted good runs in order, as floats; NaN where unknown.
 
         For `started_ns` the values are relative to the study's start.
         """
@@ -277,30 +278,30 @@ class Store:
             return dict(zip(names, runs.good_columns(db, number, names, program), strict=True))
 
     def metrics(self, number: int, program: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Of one program's counted good runs in order: `seq`, shape (runs,), and what it printed, (runs, metrics)."""
+        """Return one program's counted good runs in order: `seq`, shape (runs,), and its metrics, (runs, metrics)."""
         with self.reading() as db:
             found = runs.good_metrics(db, number, program)
         return np.array([seq for seq, _ in found], np.int64), np.array([each for _, each in found], np.float64)
 
     def averages(self, number: int, program: int) -> Averages:
-        """Means over one program's counted good runs; None for a column that is unknown in any of them."""
+        """Return means over one program's counted good runs; None for a column that is unknown in any of them."""
         with self.reading() as db:
             return runs.averages(db, number, program)
 
     def texts(self, number: int) -> dict[int, tuple[str, str]]:
-        """What runs said: standard error and standard output by `seq`. `damaged` has how many are left out."""
+        """Return the output of runs: standard error and standard output by `seq`. `damaged` has the number left out."""
         with self.reading() as db:
             return runs.texts(db, number, self._lost(number, "text"))
 
     def missing(self, number: int, seqs: Iterable[int]) -> set[int]:
-        """Which of these runs the store does not have; empty when it has no such study."""
+        """Return those of these runs that the store lacks; empty when it has no such study."""
         with self.reading() as db:
             return set() if studies.created_ns(db, number) is None else runs.missing(db, number, seqs)
 
     # --- what else the machine did, and timed regions -----------------------------------------------------------------
 
     def loads(self, number: int) -> list[Load]:
-        """What else the machine did around the runs of a study, in their order; empty when nothing was recorded.
+        """Return the loads around the runs of a study, in their order; empty when none was recorded.
 
         `damaged` has how many are left out.
         """
@@ -309,7 +310,7 @@ class Store:
             return list(recorded.loads(db, number, self._created_ns(db, number), lost=lost))
 
     def own_loads(self, number: int) -> OwnLoads:
-        """Records of load that cover one run alone."""
+        """Return the records of load that cover only one run."""
 
         def read(seqs: Sequence[int]) -> dict[int, Load]:
             with self.reading() as db:
@@ -320,29 +321,29 @@ class Store:
             return OwnLoads(np.fromiter(recorded.own_seqs(db, number), np.int64), read)
 
     def series(self, number: int, seq: int) -> Series | None:
-        """The load over time while the run `seq` took place; None when none was recorded."""
+        """Return the load over time while the run `seq` took place; None when none was recorded."""
         with self.reading() as db:
             return recorded.series(db, number, seq)
 
     def all_series(self, number: int) -> list[Series]:
-        """All loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
+        """Return all loads over time of a study, in the order of their runs. `damaged` has how many are left out."""
         with self.reading() as db:
             return list(recorded.all_series(db, number, self._lost(number, "series")))
 
     def regions(self, number: int) -> Iterator[bytes]:
-        """The pieces of a study's file of timed regions in order, a few in memory at a time."""
+        """Yield the pieces of a study's file of timed regions in order, a few in memory at a time."""
         with self.reading() as db:
             yield from regions.parts(db, number)
 
     def region_pieces(self, number: int) -> int:
-        """How many pieces a study's file of timed regions has; 0 where it has none."""
+        """Return the number of pieces of a study's file of timed regions; 0 where it has none."""
         with self.reading() as db:
             return regions.count(db, number)
 
     # --- transactions -----------------------------------------------------------------------------------------------
 
     def _created_ns(self, db: Connection, number: int) -> int:
-        """When a study began, which its times are counted from: asked once, since blocks wait while this is written."""
+        """Return when a study began, Unix ns: the origin of its times, cached since blocks wait for writing."""
         if number not in self._created:
             found = studies.created_ns(db, number)
             if found is None:
@@ -374,7 +375,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
-        """One transaction, or a part of that of `together`. Raises StoreError for what the database refuses."""
+        """Yield one transaction, or a part of that of `together`. Raises StoreError for what the database refuses."""
         with worded(self.shown, self.location.database.errors):
             if self._together is not None:
                 yield self._together

@@ -31,11 +31,11 @@ T = TypeVar("T")
 _CHUNK = 100
 
 DESCRIPTION = "its title, options, programs or date"
-"""What the checksum of a study is of, as people call it."""
+"""The parts of a study that its checksum covers, as people call them."""
 
 _COLUMNS = ("id", *(each.name for each in STUDY.columns))
 _DESCRIBED = ("kind", "title", "created_ns", "becalm", "host_name", "seed", "options", "environment")
-"""In the order of the checksum, which is of these columns, not of the numbers by which rows refer to each other."""
+"""The columns of the checksum, in order, without the numbers by which rows refer to each other."""
 
 _JOINED = f"""
     SELECT {", ".join(f"study.{name}" for name in _COLUMNS)}, host.fingerprint, host.facts,
@@ -98,7 +98,7 @@ def add_noticed(db: Connection, number: int, finding: Finding) -> None:
 
 
 def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
-    """What settings of a study showed, in order: kind, numbers and program of each finding.
+    """Return the findings on settings of a study, in order: kind, numbers and program of each.
 
     Raises TypeError, ValueError or RecursionError: they are damaged.
     """
@@ -114,7 +114,7 @@ def noticed(db: Connection, number: int) -> list[dict[str, Any]]:
 
 
 def created_ns(db: Connection, number: int) -> int | None:
-    """When a study began; None when there is none of that number."""
+    """Return when a study began, Unix ns; None when there is none of that number."""
     found = db.value("SELECT created_ns FROM study WHERE id = :number", number=number)
     return None if found is None else int(found)
 
@@ -122,7 +122,8 @@ def created_ns(db: Connection, number: int) -> int | None:
 def studies(
     db: Connection, *, number: int | None = None, kind: str | None = None, limit: int | None = None, facts: bool = True
 ) -> list[StoredStudy]:
-    """Those of a number, of a kind, or all, newest first, at most so many; without `facts` these are empty."""
+    """Return the studies of a number, of a kind, or all, newest first, at most `limit`; without `facts` these are
+    empty."""
     wanted = {name: value for name, value in (("id", number), ("kind", kind)) if value is not None}
     where = " AND ".join(f"study.{name} = :{name}" for name in wanted)
     query = f"{_JOINED} {'WHERE ' if where else ''}{where} ORDER BY study.id DESC"
@@ -153,7 +154,7 @@ def delete(db: Connection, number: int) -> None:
 
 
 def in_group(db: Connection, group: str) -> list[int]:
-    """Numbers of the studies that have this option `group`, the oldest first."""
+    """Return numbers of the studies that have this option `group`, the oldest first."""
     part = f'"group": {json.dumps(group)}'
     for sign in "~%_":
         part = part.replace(sign, f"~{sign}")
@@ -162,7 +163,7 @@ def in_group(db: Connection, group: str) -> list[int]:
 
 
 def newest(db: Connection) -> int | None:
-    """The number of the study that began last; None when there is none."""
+    """Return the number of the study that began last; None when there is none."""
     found = db.value("SELECT max(id) FROM study")
     return None if found is None else int(found)
 
@@ -174,7 +175,8 @@ def conclude(db: Connection, number: int, verdict: Mapping[str, Any]) -> None:
 
 
 def verdict(db: Connection, number: int) -> dict[str, Any] | None:
-    """The latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is damaged."""
+    """Return the latest verdict of a study, if it has one. Raises TypeError, ValueError or RecursionError: it is
+    damaged."""
     query = "SELECT created_ns, json, checksum FROM verdict WHERE study_id = :number ORDER BY id DESC LIMIT 1"
     found = db.execute(query, number=number).fetchone()
     if found is None:
@@ -197,7 +199,7 @@ def is_fingerprint(fingerprint: str, facts: str) -> bool:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
+    """Return the JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
     found = json.loads(as_text(text))
     if not isinstance(found, dict):
         raise TypeError(f"not an object: {type(found).__name__}")
@@ -205,17 +207,18 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def _description(described: Mapping[str, Any], fingerprint: str, programs: Sequence[str]) -> int:
-    """The checksum of what describes a study: its columns, its machine's fingerprint, its programs in order."""
+    """Return the checksum of a study's description: its columns, its machine's fingerprint, its programs in order."""
     return of_text(json.dumps([*(described[name] for name in _DESCRIBED), fingerprint, *programs]))
 
 
 def _of_row(number: int, position: int, text: str) -> int:
-    """The checksum of a text of a study, and of where or when it is there."""
+    """Return the checksum of a text of a study, with its position or time."""
     return of_text(f"{number} {position} {text}")
 
 
 def _as_stored(number: int, rows: Iterable[tuple[int, str, int | None]]) -> bool:
-    """Whether rows (position, text, checksum) are as they were stored; those of older versions have no checksum."""
+    """Return whether rows (position, text, checksum) are as they were stored; those of older versions have no
+    checksum."""
     return all(checksum is None or _of_row(number, position, text) == checksum for position, text, checksum in rows)
 
 
@@ -224,9 +227,9 @@ def _fingerprint(facts: str) -> str:
 
 
 def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
-    """The row of a machine as it was, and its fingerprint.
+    """Return the row of a machine as it was, and its fingerprint.
 
-    Equal facts are kept once, and no study is given the facts of another time.
+    Equal facts are stored once, and no study gets the facts of another time.
     """
     text = json.dumps(dict(facts), sort_keys=True)
     fingerprint = _fingerprint(text)
@@ -244,7 +247,7 @@ def _host(db: Connection, facts: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStudy:
-    """The study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
+    """Return the study of a row of `_JOINED`. Without facts they are looked at, but not kept."""
     columns = len(_COLUMNS)
     values, (fingerprint, facts, regions, runs, last, *known) = row[:columns], row[columns:]
     of = dict(zip(_COLUMNS, values, strict=True))
@@ -316,7 +319,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
 
 
 def _holds(whole: Callable[[], bool]) -> bool:
-    """Whether something is whole; what is of another type than it was is not."""
+    """Return whether a value is whole; one of another type than it was is not."""
     try:
         return whole()
     except (AttributeError, TypeError, ValueError):

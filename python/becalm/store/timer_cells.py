@@ -30,7 +30,8 @@ class TimerCells:
         self._write(event, "a")
 
     def read(self, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Events of an evaluation that asked for the same; none where the last one asked for something else."""
+        """Return the events of an interrupted evaluation with the same question; none where the last one asked
+        another."""
         values = self._lines()
         return values[1:] if values and values[0] == dict(asked) else []
 

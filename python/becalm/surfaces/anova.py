@@ -1,4 +1,4 @@
-"""Which model fits: sequential sums of squares, models compared, lack of fit against pure error.
+"""The choice of a model: sequential sums of squares, models compared, lack of fit against pure error.
 
 Myers, Montgomery & Anderson-Cook 2016 (Response Surface Methodology, 4th ed., chapters 2 and 6). The F tests of `table`
 divide by the residual mean square of the chosen model, as R's `anova` of one model; those of `compared` by that of the
@@ -43,7 +43,8 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class LackOfFit:
-    """What of the residuals the model leaves (`lack`), and what runs that should be equal differ by (`pure`)."""
+    """The division of residuals: what the model leaves (`lack`), and the difference of runs that should be equal
+    (`pure`)."""
 
     lack: Test
     pure: Test
@@ -85,7 +86,7 @@ class Compared:
 
 
 def table(surface: Surface) -> tuple[Test, ...]:
-    """Sequential sums of squares: blocks, then the terms of each order, then what is left."""
+    """Return sequential sums of squares: blocks, then the terms of each order, then the residual."""
     data, mse = surface.data, surface.fit.mse
     rows: list[Test] = []
     before = fitted(Data(data.frame, data.points, np.zeros_like(data.blocks), data.y), ())
@@ -139,7 +140,8 @@ def _f(gain: float, count: int, mse: float, freedom: int) -> tuple[float, float]
 
 
 def lack_of_fit(surface: Surface) -> LackOfFit:
-    """Residuals split into pure error and the rest. Runs at one point are alike within a block, not across blocks."""
+    """Return residuals split into pure error and the rest. Runs at one point are alike within a block, not across
+    blocks."""
     data = surface.data
     keys = np.column_stack([data.points.round(7) + 0.0, data.blocks])
     _, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
@@ -165,7 +167,7 @@ def _half_a_step(y: Floats) -> float:
 
 
 def compared(data: Data) -> tuple[Compared, ...]:
-    """The mean alone and every order of polynomial, as long as there are terms and runs for them."""
+    """Return the mean alone and every order of polynomial, as long as there are terms and runs for them."""
     found: list[Compared] = []
     for model in ("mean", *ORDERS):
         terms = () if model == "mean" else data.frame.terms(model)
@@ -179,7 +181,7 @@ def compared(data: Data) -> tuple[Compared, ...]:
 
 
 def summary(model: str, surface: Surface, before: Surface | None = None) -> Compared:
-    """The figures of one model."""
+    """Return the figures of one model."""
     fit, y = surface.fit, surface.data.y
     total = float(((y - y.mean()) ** 2).sum())
     added = Test(model, 0, 0.0) if before is None else _added(model, before, surface, fit.mse, fit.freedom)
@@ -232,7 +234,7 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
 
 
 def _misleads(model: Compared, mean: Compared) -> bool:
-    """Whether a model predicts runs worse than no model at all."""
+    """Return whether a model predicts runs worse than no model at all."""
     return model.predicted < mean.predicted
 
 
@@ -241,5 +243,5 @@ def _lacks(model: Compared, level: float) -> bool:
 
 
 def by_name(models: Sequence[Compared]) -> Mapping[str, Compared]:
-    """Models by their name."""
+    """Return models by their name."""
     return {each.model: each for each in models}

@@ -44,7 +44,7 @@ class BoxCox:
 
 
 def transformed(y: Floats, power: float) -> Floats:
-    """(y^power - 1) / power, the logarithm for 0: rises with y whatever the power."""
+    """Return (y^power - 1) / power, the logarithm for 0: rises with y whatever the power."""
     if power == 1:
         return y
     if abs(power) < 1e-9:
@@ -53,7 +53,7 @@ def transformed(y: Floats, power: float) -> Floats:
 
 
 def restored(z: Floats, power: float) -> Floats:
-    """The inverse of `transformed`; beyond what any y gives, 0 or infinity."""
+    """Return the inverse of `transformed`; beyond the range of `transformed`, 0 or infinity."""
     if power == 1:
         return z
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -64,8 +64,8 @@ def restored(z: Floats, power: float) -> Floats:
 
 
 def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
-    """The power for a response by the columns of its model. Raises ValueError for a response that is not above 0, and
-    where no run is left for the error."""
+    """Return the power for a response by the columns of its model. Raises ValueError for a response that is not above
+    0, and where no run is left for the error."""
     if (y <= 0).any():
         raise ValueError(f"A power needs values above 0; the smallest is {y.min():g}.")
     logs = np.log(y)

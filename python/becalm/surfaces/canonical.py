@@ -31,12 +31,12 @@ class Quadratic:
     bend: Floats
 
     def __call__(self, at: Floats) -> Floats:
-        """Values at points, shape (n, k) to (n,)."""
+        """Return values at points, shape (n, k) to (n,)."""
         return np.asarray(self.constant + at @ self.slope + np.einsum("ij,jk,ik->i", at, self.bend, at))
 
     @classmethod
     def of(cls, polynomial: Polynomial, at: Floats, variables: Sequence[int]) -> Quadratic:
-        """A polynomial of second order in some variables, the others being as `at` has them."""
+        """Return a polynomial of second order in some variables, with the others fixed as in `at`."""
         chosen = np.array(variables)
         place = at.copy()
         place[chosen] = 0.0
@@ -58,7 +58,7 @@ class Canonical:
 
 
 def canonical(surface: Quadratic) -> Canonical:
-    """The canonical analysis."""
+    """Return the canonical analysis."""
     values, vectors = np.linalg.eigh(surface.bend)
     values, vectors = values[::-1], vectors[:, ::-1]
     # A vector and its negative are the same direction: the largest member is positive.
@@ -73,13 +73,14 @@ def canonical(surface: Quadratic) -> Canonical:
 
 
 def ridge(surface: Quadratic, radii: Sequence[float], *, largest: bool = True) -> Floats:
-    """Points on spheres about the centre where the surface is largest (or smallest), shape (radii, k)."""
+    """Return points on spheres about the centre where the surface is largest (or smallest), shape (radii, k)."""
     sign = 1.0 if largest else -1.0
     return np.array([_on_sphere(sign * surface.slope, sign * surface.bend, each) for each in radii])
 
 
 def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
-    """Lagrange: (mu I - B) x = b / 2, with mu above the largest eigenvalue of B and x as long as the radius."""
+    """Return the point by Lagrange: (mu I - B) x = b / 2, with mu above the largest eigenvalue of B and x as long as
+    the radius."""
     if radius == 0:
         return np.zeros(len(slope))
     values, vectors = np.linalg.eigh(bend)
@@ -108,7 +109,7 @@ def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
 
 
 def path(found: Canonical, distances: Sequence[float], *, largest: bool = True) -> Floats:
-    """Points along the direction in which the surface rises most (or falls most) from its stationary point."""
+    """Return points along the direction in which the surface rises most (or falls most) from its stationary point."""
     if found.point is None:
         return np.empty((0, len(found.eigenvalues)))
     way = found.vectors[:, 0 if largest else -1]
@@ -116,6 +117,6 @@ def path(found: Canonical, distances: Sequence[float], *, largest: bool = True) 
 
 
 def steepest(slope: Floats, *, ascent: bool = True) -> Floats:
-    """The direction of steepest ascent of a plane, of length 1; zeros where it is level."""
+    """Return the direction of steepest ascent of a plane, of length 1; zeros where it is level."""
     length = float(np.linalg.norm(slope))
     return np.asarray((1.0 if ascent else -1.0) * slope / length if length else np.zeros_like(slope))

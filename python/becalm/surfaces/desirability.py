@@ -22,12 +22,12 @@ from becalm.surfaces.terms import Frame
 
 POOL = 4096
 FROM = 8
-"""How many of the best points of the pool the simplex starts from."""
+"""The number of best points of the pool from which the simplex starts."""
 
 RESTARTS = 6
 
 Value = Callable[[Floats], Floats]
-"""Of points, shape (n, factors), to (n,)."""
+"""A function of points, shape (n, factors), to values, (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Best:
 
 
 def desirability(goal: Goal, y: Floats) -> Floats:
-    """Of each value, from 0 (not acceptable) to 1 (as good as need be), linear between the limits of its goal."""
+    """Return the desirability of each value, from 0 (not acceptable) to 1 (ideal), linear between the limits of its
+    goal."""
     if goal.kind == "min":
         found = (goal.high - y) / (goal.high - goal.low)
     elif goal.kind == "max":
@@ -51,12 +52,12 @@ def desirability(goal: Goal, y: Floats) -> Floats:
 
 
 def overall(parts: Sequence[Floats]) -> Floats:
-    """Geometric mean: 0 where one is."""
+    """Return the geometric mean of desirabilities: 0 where one is."""
     return np.asarray(np.prod(np.stack(parts), axis=0) ** (1 / len(parts)))
 
 
 def best(frame: Frame, desirabilities: Sequence[Value], bounds: Bounds, rng: np.random.Generator) -> Best:
-    """The most desirable point within bounds. Ties, as on a plateau, go to the first that was found."""
+    """Return the most desirable point within bounds. Ties, as on a plateau, go to the first one."""
 
     def value(points: Floats) -> Floats:
         return overall([each(points) for each in desirabilities])
@@ -74,7 +75,7 @@ def best(frame: Frame, desirabilities: Sequence[Value], bounds: Bounds, rng: np.
 
 
 def pooled(frame: Frame, bounds: Bounds, rng: np.random.Generator) -> Floats:
-    """Points that fill the bounds evenly (Sobol), at every combination of choices."""
+    """Return points that fill the bounds evenly (Sobol), at every combination of choices."""
     every = combinations_of(frame)
     count = 2 ** max(6, round(np.log2(POOL / len(every))))
     unit = qmc.Sobol(len(frame.choices), seed=rng).random(count)
@@ -84,7 +85,8 @@ def pooled(frame: Frame, bounds: Bounds, rng: np.random.Generator) -> Floats:
 
 
 def _climbed(value: Value, start: Floats, ranges: Sequence[int], bounds: Bounds) -> Floats:
-    """From one point by the simplex, started anew where it ended: a simplex that has become flat stays where it is."""
+    """Climb from one point by the simplex, restarted where it ended, as a simplex that has become flat stays where it
+    is."""
     at = start.copy()
 
     def lowered(places: Floats) -> float:

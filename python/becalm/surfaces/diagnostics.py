@@ -1,4 +1,4 @@
-"""What each run does to a fit: leverage, studentised residuals, Cook's distance, normal scores.
+"""The influence of each run on a fit: leverage, studentised residuals, Cook's distance, normal scores.
 
 Cook & Weisberg 1982 (Residuals and Influence in Regression, chapters 2 and 3).
 
@@ -22,9 +22,9 @@ INFLUENTIAL = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Of each run: residual over its own standard error (`studentised`), the same with the error estimated without that
-    run (`deleted`), Cook's distance, and the normal score that `studentised` is drawn against; NaN for runs that fit
-    themselves. `outliers`: p-values of `deleted`, Bonferroni's correction included."""
+    """The diagnostics of each run: residual over its own standard error (`studentised`), the same with the error
+    estimated without that run (`deleted`), Cook's distance, and the normal score that `studentised` is drawn against;
+    NaN for runs that fit themselves. `outliers`: p-values of `deleted`, Bonferroni's correction included."""
 
     studentised: Floats
     deleted: Floats
@@ -34,7 +34,7 @@ class Diagnostics:
 
 
 def diagnose(fit: Fit) -> Diagnostics:
-    """The diagnostics of a fit; all NaN where no run is left for the error."""
+    """Return the diagnostics of a fit; all NaN where no run is left for the error."""
     left = 1 - fit.leverage
     free = (left > SATURATED) & (fit.freedom > 0) & (fit.mse > 0)
     with np.errstate(divide="ignore", invalid="ignore"):

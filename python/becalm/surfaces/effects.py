@@ -45,10 +45,11 @@ class Effects:
 
 
 def effects(points: Floats, y: Floats, level: float = 0.05, blocks: Ints | None = None) -> Effects | None:
-    """All effects that a balanced two-level design can tell apart, the shortest of each alias group; the largest first.
+    """Return all effects that a balanced two-level design can tell apart, the shortest of each alias group; the largest
+    first.
 
-    `points`, shape (n, factors), of -1 and 1, each combination as often as the others that there are; None for another.
-    `blocks`: of each run; what cannot be told from them is no effect. Where interactions are partly aliased, as in
+    `points`, shape (n, factors), of -1 and 1, each combination equally often; None for another design. `blocks`: of
+    each run; a column that cannot be told from them is not an effect. Where interactions are partly aliased, as in
     Plackett and Burman's designs, there are the effects of factors, of which each holds a part of interactions.
     """
     if not len(points) or not (np.abs(points) == 1).all() or len(y) != len(points):
@@ -98,7 +99,7 @@ class _Told:
         return self._count == self._most
 
     def add(self, column: Floats) -> bool | None:
-        """Whether a column is new; None where it is neither new nor one of those that there are."""
+        """Add a column and return whether it is new; None where it is neither new nor one of the present ones."""
         means = np.bincount(self._blocks, column) / self._sizes
         shares = np.abs(self._columns[: self._count] @ column) / len(column)
         shares = np.append(shares, means**2 @ self._sizes / len(column))
@@ -112,7 +113,8 @@ class _Told:
 
 
 def _parts_of_pairs(points: Floats) -> Floats:
-    """Parts of each interaction of two factors in the effect of each other factor, shape (factors, pairs)."""
+    """Return the parts of each interaction of two factors in the effect of each other factor, shape (factors,
+    pairs)."""
     pairs = [points[:, one] * points[:, other] for one, other in combinations(range(points.shape[1]), 2)]
     return np.abs(points.T @ np.array(pairs).reshape(len(pairs), len(points)).T) / len(points)
 
@@ -120,7 +122,7 @@ def _parts_of_pairs(points: Floats) -> Floats:
 def _judged(
     found: Sequence[tuple[tuple[int, ...], float, float]], level: float, partial: float | None
 ) -> Effects | None:
-    """Effects with Lenth's margins; None of too few."""
+    """Return effects with Lenth's margins; None for too few effects."""
     if len(found) < 3:
         return None
     sizes = np.array([abs(value) for _, value, _ in found])
@@ -141,5 +143,5 @@ def _judged(
 
 
 def named(effect: Effect, names: Sequence[str]) -> str:
-    """An effect in the names of the factors."""
+    """Return an effect in the names of the factors."""
     return ":".join(names[each] for each in effect.factors)

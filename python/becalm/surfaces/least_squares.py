@@ -105,7 +105,7 @@ _Columns = tuple[Floats, Floats, list[int], list[int]]
 
 
 def _whole(matrix: Floats) -> _Columns | None:
-    """By Householder's reflections at once, where no column is lost; None where one is."""
+    """Return the columns by Householder's reflections at once, where no column is lost; None where one is."""
     count = matrix.shape[1]
     if count > len(matrix):
         return None
@@ -117,7 +117,7 @@ def _whole(matrix: Floats) -> _Columns | None:
 
 
 def _by_column(matrix: Floats) -> _Columns:
-    """One column after the other (Gram & Schmidt, twice), so that each is seen to be new or not."""
+    """Return the columns one after the other (Gram & Schmidt, twice), so that each is seen to be new or not."""
     whole_basis = np.empty((len(matrix), min(matrix.shape)))
     kept: list[int] = []
     lost: list[int] = []

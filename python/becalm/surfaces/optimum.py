@@ -26,7 +26,7 @@ from becalm.surfaces.surface import Surface
 from becalm.surfaces.terms import Frame
 
 DRAWS = 1000
-"""Of a share of 2.5 % the standard error is then 0.5 %."""
+"""The number of draws: the standard error of a share of 2.5 % is then 0.5 %."""
 
 STARTS = 64
 """Random starts, beside the runs themselves."""
@@ -49,7 +49,7 @@ class Bounds:
 
     @classmethod
     def of(cls, frame: Frame) -> Bounds:
-        """The ranges themselves."""
+        """Return the bounds that are the ranges themselves."""
         return cls(np.full(len(frame.choices), -1.0), np.full(len(frame.choices), 1.0))
 
 
@@ -77,14 +77,14 @@ class Optimum:
 
 
 def optimum(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool, level: float) -> Optimum:
-    """The point within bounds where a surface is largest, or smallest."""
+    """Return the point within bounds where a surface is largest, or smallest."""
     point = best_point(surface, bounds, rng, largest=largest)
     places, shares = _places(surface, bounds, rng, 1.0 if largest else -1.0, point)
     return _around(surface, bounds, point, places, shares, level)
 
 
 def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, largest: bool) -> Floats:
-    """The same without intervals: where the surface is largest, or smallest."""
+    """Return the same without intervals: where the surface is largest, or smallest."""
     frame = surface.data.frame
     sign = 1.0 if largest else -1.0
     found = surface.polynomial
@@ -101,31 +101,32 @@ def best_point(surface: Surface, bounds: Bounds, rng: np.random.Generator, *, la
 
 
 def combinations_of(frame: Frame) -> list[tuple[int, ...]]:
-    """Every combination of choices, of factors with a range 0."""
+    """Return every combination of choices, of factors with a range 0."""
     return list(product(*(range(many) if many else (0,) for many in frame.choices)))
 
 
 def combinations(frame: Frame) -> int:
-    """How many combinations of choices there are."""
+    """Return the number of combinations of choices."""
     return math.prod(many or 1 for many in frame.choices)
 
 
 def separable(found: Polynomial, frame: Frame) -> bool:
-    """Whether choices add to the response by themselves, whatever all other factors are."""
+    """Return whether choices add to the response by themselves, whatever all other factors are."""
     own = [index for index in range(len(frame.variables)) if index not in frame.ranges]
     mixed = (found.exponents[:, own] > 0).any(axis=1) & ((found.exponents > 0).sum(axis=1) > 1)
     return not mixed.any()
 
 
 def _choices(found: Polynomial, frame: Frame) -> list[tuple[int, ...]]:
-    """Combinations of choices among which is the one where a polynomial is highest: all, or the best of each factor."""
+    """Return the combinations of choices that may have the highest point of a polynomial: all, or the best of each
+    factor."""
     if combinations(frame) <= MANY or not separable(found, frame):
         return combinations_of(frame)
     return [tuple(int(each) for each in _best_choices(found.exponents, found.coefficients[None, :], frame)[0])]
 
 
 def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats:
-    """Of each factor the choice that adds most to separable polynomials, shape (n, factors); 0 for a range."""
+    """Return for each factor the choice that adds most to separable polynomials, shape (n, factors); 0 for a range."""
     best = np.zeros((len(coefficients), len(frame.choices)))
     for index, many in enumerate(frame.choices):
         if many:
@@ -136,7 +137,7 @@ def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats
 
 
 def around(surface: Surface, point: Floats, level: float) -> tuple[float, float, float, float]:
-    """The surface at a point: value, standard error, and half widths for the mean there and for one more run."""
+    """Return the surface at a point: value, standard error, and half widths for the mean there and for one more run."""
     value, leverage = float(surface.predict(point[None, :])[0]), float(surface.leverage(point[None, :])[0])
     freedom, mse = surface.fit.freedom, surface.fit.mse
     if not freedom:
@@ -147,12 +148,12 @@ def around(surface: Surface, point: Floats, level: float) -> tuple[float, float,
 
 
 def moved(surface: Surface, found: Optimum, point: Floats, level: float) -> Optimum:
-    """The same at another point near it, where a factor takes whole numbers only."""
+    """Return the same at another point nearby, where a factor takes only whole numbers."""
     return replace(found, point=point, **_levels(surface, point, level))
 
 
 def _levels(surface: Surface, point: Floats, level: float) -> dict[str, Any]:
-    """The response at a point with its ends, as fields of an Optimum."""
+    """Return the response at a point with its ends, as fields of an Optimum."""
     value, error, half, run = around(surface, point, level)
     many, freedom = len(surface.fit.kept), surface.fit.freedom
     band = math.sqrt(many * float(fdtri(many, freedom, 1 - level))) * error if freedom else math.nan
@@ -191,7 +192,7 @@ def _around(
 def _places(
     surface: Surface, bounds: Bounds, rng: np.random.Generator, sign: float, point: Floats
 ) -> tuple[Floats, tuple[tuple[float, ...], ...]]:
-    """Best points of drawn polynomials, shape (draws, factors), and how often each choice was best."""
+    """Return the best points of drawn polynomials, shape (draws, factors), and how often each choice was best."""
     frame = surface.data.frame
     if not surface.fit.freedom or not surface.fit.mse > 0:
         return np.empty((0, len(point))), tuple(tuple(1.0 for _ in range(many)) for many in frame.choices)
@@ -222,7 +223,7 @@ def _places(
 
 
 def _variables(frame: Frame, bounds: Bounds, choice: Sequence[int]) -> tuple[Floats, Floats]:
-    """Ends of the variables; of choices both are what they are set to."""
+    """Return both ends of the variables; for choices both are their fixed value."""
     ends = []
     for side in (bounds.low, bounds.high):
         at = np.where(np.array(frame.choices) > 0, np.array(choice, dtype=np.float64), side)
@@ -243,12 +244,12 @@ def _scattered(frame: Frame, bounds: Bounds, count: int, rng: np.random.Generato
 
 
 def _point(frame: Frame, variables: Floats, choice: Sequence[int]) -> Floats:
-    """A point of factors from its variables."""
+    """Return a point of factors from its variables."""
     return np.asarray(_points(frame, variables[None, :], choice)[0])
 
 
 def _points(frame: Frame, variables: Floats, choice: Sequence[int]) -> Floats:
-    """Points of factors from their variables, shape (n, variables) to (n, factors)."""
+    """Return points of factors from their variables, shape (n, variables) to (n, factors)."""
     points = np.tile(np.array(choice, dtype=np.float64), (len(variables), 1))
     points[:, [frame.variables[index][0] for index in frame.ranges]] = variables[:, list(frame.ranges)]
     return points

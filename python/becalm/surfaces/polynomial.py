@@ -28,28 +28,28 @@ class Polynomial:
     coefficients: Floats
 
     def __call__(self, at: Floats) -> Floats:
-        """Values at points, shape (n, variables) to (n,)."""
+        """Return values at points, shape (n, variables) to (n,)."""
         return np.asarray(monomials(at, self.exponents) @ self.coefficients)
 
     def derivative(self, variable: int) -> Polynomial:
-        """By one variable."""
+        """Return the derivative by one variable."""
         power = self.exponents[:, variable]
         lower = self.exponents.copy()
         lower[:, variable] = np.maximum(power - 1, 0)
         return Polynomial(lower, self.coefficients * power)
 
     def gradient(self, at: Floats, variables: Ints) -> Floats:
-        """At one point, shape (variables,), by some of them."""
+        """Return the gradient at one point, shape (variables,), by some variables."""
         return np.array([float(self.derivative(int(each))(at[None, :])[0]) for each in variables])
 
     def hessian(self, at: Floats, variables: Ints) -> Floats:
-        """At one point, by some variables."""
+        """Return the Hessian matrix at one point, by some variables."""
         return np.array([self.derivative(int(each)).gradient(at, variables) for each in variables])
 
 
 def monomials(at: Floats, exponents: Ints) -> Floats:
-    """Products of powers at points: (n, variables) and (terms, variables) to (n, terms). Most exponents are 0 or 1, so
-    that multiplying is many times as fast as raising to a power."""
+    """Return products of powers at points: (n, variables) and (terms, variables) to (n, terms). Most exponents are 0 or
+    1, so that multiplying is many times as fast as raising to a power."""
     found = np.ones((len(at), len(exponents)))
     for variable in range(exponents.shape[1]):
         power = exponents[:, variable]
@@ -61,7 +61,7 @@ def monomials(at: Floats, exponents: Ints) -> Floats:
 def climb(
     exponents: Ints, coefficients: Floats, starts: Floats, low: Floats, high: Floats, tolerance: float = 1e-7
 ) -> Floats:
-    """Points where polynomials (`coefficients` of shape (n, terms)) are high, climbed to from `starts`, shape
+    """Return points where polynomials (`coefficients` of shape (n, terms)) are high, climbed to from `starts`, shape
     (n, variables), between `low` and `high`; variables whose two ends are equal stay where they are."""
     at = starts.copy()
     moving = np.flatnonzero(high > low)
@@ -85,7 +85,7 @@ class _AnyOrder:
         self._exponents, self._coefficients = exponents, coefficients
 
     def along(self, at: Floats, variable: int) -> tuple[Floats, Floats, Floats]:
-        """At points, shape (n, variables): three arrays of shape (n,)."""
+        """Return the three coefficients along a variable at points, shape (n, variables), each of shape (n,)."""
         mine = np.flatnonzero(self._exponents[:, variable] > 0)
         rest = self._exponents[mine].copy()
         power = rest[:, variable].copy()
@@ -112,7 +112,7 @@ class _SecondOrder:
                     self._bends[other, :, one] += coefficients[:, term]
 
     def along(self, at: Floats, variable: int) -> tuple[Floats, Floats, Floats]:
-        """As of any order."""
+        """Return the coefficients as for any order."""
         bends = self._bends[variable]
         own = bends[:, variable]
         slope = self._slopes[:, variable] + np.einsum("ij,ij->i", bends, at) - own * at[:, variable]
@@ -120,7 +120,7 @@ class _SecondOrder:
 
 
 def highest(polynomial: Polynomial, starts: Floats, low: Floats, high: Floats) -> Floats:
-    """The highest point of one polynomial within bounds, from many starts, to the last digits."""
+    """Return the highest point of one polynomial within bounds, from many starts, to the last digits."""
     many = np.broadcast_to(polynomial.coefficients, (len(starts), len(polynomial.coefficients)))
     ends = climb(polynomial.exponents, many, np.clip(starts, low, high), low, high)
     at = ends[int(np.argmax(polynomial(ends)))]
@@ -146,7 +146,7 @@ def highest(polynomial: Polynomial, starts: Floats, low: Floats, high: Floats) -
 
 
 def _highest_of_cubic(c1: Floats, c2: Floats, c3: Floats, low: float, high: float) -> Floats:
-    """Where c1 t + c2 t^2 + c3 t^3 is highest between two ends."""
+    """Return the place where c1 t + c2 t^2 + c3 t^3 is highest between two ends."""
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(c2 * c2 - 3 * c1 * c3)
         # Both roots of the derivative without loss of digits, and for c3 = 0 the one that there is.

@@ -32,7 +32,7 @@ class Data:
         return self.frame.expanded(self.points)
 
     def matrix(self, terms: Sequence[Term]) -> Floats:
-        """Columns of a model: the constant, the blocks, the terms."""
+        """Return the columns of a model: the constant, the blocks, the terms."""
         return np.column_stack([np.ones(len(self.y)), block_columns(self.blocks), columns(self.variables, terms)])
 
 
@@ -59,23 +59,24 @@ class Surface:
         return self._polynomial(np.array([constant, *values[1 + self.block_count :]]))
 
     def rows(self, points: Floats) -> Floats:
-        """Columns of the fit at some points, at the mean of the blocks: shape (n, kept)."""
+        """Return the columns of the fit at some points, at the mean of the blocks: shape (n, kept)."""
         blocks = np.full((len(points), self.block_count), 1 / (self.block_count + 1))
         every = np.column_stack([np.ones(len(points)), blocks, columns(self.data.frame.expanded(points), self.terms)])
         return np.asarray(every[:, list(self.fit.kept)])
 
     def predict(self, points: Floats) -> Floats:
-        """The surface at some points, at the mean of the blocks."""
+        """Return the surface at some points, at the mean of the blocks."""
         return np.asarray(self.rows(points) @ self.fit.coefficients)
 
     def leverage(self, points: Floats) -> Floats:
-        """Variance of the prediction in units of the residual variance."""
+        """Return the variance of the prediction in units of the residual variance."""
         rows = self.rows(points)
         return np.asarray(np.einsum("ij,jk,ik->i", rows, self.fit.inverse, rows))
 
     def drawn(self, count: int, rng: np.random.Generator) -> Floats:
-        """Coefficients of polynomials drawn from the joint t distribution of the estimates, shape (count, terms + 1):
-        what the data leave open (Box & Tiao 1973, Bayesian Inference in Statistical Analysis, 2.7)."""
+        """Return the coefficients of polynomials drawn from the joint t distribution of the estimates, shape (count,
+        terms + 1): the uncertainty that the data leave (Box & Tiao 1973, Bayesian Inference in Statistical Analysis,
+        2.7)."""
         freedom = self.fit.freedom
         # Exact data have no error, and a matrix of zeros no root.
         root = np.linalg.cholesky(self.fit.inverse) * math.sqrt(self.fit.mse)
@@ -92,5 +93,5 @@ class Surface:
 
 
 def fitted(data: Data, terms: Sequence[Term]) -> Surface:
-    """The surface with these terms."""
+    """Return the surface with these terms."""
     return Surface(data, tuple(terms), fit(data.matrix(terms), data.y))

@@ -32,13 +32,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the factors are: `choices` has 0 for a range and the number of choices else."""
+    """The kinds of the factors: `choices` has 0 for a range and the number of choices else."""
 
     choices: tuple[int, ...]
 
     @property
     def variables(self) -> tuple[tuple[int, int], ...]:
-        """Of each variable its factor, and which of its choices, 0 for a range."""
+        """The factor of each variable, and which of its choices, 0 for a range."""
         return _variables(self.choices)
 
     @property
@@ -47,7 +47,7 @@ class Frame:
         return tuple(index for index, (factor, _) in enumerate(self.variables) if not self.choices[factor])
 
     def expanded(self, points: Floats) -> Floats:
-        """Variables of points, shape (n, factors) to (n, variables)."""
+        """Return the variables of points, shape (n, factors) to (n, variables)."""
         columns = []
         for factor, level in self.variables:
             at = points[:, factor]
@@ -59,7 +59,7 @@ class Frame:
         return tuple(term for order in ORDERS[: ORDERS.index(model) + 1] for term in _terms(self, order))
 
     def name(self, term: Term, names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
-        """A term in the names of the factors: time:temp, time^2, policy[batch]."""
+        """Return a term in the names of the factors: time:temp, time^2, policy[batch]."""
         parts = []
         for (factor, level), power in zip(self.variables, term.exponents, strict=True):
             if power:
@@ -94,7 +94,7 @@ def _terms(frame: Frame, order: str) -> tuple[Term, ...]:
 
 
 def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
-    """The terms at points, shape (n, variables) to (n, terms)."""
+    """Return the terms at points, shape (n, variables) to (n, terms)."""
     if not terms:
         return np.empty((len(variables), 0))
     exponents = np.array([each.exponents for each in terms])
@@ -102,6 +102,6 @@ def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
 
 
 def block_columns(blocks: Ints) -> Floats:
-    """Effects of blocks relative to the first, shape (n, blocks - 1)."""
+    """Return the effects of blocks relative to the first, shape (n, blocks - 1)."""
     found: Floats = (blocks[:, None] == np.unique(blocks)[None, 1:]).astype(np.float64)
     return found

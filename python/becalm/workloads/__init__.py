@@ -28,9 +28,9 @@ from becalm.workloads.asked import Asked
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of source: the prefix of its texts, where its opener is, what it is for, and a text as an example.
+    """A kind of source: the prefix of its texts, its opener, a description, and a text as an example.
 
-    `alone`: its program is made of the text alone, one of each, and nothing is asked or run for it.
+    `alone`: its program is made of the text only, one of each, and no program is asked or run for it.
     """
 
     kind: str
@@ -108,13 +108,13 @@ TABLE = (
 
 
 def several(command: Text) -> bool:
-    """Whether a text is of a source that may name several programs."""
+    """Return whether a text is of a source that may name several programs."""
     row = _source(command)
     return row is not None and not row.alone
 
 
 def refuse_source(command: Text) -> None:
-    """Raises UsageError for a text that names programs by a source, where one command line is asked for."""
+    """Raise UsageError for a text that names programs by a source, where one command line is asked for."""
     if several(command):
         raise UsageError(
             f"{command!r} names programs by a source, which `becalm tune --program {command}` takes. Here a command "
@@ -123,7 +123,7 @@ def refuse_source(command: Text) -> None:
 
 
 def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
-    """The program of a command line, or of a text of a source that names one. Raises UsageError."""
+    """Return the program of a command line, or of a text of a source that names one. Raises UsageError."""
     program = _with_neighbours(program)
     command = _command(command)
     if _source(command) is None and not callable(command):
@@ -147,7 +147,7 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
 
 
 Opener = Callable[[str, Asked], tuple[Workload, ...]]
-"""Makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
+"""A function that makes workloads of what follows the kind and the colon. Raises UsageError or WorkloadError."""
 
 Text = str | Iterable[str] | Workload | Callable[[], object]
 """A name of programs: a text, an argument list, a workload that is made already, or a function without arguments."""
@@ -160,7 +160,7 @@ def open(
     user: str | None = None,
     **program: Unpack[ProgramKeywords],
 ) -> tuple[Workload, ...]:
-    """The programs that the texts name, in their order; one text may name several.
+    """Return the programs that the texts name, in their order; one text may name several.
 
     The options of a program hold for all of them (`environment` is added to what a source sets). `user`: as whom a
     script is asked for its benchmarks when becalm runs as root. Raises UsageError for a text that names nothing,
@@ -171,13 +171,14 @@ def open(
 
 
 def _source(command: object) -> Row | None:
-    """The row of the source by which a text names programs; None for a command line."""
+    """Return the row of the source by which a text names programs; None for a command line."""
     kind, colon, _ = command.partition(":") if isinstance(command, str) else ("", "", "")
     return next((row for row in TABLE[1:] if colon and row.kind == kind), None)
 
 
 def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
-    """Options of a program, with what runs beside it made of the sources that name it: `kernel:triad`. UsageError."""
+    """Return the options of a program, with its neighbours made of the sources that name them: `kernel:triad`.
+    UsageError."""
     given = program.get("beside")
     if not given:
         return program
@@ -187,7 +188,8 @@ def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
 
 
 def gather(texts: Sequence[Text], asked: Asked) -> tuple[Workload, ...]:
-    """As `open`, with the options sorted out. Programs of different sources never share a name."""
+    """Return the programs as `open` does, with the options sorted out. Programs of different sources have different
+    names."""
     if not texts:
         raise UsageError("No program is named. Name one, for example: gzip -9 -c FILE")
     found = [(text, workload) for text in texts for workload in _one(text, asked)]
@@ -256,7 +258,7 @@ def _one(text: Text, asked: Asked) -> tuple[Workload, ...]:
 
 
 def _refuse_misspelt(text: str, kind: str) -> None:
-    """Say so when a text is nearly the name of a kind, and no program that could be started."""
+    """Raise UsageError when a text is nearly the name of a kind, and not a program that could be started."""
     near = difflib.get_close_matches(kind, [row.kind for row in TABLE], n=1, cutoff=0.75)
     if not near or not re.fullmatch(r"\w+", kind) or shutil.which(text.split()[0]):
         return

@@ -1,4 +1,4 @@
-"""What is asked of every source besides its text: options that hold for all programs, and where files are found."""
+"""The request to a source besides its text: options that hold for all programs, and the place of files."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Asked:
 
     @classmethod
     def of(cls, user: str | None, given: ProgramKeywords) -> Asked:
-        """Of the options of a program as people give them. Raises UsageError."""
+        """Return the request for the options of a program as people give them. Raises UsageError."""
         refuse_unknown(given, CommandLine, Workload)
         return cls(shell=shell_of(given), python=given.get("python"), user=user, options=program_fields(given))
 
     def measuring(self, response: Response) -> Asked:
-        """The same, with what is measured of all programs that say nothing else themselves."""
+        """Return the same, with the response of all programs that have none of their own."""
         return replace(self, options={**self.options, "metrics": response.metrics}) if response.metrics else self
 
     @property
@@ -46,13 +46,13 @@ class Asked:
         return self.base / (self.options.get("directory") or "")
 
     def file(self, name: str) -> Path:
-        """The absolute path of a file that a text names; `~` is the home directory."""
+        """Return the absolute path of a file that a text names; `~` is the home directory."""
         return self.base / os.path.expanduser(name)
 
     def workload(self, argv: Sequence[str], *, environment: Mapping[str, str] | None = None, **own: Any) -> Workload:
-        """A workload of an argument list and the source's own fields, over which the options asked for win.
+        """Return a workload of an argument list and the source's own fields, over which the requested options win.
 
-        `environment` is what the source sets; single variables of the options replace or join it.
+        `environment` is the source's; single variables of the options replace or join it.
         """
         options = {**own, **self.options}
         joined = {**(environment or {}), **dict(self.options.get("environment") or {})}

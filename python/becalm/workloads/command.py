@@ -11,5 +11,5 @@ from becalm.workloads.asked import Asked
 
 
 def open_command(text: str | Iterable[str], asked: Asked) -> tuple[Workload, ...]:
-    """One workload. Raises UsageError for an empty command line or an unbalanced quote."""
+    """Return one workload. Raises UsageError for an empty command line or an unbalanced quote."""
     return (replace(Workload.of(text, shell_program=shlex.join(asked.shell) or None), **asked.options),)

@@ -22,8 +22,8 @@ from becalm.workloads.asked import Asked
 from becalm.workloads.script import account, call, chosen, parts
 
 WARM_UP_S, TIME_S = 0.1, 0.2
-"""Of iterations in one run, in seconds: less than Criterion's 3 and 5, since there are many runs. A bench that sets its
-own times in its groups keeps those."""
+"""The times of iterations in one run, s: less than Criterion's 3 and 5, since there are many runs. A bench that sets
+its own times in its groups keeps those."""
 
 # The fewest samples and resamples that Criterion takes without complaint; becalm makes its own intervals.
 _FEW = ("--noplot", "--sample-size", "10", "--nresamples", "1001")
@@ -39,14 +39,14 @@ _LINE = re.compile(r"^(.+): bench(?:mark)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One benchmark: its program, and its name there."""
+    """A benchmark: its program, and its name there."""
 
     program: Path
     name: str
 
 
 def open_criterion(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The benchmarks of a package's `DIRECTORY` or of a bench `PROGRAM`, or one with `…:NAME`, in their order.
+    """Return the benchmarks of a package's `DIRECTORY` or of a bench `PROGRAM`, or one with `…:NAME`, in their order.
 
     A benchmark whose name two benches of a package have is called `BENCH: NAME`. Raises UsageError for nothing of that
     name, WorkloadError when it does not compile or fails.
@@ -69,7 +69,7 @@ def open_criterion(text: str, asked: Asked) -> tuple[Workload, ...]:
 
 
 def _compiled(package: Path, asked: Asked) -> dict[str, Path]:
-    """The programs of a package's benches, by their names. Raises UsageError, WorkloadError."""
+    """Return the programs of a package's benches, by their names. Raises UsageError, WorkloadError."""
     owner = account(asked.user)
     if owner is not None:
         raise UsageError(
@@ -92,7 +92,7 @@ def _compiled(package: Path, asked: Asked) -> dict[str, Path]:
 
 
 def _message(line: str) -> dict[str, object]:
-    """A line of Cargo's messages; empty for other output."""
+    """Return a line of Cargo's messages; empty for other output."""
     try:
         told = json.loads(line)
     except ValueError:

@@ -22,7 +22,7 @@ from becalm.workloads.google_benchmark import literal
 from becalm.workloads.script import account, call, chosen, parts
 
 TIME = "200ms"
-"""Of iterations in one run: less than Go's second, since there are many runs."""
+"""The time of iterations in one run: less than Go's second, since there are many runs."""
 
 _LINE = re.compile(r"^(Benchmark\S*)\s+\d+\s+[0-9.e+]+ ns/op", re.MULTILINE)
 
@@ -31,7 +31,7 @@ PROCESSORS = re.compile(r"-\d+$")
 
 
 def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The benchmarks of a package's `DIRECTORY` or of a test `PROGRAM`, or one with `…:NAME`, in their order.
+    """Return the benchmarks of a package's `DIRECTORY` or of a test `PROGRAM`, or one with `…:NAME`, in their order.
 
     Raises UsageError for nothing of that name, WorkloadError when it does not compile or fails.
     """
@@ -45,7 +45,7 @@ def open_go(text: str, asked: Asked) -> tuple[Workload, ...]:
 
 
 def _compiled(package: Path, asked: Asked) -> Path:
-    """The test program of a package, in the cache directory. Raises WorkloadError."""
+    """Return the test program of a package, in the cache directory. Raises WorkloadError."""
     owner = account(asked.user)
     if owner is not None:
         raise UsageError(
@@ -82,7 +82,8 @@ def _names(program: Path, directory: Path, asked: Asked) -> list[str]:
 
 
 def without_processors(names: list[str], most: int) -> list[str]:
-    """Names without the number of processors, from 2 to `most`, which Go adds to all of them where it is not 1."""
+    """Return names without the number of processors, from 2 to `most`, which Go adds to all of them where it is not
+    1."""
     ends = {int(found[0][1:]) if (found := PROCESSORS.search(each)) else 0 for each in names}
     return [PROCESSORS.sub("", each) for each in names] if len(ends) == 1 and 1 < min(ends) <= most else names
 
@@ -95,5 +96,6 @@ def _workload(program: Path, directory: Path, name: str, asked: Asked) -> Worklo
 
 
 def _at(asked: Asked, directory: Path) -> Asked:
-    """The same with that directory as the working one, unless one is asked for: a package's tests have files there."""
+    """Return the same with that working directory, unless another one is asked for: a package's tests have files
+    there."""
     return replace(asked, options={"directory": str(directory), **asked.options})

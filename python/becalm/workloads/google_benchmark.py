@@ -21,21 +21,21 @@ from becalm.workloads.asked import Asked
 from becalm.workloads.script import account, answers, call, chosen, parts
 
 TIME_S = 0.2
-"""Of iterations in one run, in seconds: less than the library's 0.5, since there are many runs."""
+"""The time of iterations in one run, s: less than the library's 0.5, since there are many runs."""
 
 _UNITS = ("ns", "us", "ms", "s")
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark of a program: its full name with arguments, and the unit in which it prints times."""
+    """A benchmark of a program: its full name with arguments, and the unit in which it prints times."""
 
     name: str
     unit: str
 
 
 def open_google_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The benchmarks of `PROGRAM`, or one of them with `PROGRAM:NAME`, in the program's order.
+    """Return the benchmarks of `PROGRAM`, or one of them with `PROGRAM:NAME`, in the program's order.
 
     Raises UsageError for no such program or benchmark, WorkloadError when it fails.
     """
@@ -73,7 +73,7 @@ def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
 
 
 def _benchmark(entry: dict[str, Any]) -> Benchmark | None:
-    """One of an entry that is a measurement: no summary of several, and nothing that failed or was skipped."""
+    """Return the benchmark of an entry that is a measurement; None for summaries, and failed or skipped ones."""
     if entry.get("run_type", "iteration") != "iteration" or entry.get("error_occurred") or entry.get("skipped"):
         return None
     name, unit = str(entry.get("run_name") or entry.get("name") or ""), str(entry.get("time_unit", "ns"))
@@ -94,6 +94,6 @@ def _workload(path: Path, benchmark: Benchmark, asked: Asked) -> Workload:
 
 
 def literal(name: str) -> str:
-    """A name as a regular expression that matches it alone; nothing is escaped that means itself (POSIX leaves that
-    undefined)."""
+    """Return a name as a regular expression that matches only it; ordinary characters are not escaped, which POSIX
+    leaves undefined."""
     return re.sub(r"[\\.^$|?*+()\[\]{}]", lambda found: "\\" + found[0], name)

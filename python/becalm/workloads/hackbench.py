@@ -18,12 +18,12 @@ WORDS = {"threads": "-T", "pipe": "-p", "fifo": "-F"}
 """Options of hackbench that stand alone."""
 
 FDS = 20
-"""Of each group, when nothing is said (rt-tests, hackbench.c, num_fds)."""
+"""The default number of file descriptors of each group (rt-tests, hackbench.c, num_fds)."""
 
 
 def open_hackbench(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """One workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default but for
-    groups and loops, which are 10 and 100. Raises UsageError."""
+    """Return one workload: `groups=20,loops=1000,fds=20,size=100,threads,pipe`, each with hackbench's own default
+    except for groups and loops, which are 10 and 100. Raises UsageError."""
     given = keyed("hackbench", text, {"groups": 10, "loops": 100, "fds": None, "size": None}, tuple(WORDS))
     argv = ["hackbench"]
     for name, value in given.numbers.items():

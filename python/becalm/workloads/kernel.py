@@ -17,7 +17,7 @@ from becalm.workloads.asked import Asked
 
 
 def open_kernel(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """One workload: `chase`, or `chase:size=64MiB,work=1000000`. Raises UsageError."""
+    """Return one workload: `chase`, or `chase:size=64MiB,work=1000000`. Raises UsageError."""
     name, _, rest = text.partition(":")
     row = _row(name.strip())
     given = _given(row, rest.strip())

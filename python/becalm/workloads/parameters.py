@@ -26,7 +26,8 @@ _DASH = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)")
 
 
 def values(text: str) -> list[str]:
-    """The values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5) stands for.
+    """Return the values that a list (1,2,4), a range (1..8) or a range with a step (10..100..30, 0.5..2..0.5) stands
+    for.
 
     Raises UsageError.
     """

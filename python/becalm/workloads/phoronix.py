@@ -30,23 +30,23 @@ LOG = "becalm.log"
 """The file in a test's directory that it writes its result to; a real one, as some tests move files onto it."""
 
 SYSTEM = Path("/var/lib/phoronix-test-suite")
-"""Where the suite keeps everything when it runs as root; its configuration is in /etc then."""
+"""The suite's directory when it runs as root; its configuration is in /etc then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the suite keeps things: installed tests and profiles, each in a directory per repository (pts, local)."""
+    """The suite's directories: installed tests and profiles, each in a directory per repository (pts, local)."""
 
     tests: Path
     profiles: Path
 
     def identifiers(self) -> list[str]:
-        """All installed tests, such as pts/compress-gzip-1.2.0."""
+        """Return all installed tests, such as pts/compress-gzip-1.2.0."""
         return sorted(f"{each.parent.name}/{each.name}" for each in self.tests.glob("*/*") if each.is_dir())
 
 
 def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The test `REPOSITORY/NAME` or `NAME`, with or without its version, and after colons the options picked.
+    """Return the test `REPOSITORY/NAME` or `NAME`, with or without its version, and after colons the options picked.
 
     One workload with the test's default options, or one for each combination of the entries picked. Raises UsageError
     when the suite, the test, its program or an option is not there.
@@ -72,7 +72,7 @@ def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
 
 
 def find(name: str, asked: Asked) -> tuple[Installation, str]:
-    """The installation that has a test, and the test's full name; the newest of several versions.
+    """Return the installation that has a test, and the test's full name; the newest of several versions.
 
     Raises UsageError, with the command that installs it, when none has it.
     """
@@ -94,7 +94,8 @@ def find(name: str, asked: Asked) -> tuple[Installation, str]:
 
 
 def matches(identifier: str, name: str) -> bool:
-    """Whether a full name such as pts/compress-gzip-1.2.0 is meant by one that may lack repository and version."""
+    """Return whether a name, perhaps without repository and version, means a full one such as
+    pts/compress-gzip-1.2.0."""
     repository, _, test = identifier.partition("/")
     if "/" in name:
         wanted, _, name = name.partition("/")
@@ -104,7 +105,7 @@ def matches(identifier: str, name: str) -> bool:
 
 
 def places(asked: Asked) -> list[Installation]:
-    """Where the suite may keep its tests: for root in /var/lib, for others in their home directory.
+    """Return the places where the suite may keep its tests: for root in /var/lib, for others in their home directory.
 
     PTS_USER_PATH_OVERRIDE and PTS_TEST_INSTALL_ROOT_PATH move it, as does EnvironmentDirectory of its configuration.
     """
@@ -135,7 +136,8 @@ def _tests(root: Path) -> Path:
 
 
 def variables(profile: Profile, installation: Installation) -> dict[str, str]:
-    """The environment that the suite adds for a test, as far as tests use it (its documentation, "Test scripts").
+    """Return the environment that the suite adds for a test, as far as tests use it (its documentation, "Test
+    scripts").
 
     Numbers are of this machine as it is now, and stay so for all runs.
     """
@@ -174,7 +176,7 @@ def variables(profile: Profile, installation: Installation) -> dict[str, str]:
 
 
 def machine() -> Machine:
-    """This machine as menus and variables describe it."""
+    """Return this machine as menus and variables describe it."""
     cpus = os.cpu_count() or 1
     lists = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
     # Threads of one core name the same list; where the kernel does not say, every CPU is a core.
@@ -216,7 +218,8 @@ def _workload(
 
 
 def _scripts(profile: Profile, installation: Installation, name: str) -> list[str]:
-    """The test's own script of before or after a run, then those of what it extends; one for Linux goes first."""
+    """Return the test's own script of before or after a run, then those of what it extends; one for Linux goes
+    first."""
     found = []
     for test in (profile.identifier, *profile.parents):
         files = [installation.profiles / test / file for file in (f"{name}_linux.sh", f"{name}.sh")]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def take(path: Path) -> str:
-    """What a status file says, which is then gone; "0" when there is none."""
+    """Return the content of a status file and remove it; "0" when there is none."""
     try:
         said = path.read_text().strip()
         path.unlink()

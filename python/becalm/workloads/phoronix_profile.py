@@ -1,4 +1,4 @@
-"""What a test profile of the Phoronix Test Suite says: the program, its arguments, and the options one can pick.
+"""The content of a test profile of the Phoronix Test Suite: the program, its arguments, and the options to pick.
 
 The format is that of pts-core/objects (pts_test_profile_parser.php, pts_test_option.php, pts_test_run_options.php) of
 the Phoronix Test Suite 10.8, whose own rules are followed here: what a test does not say it takes from the test that
@@ -27,7 +27,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a test: entries are (name, value) pairs; `free` may have a value of the user's that is no entry."""
+    """An option of a test: entries are (name, value) pairs; `free` may have a value of the user's that is no entry."""
 
     identifier: str
     title: str
@@ -38,7 +38,7 @@ class Option:
     free: bool
 
     def argument(self, value: str) -> str:
-        """The piece of the command line that chooses a value."""
+        """Return the piece of the command line that chooses a value."""
         return f"{self.prefix}{value}{self.postfix}"
 
 
@@ -47,19 +47,19 @@ _THERE: dict[str, Callable[[str], bool]] = {
     "auto-directory-select": lambda value: os.path.isdir(value) and os.access(value, os.W_OK),
     "auto-executable": lambda value: shutil.which(value) is not None,
 }
-"""Which written entries of an option are left: those whose value is on the machine."""
+"""The filters of an option's written entries: those whose value is on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What menus depend on: CPUs, physical cores, memory in MiB."""
+    """The properties of a machine that menus depend on: CPUs, physical cores, memory in MiB."""
 
     cpus: int
     cores: int
     memory_mb: int
 
     def menu(self, identifier: str, written: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...] | None:
-        """The entries that the suite makes on the machine for an option of that name, from those that are written.
+        """Return the entries that the suite makes on the machine for an option of that name, from the written ones.
 
         None for an option whose menu is as written; empty for one whose value only the user knows. Source:
         pts_test_run_options::auto_process_test_option.
@@ -92,7 +92,7 @@ class Profile:
     machine: Machine
 
     def say(self, path: str, default: str = "") -> str:
-        """The text at a path, of the first definition in the chain that has one."""
+        """Return the text at a path, of the first definition in the chain that has one."""
         found = ((root.findtext(path) or "").strip() for root in self.chain)
         return next((text for text in found if text), default)
 
@@ -113,16 +113,17 @@ class Profile:
         return [each for each in said if each]
 
     def options(self) -> list[Option]:
-        """The options in their order; options are the test's own, never those of what it extends."""
+        """Return the options in their order; they are the test's own, never those of a test that it extends."""
         return [_option(each, self.machine) for each in self.chain[0].iterfind("TestSettings/Option")]
 
     def arguments(self, choices: Sequence[Choice]) -> str:
-        """The command line after the executable, as text for a shell."""
+        """Return the command line after the executable, as text for a shell."""
         default, post = self.say("TestSettings/Default/Arguments"), self.say("TestSettings/Default/PostArguments")
         return " ".join(piece for piece in (default, *(each[2] for each in choices), post) if piece.strip()).strip()
 
     def combinations(self, picked: Sequence[str]) -> Iterator[tuple[Choice, ...]]:
-        """One combination for each run to make: defaults but for what is picked, every picked entry with every other.
+        """Yield a combination for each run to make: defaults except for picked ones, every picked entry with every
+        other.
 
         `picked` are names of entries, OPTION=ENTRY, or `all`. Raises UsageError for one that no option has.
         """
@@ -162,7 +163,7 @@ class Profile:
 
 
 def read(identifier: str, profiles: Path, machine: Machine) -> Profile:
-    """The profile of a test such as pts/compress-gzip-1.2.0, with all that it extends. Raises UsageError."""
+    """Return the profile of a test such as pts/compress-gzip-1.2.0, with all that it extends. Raises UsageError."""
     chain: list[ElementTree.Element] = []
     seen: list[str] = []
     following = identifier
@@ -183,13 +184,13 @@ def read(identifier: str, profiles: Path, machine: Machine) -> Profile:
 
 
 def base_name(identifier: str) -> str:
-    """The name of a test without repository and version: compress-gzip of pts/compress-gzip-1.2.0."""
+    """Return the name of a test without repository and version: compress-gzip of pts/compress-gzip-1.2.0."""
     name = identifier.rpartition("/")[2]
     return re.sub(r"-\d+(\.\d+)*$", "", name)
 
 
 _SPECIAL = re.compile(r"`|\$[($!?#*@0-9-]|\$\{(?!\w+\})")
-"""What a shell does more than put in a variable, also between double quotes."""
+"""The signs with which a shell does more than insert a variable, also between double quotes."""
 
 _UNQUOTED = re.compile(rf"{_SPECIAL.pattern}|[;&|<>()*?\[\n#]|(?<!\S)~")
 

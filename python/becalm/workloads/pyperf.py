@@ -27,11 +27,11 @@ WORK_S = 0.2
 """The loops of one run take at least so long, in seconds: twice pyperf's own default for a value (--min-time 0.1)."""
 
 START = 0.1
-"""Where the time of the process counts (`Asked.whole`): the share of a run that starting the interpreter and pyperf may
-take. Its own spread then counts a tenth."""
+"""The share of a run that starting the interpreter and pyperf may take, where the time of the process counts
+(`Asked.whole`). Its own spread then counts a tenth."""
 
 MOST_WORK_S = 2.0
-"""For START's sake the loops are not made longer than that, in seconds, however slowly the script starts."""
+"""The limit of the loops' time, s, up to which they are lengthened for START, however slowly the script starts."""
 
 SCRIPT = 'exec "$@" --pipe=3 3>&1'
 """Runs its arguments; what they measured goes where they print. pyperf closes the pipe, and a script may print on."""
@@ -44,7 +44,7 @@ _QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark of a script: its name and its number, which pyperf calls the worker task."""
+    """A benchmark of a script: its name and its number, which pyperf calls the worker task."""
 
     name: str
     task: int
@@ -59,14 +59,14 @@ class Script:
     asked: Asked
 
     def benchmarks(self) -> list[Benchmark]:
-        """Names in the script's own order. Every benchmark is run once for it, with as few loops as give a time."""
+        """Return the names in the script's own order. Every benchmark is run once for it, with the fewest loops."""
         # Calibrating for one nanosecond is one loop each; unlike --loops=1 it does not fail on a time of zero.
         suite = self._results("--calibrate-loops", "--min-time=1e-9")
         names = [str(_metadata(suite, each).get("name", "")) for each in suite["benchmarks"]]
         return [Benchmark(name, task) for task, name in enumerate(names)]
 
     def loops(self, benchmark: Benchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
-        """How many loops one run shall have: WORK_S of work; where the whole process counts more, for START's sake."""
+        """Return the number of loops of one run: WORK_S of work; where the whole process counts more, by START."""
         task = f"--worker-task={benchmark.task}"
         suite = self._results(task, "--calibrate-loops", f"--min-time={WORK_S}")
         loops = int(_metadata(suite, suite["benchmarks"][0])["loops"])
@@ -78,12 +78,12 @@ class Script:
         return loops_for(loops, worked_s(suite), took_s)
 
     def command(self, benchmark: Benchmark, loops: int) -> list[str]:
-        """The argument list of one run."""
+        """Return the argument list of one run."""
         task = f"--worker-task={benchmark.task}"
         return ["sh", "-c", SCRIPT, "pyperf", self.python, str(self.path), *_QUIET, task, f"--loops={loops}"]
 
     def _results(self, *options: str) -> dict[str, Any]:
-        """The JSON suite that the script writes. Raises UsageError or WorkloadError, with what it said."""
+        """Return the JSON suite that the script writes. Raises UsageError or WorkloadError, with its output."""
         owner = account(self.asked.user)
         with answers(owner) as folder:
             out = folder / "suite.json"
@@ -120,9 +120,9 @@ class Script:
 
 
 def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The benchmarks of `SCRIPT.py`, or one of them with `SCRIPT.py:NAME`, in the script's order.
+    """Return the benchmarks of `SCRIPT.py`, or one of them with `SCRIPT.py:NAME`, in the script's order.
 
-    Raises UsageError for no such file or benchmark and for what is no pyperf script, WorkloadError when it fails.
+    Raises UsageError for no such file or benchmark and for a script without pyperf, WorkloadError when it fails.
     """
     path, name = parts(text, asked, "Name a pyperf script, for example: pyperf:bench.py")
     script = Script(path, interpreter(asked.python), asked)
@@ -131,9 +131,10 @@ def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
 
 
 def loops_for(loops: int, work_s: float, took_s: float) -> int:
-    """Enough loops that the rest of the process, its start, is at most START of it; `work_s` of `took_s` were loops.
+    """Return enough loops that the rest of the process, its start, is at most START of it; `work_s` of `took_s` were
+    loops.
 
-    With s = took - work, the loops shall take w >= s (1 - START) / START, and not more than MOST_WORK_S for that.
+    With s = took - work, the loops take w >= s (1 - START) / START, and not more than MOST_WORK_S for that.
     """
     start_s = max(took_s - work_s, 0.0)
     wanted_s = min(max(WORK_S, start_s * (1 - START) / START), MOST_WORK_S)
@@ -141,7 +142,7 @@ def loops_for(loops: int, work_s: float, took_s: float) -> int:
 
 
 def worked_s(suite: dict[str, Any]) -> float:
-    """Seconds that the loops of the suite's only value took: values are per loop and per inner loop."""
+    """Return the time that the loops of the suite's only value took, s: values are per loop and per inner loop."""
     benchmark = suite["benchmarks"][0]
     known = _metadata(suite, benchmark)
     (value,) = benchmark["runs"][0]["values"]
@@ -156,7 +157,7 @@ def _workload(script: Script, benchmark: Benchmark) -> Workload:
 
 
 def _metadata(suite: dict[str, Any], benchmark: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a benchmark: pyperf moves metadata that are the same everywhere up to the suite."""
+    """Return the metadata of a benchmark: pyperf moves those that are the same everywhere up to the suite."""
     known: dict[str, Any] = {**(suite.get("metadata") or {}), **(benchmark.get("metadata") or {})}
     for run in benchmark.get("runs") or []:
         known.update(run.get("metadata") or {})

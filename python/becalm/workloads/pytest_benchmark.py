@@ -17,14 +17,14 @@ from becalm.workloads.asked import Asked
 from becalm.workloads.script import account, answers, call, chosen, interpreter, parts
 
 TIME_S = 0.2
-"""Of rounds in one run, in seconds: less than pytest-benchmark's second, since there are many runs."""
+"""The time of rounds in one run, s: less than pytest-benchmark's second, since there are many runs."""
 
 # Nothing is written beside the tests, and another plugin's processes would turn timing off.
 _QUIET = ("-q", "-p", "no:cacheprovider", "--benchmark-only", "--benchmark-warmup=off", "--benchmark-min-rounds=1")
 
 
 def open_pytest_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """The benchmarks of `FILE.py`, or one of them with `FILE.py:NAME`, in pytest's order.
+    """Return the benchmarks of `FILE.py`, or one of them with `FILE.py:NAME`, in pytest's order.
 
     A name is what pytest writes behind the file: `test_sort`, `TestList::test_sort[100]`. Raises UsageError for no such
     file or benchmark, WorkloadError when a test fails.

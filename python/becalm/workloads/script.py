@@ -27,7 +27,7 @@ LIMIT_S = 600.0
 """An answer that takes longer, in seconds, does not come."""
 
 LINES = 5
-"""So many lines of what a failing script said are shown."""
+"""The number of lines of a failing script's output that are shown."""
 
 
 MARK = "BECALM_ASKS"
@@ -46,7 +46,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a script ended (negative: the signal) and what it wrote."""
+    """The end of a script (its exit code; negative: the signal) and its output."""
 
     status: int
     stdout: str
@@ -58,7 +58,7 @@ class Said:
         return f"exit code {self.status}" if self.status >= 0 else f"signal {-self.status}"
 
     def last_lines(self) -> str:
-        """The last lines of standard error, or of standard output when that is empty."""
+        """Return the last lines of standard error, or of standard output when that is empty."""
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()[-LINES:]
         return "It said:\n" + "\n".join(f"  {line}" for line in lines) if lines else "It said nothing."
 
@@ -69,7 +69,7 @@ Named = TypeVar("Named")
 def parts(
     text: str, asked: Asked, way_out: str, there: Callable[[Path], bool] = Path.is_file
 ) -> tuple[Path, str | None]:
-    """A file and a benchmark's name; the first colon before which something is `there` parts them.
+    """Return a file and a benchmark's name, divided at the first colon before which something is `there`.
 
     Raises UsageError, whose last sentence is `way_out`, where nothing is.
     """
@@ -82,8 +82,8 @@ def parts(
 
 
 def chosen(benchmarks: Mapping[str, Named], name: str | None, path: Path) -> tuple[Named, ...]:
-    """All benchmarks of a file, the one of that name, or those that match a pattern of it such as `sort/*`, as a shell
-    matches files (`*`, `?`, `[ab]`). Raises UsageError where there is none."""
+    """Return all benchmarks of a file, the one of that name, or those that match a pattern of it such as `sort/*`, as a
+    shell matches files (`*`, `?`, `[ab]`). Raises UsageError where there is none."""
     if name is None:
         return tuple(benchmarks.values())
     if name in benchmarks:
@@ -96,7 +96,7 @@ def chosen(benchmarks: Mapping[str, Named], name: str | None, path: Path) -> tup
 
 
 def interpreter(asked: str | None) -> str:
-    """The absolute path of the Python that scripts are run with. Raises UsageError."""
+    """Return the absolute path of the Python that scripts are run with. Raises UsageError."""
     if asked is None and not sys.executable:
         raise UsageError("The interpreter that runs becalm is not known. Name one for the script.")
     found = shutil.which(asked or sys.executable)
@@ -107,7 +107,7 @@ def interpreter(asked: str | None) -> str:
 
 @contextlib.contextmanager
 def answers(owner: Account | None) -> Iterator[Path]:
-    """A private directory, the account's own, into which a program writes its answer; gone afterwards."""
+    """Yield a private directory, the account's own, into which a program writes its answer; removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="becalm-") as folder:
         if owner is not None:
             os.chown(folder, owner.uid, owner.gid)
@@ -115,7 +115,8 @@ def answers(owner: Account | None) -> Iterator[Path]:
 
 
 def account(asked: str | None) -> Account | None:
-    """The user to run as when becalm runs as root: the one asked for, else who called sudo; None for becalm's own.
+    """Return the user to run as when becalm runs as root: the one asked for, else who called sudo; None for becalm's
+    own.
 
     The same rule as the agent's for the programs it measures (crates/becalm-core/src/exec/user.rs), so that asking a
     script never gives it more rights than measuring it. Raises UsageError for an unknown user, and for another user

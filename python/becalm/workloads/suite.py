@@ -29,9 +29,9 @@ from becalm.workloads.asked import Asked
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One program of a suite; `reference_ns`: its time on the reference machine, `peak`: what is run in peak.
+    """A program of a suite; `reference_ns`: its time on the reference machine, `peak`: the command of the peak tuning.
 
-    `reference`: in place of that time, of a program whose metric is measured, in the metric's unit.
+    `reference`: in place of that time, for a program whose metric is measured, in the metric's unit.
     """
 
     workload: Workload
@@ -57,9 +57,9 @@ class Suite:
 
 
 def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """All programs of a file, in its order; what the file says of a program wins over the options for all.
+    """Return all programs of a file, in its order; the file's options of a program win over those for all.
 
-    Raises UsageError, naming the file and the program, for a file that cannot be read or says something unknown.
+    Raises UsageError, naming the file and the program, for a file that cannot be read or has an unknown entry.
     """
     path = asked.file(text)
     made: list[Workload] = []
@@ -69,7 +69,8 @@ def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
 
 
 def read(text: str, asked: Asked) -> Suite:
-    """The whole file. A program with a reference time, or one that is rated, must be one. Raises UsageError."""
+    """Return the whole file. A program with a reference time, or a rated one, must be a single one. Raises
+    UsageError."""
     path = asked.file(text)
     file = _file(path)
     listed = tuple(
@@ -119,7 +120,8 @@ def _listed(program: Mapping[str, Any], where: str, asked: Asked, base: Path) ->
 
 
 def _amount(given: float | str, metric: Metric, where: str) -> float:
-    """A reference in the unit of a metric: a number, a number with that unit, or any duration where it is one."""
+    """Return a reference in the unit of a metric: a number, a number with that unit, or any duration where it is
+    one."""
     unit, number = metric.unit, math.nan
     with contextlib.suppress(ValueError, UsageError):
         text = str(given).strip()
@@ -173,7 +175,7 @@ def _command(program: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _asked(program: Mapping[str, Any], where: str, asked: Asked, base: Path) -> Asked:
-    """The options for one program: those for all, under those of the file."""
+    """Return the options for one program: those for all, overridden by those of the file."""
     options = {**asked.options, "directory": str(asked.directory if asked.options.get("directory") else base)}
     for key, value in program.items():
         if key in _RATED:
@@ -228,7 +230,7 @@ def _metric(value: Any, base: Path) -> tuple[Metric, ...]:
 
 
 def _reference(value: Any, where: str) -> None:
-    """Whether it can be one at all; of a duration, or of a metric's unit, is seen when the program is known."""
+    """Check that a value can be a reference; its unit is checked when the program is known. Raises UsageError."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
     if not number and not (isinstance(value, str) and value.strip()[:1].isdigit()):
         raise UsageError(f'{where}: reference must be a duration above zero, for example "30s", not {value!r}.')
@@ -239,7 +241,7 @@ _RATED: dict[str, Callable[[Any, str], None]] = {
     "peak_command": lambda value, where: None,
     "reference": _reference,
 }
-"""What a program may say besides the fields of a workload, and a check; commands are looked at where they are used."""
+"""The entries of a program besides the fields of a workload, with a check; commands are checked where they are used."""
 
 
 def _settings(value: Any) -> bool:
@@ -253,7 +255,7 @@ _WHOLE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "base": (_settings, 'a table of settings, for example { aslr = "off" }'),
     "peak": (_settings, 'a table of settings, for example { aslr = "off" }'),
 }
-"""What a file may say for all of its programs: a check, and what it must be, in words."""
+"""The entries of a file for all of its programs: a check, and the expected kind in words."""
 
 _FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "name": (_text, "a text"),
@@ -267,7 +269,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "metric": (_metric, f"a metric as --metric has it, or a list of them, for example {EXAMPLE}"),
     "expect": (_expect, 'exit codes, for example [0, 1], or "any"'),
 }
-"""What a program may say besides its command: how it is read, and what it must be, in words."""
+"""The entries of a program besides its command: how each is read, and the expected kind in words."""
 
 _KEPT = {"timeout": "timeout_ns", "metric": "metrics"}
 """Fields of a Workload that are called otherwise in a file."""

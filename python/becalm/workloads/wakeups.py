@@ -12,7 +12,7 @@ from becalm.nouns.workload import AGENT, Workload
 from becalm.workloads.asked import Asked
 
 OPTIONS = {"messengers": 1, "workers": 4, "requests": 10_000, "work": 10_000, "seconds": 60}
-"""With their defaults; `requests` of each worker, `work` in dependent additions a request."""
+"""The options with their defaults; `requests` of each worker, `work` in dependent additions a request."""
 
 METRICS = metrics(
     [
@@ -23,11 +23,11 @@ METRICS = metrics(
         "json:requests_per_second,name=requests/s,better=higher",
     ]
 )
-"""What it prints; the first is compared unless another one is asked for."""
+"""The metrics that it prints; the first is compared unless another one is asked for."""
 
 
 def open_wakeups(text: str, asked: Asked) -> tuple[Workload, ...]:
-    """One workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
+    """Return one workload: `messengers=1,workers=4,requests=10000,work=10000,seconds=60`. Raises UsageError."""
     given = keyed("wakeups", text, OPTIONS)
     argv = [AGENT, "wakeups", *(word for name, value in given.numbers.items() for word in (f"--{name}", str(value)))]
     return (asked.workload(argv, name=f"wakeups:{text}", parameters=given.parameters, metrics=METRICS),)

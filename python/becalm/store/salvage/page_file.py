@@ -26,7 +26,7 @@ class PageFile:
     """A file opened for reading only, as a context manager. Pages are counted from 1."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError."""
+        """Open the file and its write-ahead log. Raises OSError."""
         self._file: BinaryIO = path.open("rb")
         try:
             self._log: BinaryIO | None = path.with_name(path.name + "-wal").open("rb")

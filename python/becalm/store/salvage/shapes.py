@@ -133,7 +133,7 @@ def _of_count(row: Row) -> bool:
 
 
 def _of_study(row: Row) -> bool:
-    """A study's own checksum is of its programs and its machine, too: what does not fit is said when it is read."""
+    """Return whether the row can be a study; its checksum covers other tables, too, and is checked on reading."""
     studies.json_object(row["options"])
     return bool(row["kind"]) and row["kind"].isidentifier() and row["created_ns"] >= 0
 
