@@ -93,7 +93,8 @@ def replay(data: Path, quick: bool) -> list[Table]:
         cells = (*long(Path(name), count, MORE), *suite_costs(Path(name), suite))
     rows = [("becalm history", tuple(_seconds(value) for value in cells))]
     values = np.exp(0.01 * np.random.default_rng(1).standard_normal(count))
-    for peer, rule in rules():
+    # PELT takes time that grows with the square of values without a change: minutes for so many.
+    for peer, rule in rules()[:2]:
         rows.append((peer, _peer(rule, values, suite)))
     return [
         Table(
