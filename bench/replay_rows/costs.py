@@ -1,4 +1,4 @@
-"""What a history costs through the command, in seconds of CPU: one more session, and all of them.
+"""The cost of a history through the command, in seconds of CPU: one more session, and all of them.
 
 A history of 10,000 simulated sessions of one benchmark, then 100 more; and CPython's 115 plain builds (the row
 `cpython` names their source) as a table of commits. Both are imported into a store of their own; `becalm history` is

@@ -32,7 +32,7 @@ class Stepped:
 
 
 Kind = Callable[[int, int], Iterator[Stepped]]
-"""From numbers of benchmarks and of series to series."""
+"""A function from numbers of benchmarks and of series to series."""
 
 
 def near(columns: int, count: int) -> Iterator[Stepped]:

@@ -1,4 +1,4 @@
-"""What every function here asks of its input: one finite series of numbers."""
+"""The check of the input of all functions here: one finite series of numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Positions = npt.NDArray[np.int32]
 
 
 def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
-    """`values` as a one-dimensional float array of at least `least` finite numbers.
+    """Return `values` as a one-dimensional float array of at least `least` finite numbers.
 
     Raises ValueError with a sentence that names the series, and the first position that is not a number.
     """
@@ -30,7 +30,7 @@ def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
 
 
 def quantile(ordered: Floats, share: float) -> float:
-    """Between the two values at this place of an ordered series, linearly: numpy's own to the last bit, at a tenth of
+    """Return the quantile of an ordered series, linear between two values: numpy's own to the last bit, at a tenth of
     its time for short series."""
     place = share * (len(ordered) - 1)
     index = int(place)
@@ -40,7 +40,7 @@ def quantile(ordered: Floats, share: float) -> float:
 
 
 def quantiles(values: Floats, *shares: float) -> tuple[float, ...]:
-    """Several `quantile` of a series in any order, which is ordered only where that is asked for."""
+    """Return several `quantile` of a series in any order, which is only ordered as far as needed."""
     ordered = values.copy()
     ordered.partition(_places(len(values), shares))
     return tuple(quantile(ordered, share) for share in shares)
@@ -60,7 +60,7 @@ def clipped(values: Floats, low: float, high: float) -> Floats:
 
 
 def median_of(values: npt.ArrayLike) -> float:
-    """The median of one series, as numpy's own; NaN where one of its values is, or where there are none.
+    """Return the median of one series, as numpy's own; NaN where one of its values is, or where there are none.
 
     numpy's imports masked arrays when it is first called, some 20 ms for which a short comparison would wait.
     """
@@ -76,7 +76,7 @@ def median_of(values: npt.ArrayLike) -> float:
 
 
 def medians_of(rows: Floats) -> Floats:
-    """The median of each row of finite numbers, as numpy's own, without its masked arrays."""
+    """Return the median of each row of finite numbers, as numpy's own, without its masked arrays."""
     low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
     ordered = np.partition(rows, (low, high), axis=1)
     found: Floats = (ordered[:, low] + ordered[:, high]) / 2
@@ -84,13 +84,13 @@ def medians_of(rows: Floats) -> Floats:
 
 
 def among(numbers: npt.NDArray[np.integer] | Floats, some: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Which of the sequence numbers, whole in any case, are among some. By a table as long as the numbers go, as both
-    are of one study; numpy's own choice sorts where they are few, and imports masked arrays for it."""
+    """Return which of the sequence numbers, whole in any case, are among some. By a table as long as the numbers go, as
+    both are of one study; numpy's own choice sorts where they are few, and imports masked arrays for it."""
     return np.isin(numbers.astype(np.int64), some, kind="table")
 
 
 def level(alpha: float) -> float:
-    """`alpha` itself, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
+    """Return `alpha`, when it is a level of error: between 0 and 1, both excluded. Raises ValueError otherwise."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"A level of error lies between 0 and 1; {alpha} does not.")
     return alpha

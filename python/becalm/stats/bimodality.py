@@ -36,7 +36,7 @@ class Modes:
 
 
 def bimodal(x: npt.ArrayLike) -> Modes:
-    """Excess mass test of one hump against two (Müller & Sawitzki 1991, J. Am. Stat. Assoc. 86:738).
+    """Return the excess mass test of one mode against two (Müller & Sawitzki 1991, J. Am. Stat. Assoc. 86:738).
 
     The statistic is twice Hartigan's dip (1985, Ann. Stat. 13:70); its distribution is taken for a uniform sample, the
     least favourable single hump, of the effective size of the series: a slow swing must not look like two states.
@@ -88,14 +88,14 @@ def _of_cells(ordered: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Of all intervals, the one with the largest mass - lambda * length."""
+    """The interval with the largest mass - lambda * length of all."""
 
     mass: float
     length: float
 
 
 def excess_mass(ordered: Floats) -> tuple[float, float]:
-    """Largest gain of two intervals over one, over all lambda, and the valley between the two.
+    """Return the largest gain of two intervals over one, over all lambda, and the valley between the two.
 
     E_m(lambda) is the largest sum of mass - lambda * length over m disjoint intervals. E_2 - E_1 is convex wherever
     E_1 is linear, so its largest value is at a corner of E_1; the corners are found by intersecting the lines at both
@@ -121,7 +121,7 @@ def excess_mass(ordered: Floats) -> tuple[float, float]:
 
 
 def _largest(ordered: Floats, lam: float) -> tuple[float, _Interval, float, float]:
-    """E_1 with its interval, E_2, and the middle of the gap between the two intervals of E_2."""
+    """Return E_1 with its interval, E_2, and the middle of the gap between the two intervals of E_2."""
     count = len(ordered)
     steps = np.arange(count + 1) / count
     upper, lower = steps[1:] - lam * ordered, steps[:-1] - lam * ordered
@@ -156,7 +156,8 @@ QUANTILES = np.array(
 
 
 def tail(excess: float, worth: float) -> float:
-    """p value of an excess in `worth` independent values: log p is interpolated between the rows and columns above."""
+    """Return the p value of an excess in `worth` independent values: log p is interpolated between the rows and columns
+    above."""
     rows = np.interp(-1 / np.sqrt(max(worth, 1.0)), -1 / np.sqrt(SIZES), np.arange(len(SIZES)))
     lower = int(rows)
     upper = min(lower + 1, len(SIZES) - 1)

@@ -13,7 +13,7 @@ from becalm.stats.effective_sample_size import correlation_time
 from becalm.stats.normal import ndtr, ndtri
 
 Statistic = Callable[[Floats], Floats]
-"""Takes samples, shape (resamples, n), and gives one number for each: `lambda s: np.median(s, axis=1)`."""
+"""A function of samples, shape (resamples, n), to one number for each: `lambda s: np.median(s, axis=1)`."""
 
 AT_ONCE = 1 << 20
 """Values resampled at a time, so that memory stays small."""
@@ -27,7 +27,8 @@ def percentile(
     confidence: float = 0.95,
     resamples: int = 9999,
 ) -> tuple[float, float]:
-    """Percentile interval of independent values (Efron 1979, Ann. Stat. 7:1). Raises ValueError for bad values."""
+    """Return the percentile interval of independent values (Efron 1979, Ann. Stat. 7:1). Raises ValueError for bad
+    values."""
     x = series(values, "The sample", 2)
     return _between(_replicates(x, statistic, _independent(len(x), resamples, rng)), confidence)
 
@@ -40,7 +41,8 @@ def bca(
     confidence: float = 0.95,
     resamples: int = 9999,
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval of independent values (Efron 1987, J. Am. Stat. Assoc. 82:171).
+    """Return the bias-corrected and accelerated interval of independent values (Efron 1987, J. Am. Stat. Assoc.
+    82:171).
 
     Second-order correct, where the percentile interval is first-order. Raises ValueError for bad values.
     """
@@ -70,8 +72,8 @@ def block(
     confidence: float = 0.95,
     resamples: int = 1999,
 ) -> tuple[float, float]:
-    """Percentile interval of a correlated series from circular blocks (Politis & Romano 1992, in Exploring the Limits
-    of Bootstrap).
+    """Return the percentile interval of a correlated series from circular blocks (Politis & Romano 1992, in Exploring
+    the Limits of Bootstrap).
 
     `length` of a block in runs; by default the rate n^(1/3) times tau^(2/3) with the correlation time tau, the order
     Künsch (1989, Ann. Stat. 17:1217) shows best for an autoregression. Too short where the series is not many times

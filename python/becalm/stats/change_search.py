@@ -17,7 +17,7 @@ from becalm.stats.step_places import interval_of_step
 from becalm.stats.step_scan import Peers, Scan, Step, due, shared
 
 VERSION = 3
-"""Of the rule and of its state: a state of another one is of no use."""
+"""The version of the rule and of its state: the state of another one is of no use."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -74,7 +74,7 @@ class Search:
 
     @property
     def rows(self) -> int:
-        """How many rows were taken."""
+        """The number of rows so far."""
         return len(self.common)
 
     @property

@@ -37,7 +37,7 @@ class TestResult:
 
 
 def f_test(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Equal variances of two normal samples: the first's over the second's (Snedecor 1934).
+    """Test for equal variances of two normal samples: the first's over the second's (Snedecor 1934).
 
     Two-sided: twice the smaller tail. Very sensitive to heavy tails; `brown_forsythe` is not.
     """
@@ -51,13 +51,13 @@ def f_test(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
 
 
 def levene(*samples: npt.ArrayLike) -> TestResult:
-    """Equal variances: analysis of variance of the distances from each sample's mean (Levene 1960)."""
+    """Test for equal variances: analysis of variance of the distances from each sample's mean (Levene 1960)."""
     return _distances([series(s, "A sample", 2) for s in samples], np.mean)
 
 
 def brown_forsythe(*samples: npt.ArrayLike) -> TestResult:
-    """Levene's test about the medians: robust to skewness and tails (Brown & Forsythe 1974, J. Am. Stat. Assoc.
-    69:364)."""
+    """Test for equal variances as Levene, about the medians: robust to skewness and tails (Brown & Forsythe 1974, J.
+    Am. Stat. Assoc. 69:364)."""
     return _distances([series(s, "A sample", 2) for s in samples], np.median)
 
 
@@ -76,7 +76,8 @@ def _distances(samples: list[Floats], centre: Callable[[Floats], np.floating[Any
 
 
 def student_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Equal means of two normal samples with one variance (Student 1908, Biometrika 6:1); sign of first - second."""
+    """Test for equal means of two normal samples with one variance (Student 1908, Biometrika 6:1); sign of first -
+    second."""
     x, y = series(first, "The first sample", 2), series(second, "The second sample", 2)
     df = len(x) + len(y) - 2.0
     pooled = (float(((x - x.mean()) ** 2).sum()) + float(((y - y.mean()) ** 2).sum())) / df
@@ -84,7 +85,7 @@ def student_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
 
 
 def welch_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Equal means of two normal samples with variances of their own (Welch 1947, Biometrika 34:28)."""
+    """Test for equal means of two normal samples with variances of their own (Welch 1947, Biometrika 34:28)."""
     x, y = series(first, "The first sample", 2), series(second, "The second sample", 2)
     vx, vy = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
     if vx + vy == 0.0:
@@ -95,7 +96,7 @@ def welch_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
 
 
 def paired_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Mean difference of pairs is zero (Student 1908). Raises ValueError for samples of different size."""
+    """Test for a mean difference of pairs of zero (Student 1908). Raises ValueError for samples of different size."""
     d = _differences(first, second)
     if len(d) < 2:
         raise ValueError(f"A paired t test needs two pairs at least; {len(d)} was given.")
@@ -110,10 +111,11 @@ def _t(difference: float, error: float, df: float) -> TestResult:
 
 
 def mann_whitney(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Neither sample tends to be larger; the statistic is the first's U (Mann & Whitney 1947, Ann. Math. Stat. 18:50).
+    """Test that neither sample tends to be larger; the statistic is the first's U (Mann & Whitney 1947, Ann. Math.
+    Stat. 18:50).
 
-    Exact by counting all orders when there are no ties and a sample has 8 values or fewer; else normal, with
-    correction for ties and continuity.
+    Exact by counting all orders when there are no ties and a sample has 8 values or fewer; else normal, with correction
+    for ties and continuity.
     """
     x, y = series(first, "The first sample"), series(second, "The second sample")
     n, m = len(x), len(y)
@@ -132,7 +134,7 @@ def mann_whitney(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
 
 
 def _orders(n: int, m: int) -> Floats:
-    """How many of the orders of n + m values give each U from 0 to n m: coefficients of the Gaussian binomial."""
+    """Return how many orders of n + m values give each U from 0 to n m: coefficients of the Gaussian binomial."""
     n, m = min(n, m), max(n, m)
     counts = np.zeros(n * m + 1)
     counts[0] = 1.0
@@ -145,8 +147,8 @@ def _orders(n: int, m: int) -> Floats:
 
 
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
-    """Differences of pairs are symmetric about zero; the statistic is the smaller sum of signed ranks (Wilcoxon 1945,
-    Biom. Bull. 1:80).
+    """Test for differences of pairs symmetric about zero; the statistic is the smaller sum of signed ranks (Wilcoxon
+    1945, Biom. Bull. 1:80).
 
     Pairs without a difference are left out. Exact by counting all signs up to 50 pairs without ties or zeros; else
     normal with correction for ties (no correction for continuity). Raises ValueError for samples of different size.

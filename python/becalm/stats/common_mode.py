@@ -1,4 +1,4 @@
-"""What all benchmarks of a suite do at once from session to session: the machine, not the programs.
+"""The common movement of all benchmarks of a suite from session to session: the machine, not the programs.
 
 y_it = level_i + c_it + e_it, where c_i moves as lambda_i m_t: the machine's common movement m, to which benchmarks
 answer more or less. Since lambda becomes known only by and by, c_it = b_it + lambda_i (m_t - r_t) with the median r of

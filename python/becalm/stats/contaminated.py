@@ -13,7 +13,7 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 WIDER = 5.0
-"""How much more stray values scatter."""
+"""The ratio of the standard deviation of stray values to that of the others."""
 
 LEAST, MOST = 0.002, 0.2
 """Shares of stray values that are believed."""

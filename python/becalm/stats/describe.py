@@ -41,7 +41,8 @@ class Description:
     confidence: float
 
     def runs_for(self, relative: float) -> int | None:
-        """Runs for a mean known to +-`relative` (0.01: 1 %) at `confidence`; None while the spread is unknown.
+        """Return the runs for a mean known to +-`relative` (0.01: 1 %) at `confidence`; None while the spread is
+        unknown.
 
         See `becalm.stats.power.runs_for_mean`. Raises ValueError for a `relative` that is not positive.
         """
@@ -51,7 +52,7 @@ class Description:
 
 
 def describe(wall_ns: npt.ArrayLike, confidence: float = 0.95) -> Description:
-    """Summary of one program's times in the order they were run; shape (n,), n >= 1, any unit.
+    """Return the summary of one program's times in the order they were run; shape (n,), n >= 1, any unit.
 
     The mean's interval is Student's with the effective number of runs (`becalm.stats.effective_sample_size`). Raises
     ValueError for an empty series, one that holds something else than finite numbers, or a confidence outside 0…1.
@@ -108,7 +109,7 @@ FARTHEST = 10.0
 
 
 def cv_interval(x: Floats, alpha: float) -> tuple[float, float]:
-    """Rough interval of the coefficient of variation, on its logarithm.
+    """Return a rough interval of the coefficient of variation, on its logarithm.
 
     The variance of log s is (kurtosis - (m - 3) / m) / 4 (m - 1) with a kurtosis about the trimmed mean (Bonett 2006,
     Comput. Stat. Data Anal. 50:775), which sees heavy tails earlier than one about the mean. m counts the runs that are

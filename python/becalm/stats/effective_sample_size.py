@@ -1,4 +1,4 @@
-"""How many independent values a series of correlated ones is worth."""
+"""The number of independent values that a series of correlated ones is worth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAGS = 64
 
 
 def correlations(values: Floats) -> Floats:
-    """Autocorrelation at lags 0…n-1, by the fast Fourier transform; zeros after lag 0 for a constant series.
+    """Return the autocorrelation at lags 0…n-1, by the fast Fourier transform; zeros after lag 0 for a constant series.
 
     The divisor is n at all lags (Priestley 1981, Spectral Analysis and Time Series, 5.3): the estimate stays positive
     definite.
@@ -33,7 +33,7 @@ def correlations(values: Floats) -> Floats:
 
 
 def correlation_time(values: npt.ArrayLike) -> float:
-    """Integrated autocorrelation time tau >= 1, in runs: the variance of the mean is tau times what it would be.
+    """Return the integrated autocorrelation time tau >= 1, in runs: the factor on the variance of the mean.
 
     Geyer's initial monotone sequence (1992, Stat. Sci. 7:473): sums of two neighbouring autocorrelations are added
     while they are positive, none counting more than the one before. Taking off the estimated mean lowers every
@@ -58,7 +58,8 @@ def correlation_time(values: npt.ArrayLike) -> float:
 
 
 def _neighbours(values: Floats) -> Floats:
-    """Sums of the autocorrelations at lags 0 and 1, 2 and 3, …: at least up to the first that is not positive.
+    """Return the sums of the autocorrelations at lags 0 and 1, 2 and 3, …: at least up to the first that is not
+    positive.
 
     Most series are worth nearly as many runs as they have, and a transform of a million takes ten times their memory.
     """
@@ -73,13 +74,14 @@ def _neighbours(values: Floats) -> Floats:
 
 
 def effective_size(values: npt.ArrayLike) -> float:
-    """n / tau: how many independent values would know the mean as well."""
+    """Return n / tau: the number of independent values that would give the mean as well."""
     x = series(values, "The series", 1)
     return len(x) / correlation_time(x)
 
 
 def mean_error(values: Floats) -> tuple[float, float]:
-    """Standard error of the mean of a correlated series, and its degrees of freedom; (inf, 0) below two values."""
+    """Return the standard error of the mean of a correlated series, and its degrees of freedom; (inf, 0) below two
+    values."""
     count = len(values)
     if count < 2:
         return math.inf, 0.0

@@ -1,4 +1,4 @@
-"""Which of several programs can still be the fastest: sequential elimination in randomly ordered rounds.
+"""The elimination of programs that cannot be the fastest: sequential, in randomly ordered rounds.
 
 A program is out when another one is shown to be faster. All pairs are tested at looks whose times do not depend on
 the data, each at level alpha / (k - 1) over all of them. The truly fastest of k programs is in k - 1 pairs, so it is
@@ -38,7 +38,7 @@ GROWTH = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """One that may still be the fastest, beside the one that was: `estimate` of log(rival / fastest), its
+    """A program that may still be the fastest, next to the one that was: `estimate` of log(rival / fastest), its
     `standard_error`, rounds that would tell them apart with a probability of 80 %, and how far apart they may be."""
 
     index: int
@@ -61,7 +61,7 @@ class Elimination:
         self._rounds = 0
 
     def due(self, rounds: int) -> bool:
-        """Whether there are enough new rounds for another look."""
+        """Return whether there are enough new rounds for another look."""
         return rounds >= max(self._rounds + 1, math.ceil(self._rounds * GROWTH))
 
     def look(
@@ -93,7 +93,7 @@ class Elimination:
                     self.slower[slow, fast] = True
 
     def _student(self, rounds: int, fraction: float) -> float:
-        """The critical value of Student's t at this look; infinity when it is not looked at."""
+        """Return the critical value of Student's t at this look; infinity when it is not looked at."""
         now = min(max(fraction, 0.0), 1.0)
         spent, self._fraction = self.alpha / 2 * (now**2 - self._fraction**2), max(now, self._fraction)
         if not 3 <= rounds <= FEW or spent <= 1e-9:
@@ -101,15 +101,16 @@ class Elimination:
         return float(stdtrit(rounds - 1, 1 - spent / 2))
 
     def out(self, index: int) -> bool:
-        """Whether a program cannot be the fastest."""
+        """Return whether a program cannot be the fastest."""
         return bool(self.slower[index].any())
 
     def ranks(self, index: int) -> tuple[int, int]:
-        """The places that a program may have, from 1 on: for each program by itself at 1 - alpha."""
+        """Return the places that a program may have, from 1 on: for each program by itself at 1 - alpha."""
         return 1 + int(self.slower[index].sum()), self.programs - int(self.slower[:, index].sum())
 
     def order(self, log_wall: Sequence[Floats]) -> list[int]:
-        """All programs, those that may be the fastest first, each by its median difference from the first of these."""
+        """Return all programs, those that may be the fastest first, each by its median difference from the first of
+        these."""
         rest = [index for index in range(self.programs) if not self.out(index)] or list(range(self.programs))
         shared = min(len(log_wall[index]) for index in rest)
         rounds = np.stack([log_wall[index][:shared] for index in rest])
@@ -124,7 +125,7 @@ class Elimination:
         return [first, *sorted(others, key=lambda index: (index not in rest, behind(index)))]
 
     def rivals(self, log_wall: Sequence[Floats], position: Sequence[Positions]) -> list[Rival]:
-        """Those that may still be the fastest, beside the one that looks so, in order."""
+        """Return the programs that may still be the fastest, except the one that looks so, in order."""
         first, *others = self.order(log_wall)
         found = []
         for index in (each for each in others if not self.out(each)):
@@ -146,7 +147,7 @@ class Elimination:
 
 
 def _shared_variance(log_wall: Sequence[Floats]) -> float:
-    """Variance of a difference of two programs, when all have the same: residuals of rounds and programs."""
+    """Return the variance of a difference of two programs, when all have the same: residuals of rounds and programs."""
     y = np.stack(log_wall)
     programs, rounds = y.shape
     rest = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()

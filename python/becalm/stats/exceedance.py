@@ -1,11 +1,4 @@
-"""How rarely do sittings lie beyond a line one after the other where nothing has changed?
-
-A few bad sittings in a row look like a step, and where they are all of one kind (a neighbour makes a benchmark slower,
-never faster) or stray far, no model with a fixed shape says how often that comes. The past does: q is the share of past
-values that lay beyond the line, on that side, and of n values at least r do so by chance with the probability of a
-binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one of 100,000 is reached at q =
-2 %: no tail is extrapolated, and nothing is supposed of its shape, only that bad sittings come one by one.
-"""
+"""The probability that successive sessions lie beyond a line where there was no change."""
 
 from __future__ import annotations
 
@@ -20,7 +13,7 @@ from becalm.stats.arrays import Floats
 from becalm.stats.contaminated import WIDER, Noise
 
 PEERS = 100.0
-"""How many values of its own what others have seen is worth."""
+"""The number of own values that the values of others are worth."""
 
 FAR = 100.0
 """Standard deviations beyond which no line is sought: some hundred past values that far are none of noise."""
@@ -36,11 +29,11 @@ class Residuals:
 
     @classmethod
     def of(cls, parts: Sequence[Floats]) -> Residuals:
-        """Of the residuals of each series, any order, shape (n,) each."""
+        """Return the residuals of each series, any order, shape (n,) each."""
         return cls(np.sort(np.concatenate(parts))) if parts else cls()
 
     def beyond(self, line: float, sign: float) -> tuple[int, int]:
-        """How many lie at least so far above (sign 1) or below (sign -1) their level, and how many there are."""
+        """Return how many lie at least `line` above (sign 1) or below (sign -1) their level, and how many there are."""
         count = len(self.ordered)
         if sign > 0:
             return count - int(np.searchsorted(self.ordered, line, side="left")), count
@@ -55,7 +48,7 @@ class Share:
     known: float
 
     def in_a_row(self, values: int, missing: int) -> float:
-        """Probability that of so many values all but `missing` lie beyond the line."""
+        """Return the probability that of `values` values all but `missing` lie beyond the line."""
         beyond, rest = self.value * self.known, (1 - self.value) * self.known
         if min(beyond, rest) <= 0:
             return float(beyond > 0)
@@ -65,22 +58,23 @@ class Share:
 
 
 def modelled(line: float, noise: Noise) -> float:
-    """The share of values beyond a line, in standard deviations, on one side: that of the contaminated normal model.
+    """Return the share of values beyond a line, in standard deviations, on one side: that of the contaminated normal
+    model.
 
-    Never 0: so far out that a float has no number for it, it is the least one.
+    Never 0: where it is too small for a float, it is the smallest one.
     """
     share = (1 - noise.stray) * float(ndtr(-line)) + noise.stray * float(ndtr(-line / WIDER))
     return max(share, sys.float_info.min)
 
 
 def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: Noise) -> Share:
-    """The share q of values that lie so many standard deviations beyond their level on this side without a step.
+    """Return the share q of values that lie beyond a line on this side of their level without a step.
 
     That of the series itself, moderated by that of all, and this by that of the contaminated normal distribution.
 
     Arguments:
-        line: in standard deviations of usual values, at least 0.
-        own: residuals of the series in these.
+    line: in standard deviations of usual values, at least 0.
+    own: residuals of the series in these.
     """
     model = modelled(line, noise)
     seen, count = peers.beyond(line, sign)
@@ -90,7 +84,8 @@ def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise:
 
 
 def rare(chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: Noise) -> float:
-    """The line, in standard deviations, beyond which all but `missing` of so many values lie with this probability."""
+    """Return the line, in standard deviations, beyond which all but `missing` of `values` values lie with this
+    probability."""
     low, high = 0.0, FAR
     while high - low > FAR / 2**14:
         line = (low + high) / 2

@@ -15,7 +15,7 @@ MOST_BINS = 20
 
 
 def histogram(values: npt.ArrayLike, step: float = 0.0, between: tuple[float, float] | None = None) -> Histogram:
-    """Bins of the width of Freedman & Diaconis (1981, Z. Wahrsch. 57:453), 5 to 20 of them, without far tails.
+    """Return bins of the width of Freedman & Diaconis (1981, Z. Wahrsch. 57:453), 5 to 20 of them, without far tails.
 
     Values more than three interquartile ranges beyond the quartiles (Tukey's far-out fence), or outside of `between`,
     are only counted. `step`: values are multiples of it, and every bin holds as many of them: else some would hold one
@@ -46,7 +46,8 @@ def histogram(values: npt.ArrayLike, step: float = 0.0, between: tuple[float, fl
 
 
 def _stepped(inside: Floats, step: float, bins: int, outside: tuple[int, int]) -> Histogram:
-    """Bins of whole steps from the first value on; a value off its multiple by less than half a step is of that bin."""
+    """Return bins of whole steps from the first value on; a value off its multiple by less than half a step is of that
+    bin."""
     low = float(inside[0])
     places = np.rint((inside - low) / step).astype(np.int64)
     each = max(1, math.ceil((int(places[-1]) + 1) / bins)) if places[-1] >= MOST_BINS else 1

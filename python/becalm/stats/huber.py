@@ -21,12 +21,12 @@ NORMAL_INNER = 2.563103131089201
 
 
 def psi(values: Floats) -> Floats:
-    """Huber's score of values in units of their scale: themselves, cut at +-BOUND."""
+    """Return Huber's score of values in units of their scale: themselves, cut at +-BOUND."""
     return clipped(values, -BOUND, BOUND)
 
 
 def scale(residuals: Floats) -> float:
-    """Robust standard deviation about zero: the median absolute value, times NORMAL_MAD.
+    """Return the robust standard deviation about zero: the median absolute value, times NORMAL_MAD.
 
     Where half of all values are equal (a coarse clock) that would vanish, and every score become a sign. So it is
     never less than a twentieth of the nine-tenths quantile, nor a millionth of the mean.
@@ -45,7 +45,7 @@ class Location:
 
 
 def location(values: Floats) -> Location:
-    """Where the scores of `values` sum to zero, in units of the spread of their inner 80 %.
+    """Return the location at which the scores of `values` sum to zero, in units of the spread of their inner 80 %.
 
     The median absolute deviation would be the width of one mode alone where a series has two, and the location then
     hang on which mode is a little larger.

@@ -24,7 +24,7 @@ MOST = 1000
 """Blocks that a longer part is divided into, whose means are its values."""
 
 LATE = 6
-"""One in so many runs counts as late, as for the last 500 of 3,000 in Barrett et al. (2017)."""
+"""The divisor of the number of runs that gives the late ones, as the last 500 of 3,000 in Barrett et al. (2017)."""
 
 SMALLEST = 0.07
 """The difference of a late level from the last one, as a fraction of it, from which a series has not settled.
@@ -32,8 +32,8 @@ SMALLEST = 0.07
 Chosen with PENALTY on 120 forks of Java benchmarks of known class (`bench/replay.py`)."""
 
 PENALTY = 28.0
-"""What one more level must gain in -2 log likelihood, times the logarithm of the number of values. Large, as run times
-have tails and memory that normal values of one variance a level have not."""
+"""The gain in -2 log likelihood that one more level needs, times the logarithm of the number of values. Large, as run
+times have tails and memory that normal values of one variance a level have not."""
 
 FAR = 3.0
 """Values farther from the median than so many distances of the 1st and the 99th percentile count as the median."""

@@ -29,14 +29,15 @@ _KEPT = 0.97756
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What peers say of a variance: `value` with `freedom` degrees of freedom, 0 for nothing."""
+    """The evidence of peers on a variance: `value` with `freedom` degrees of freedom, 0 for none."""
 
     value: float = 1.0
     freedom: float = 0.0
 
 
 def winsorised_variance(values: Floats) -> float:
-    """Variance about zero of values that are normal but for a few: those beyond 2.5 robust deviations count as that.
+    """Return the variance about zero of values that are normal except for a few: those beyond 2.5 robust deviations
+    count as that.
 
     0 for values of which more than half are zero.
     """
@@ -46,7 +47,7 @@ def winsorised_variance(values: Floats) -> float:
 
 
 def prior_of(variances: Sequence[float], freedom: Sequence[float]) -> Prior:
-    """What peers of these variances, all above 0, and degrees of freedom say of one of them."""
+    """Return the evidence of peers with these variances, all above 0, and degrees of freedom on one of them."""
     if len(variances) < PEERS:
         return Prior()
     half = np.asarray(freedom) / 2
@@ -61,18 +62,18 @@ def prior_of(variances: Sequence[float], freedom: Sequence[float]) -> Prior:
 
 
 def moderate(variance: float, freedom: float, prior: Prior) -> tuple[float, float]:
-    """The variance that own values and peers make together, and its degrees of freedom (Smyth's equation 3)."""
+    """Return the variance that own values and peers make together, and its degrees of freedom (Smyth's equation 3)."""
     total = freedom + prior.freedom
     return (freedom * variance + prior.freedom * prior.value) / total, total
 
 
 def _middle(freedom: Floats) -> Floats:
-    """Median of the logarithm of a variance of so many degrees of freedom whose true value is 1."""
+    """Return the median of the logarithm of a variance of these degrees of freedom whose true value is 1."""
     return np.log(chdtri(freedom, 0.5) / freedom)
 
 
 def _trigamma_inverse(wanted: float) -> float:
-    """Where the trigamma function has this value: Newton's iteration of Smyth's appendix."""
+    """Return the place where the trigamma function has this value: Newton's iteration of Smyth's appendix."""
     x = 0.5 + 1 / wanted
     for _ in range(50):
         value = float(polygamma(1, x))

@@ -11,7 +11,7 @@ from becalm.stats.arrays import Floats, level, series
 
 
 def simultaneous_alpha(alpha: float, comparisons: int) -> float:
-    """Level of each of `comparisons` intervals that all hold together with probability 1 - alpha.
+    """Return the level of each of `comparisons` intervals that all hold together with probability 1 - alpha.
 
     Bonferroni's alpha / k: needs nothing of how the comparisons depend on each other, and is 5 % wider at most than
     Dunnett's exact interval for k comparisons with one reference. Raises ValueError for a level outside 0…1.
@@ -22,13 +22,13 @@ def simultaneous_alpha(alpha: float, comparisons: int) -> float:
 
 
 def bonferroni(p_values: npt.ArrayLike) -> Floats:
-    """Adjusted p values: p k, at most 1 (Dunn 1961, J. Am. Stat. Assoc. 56:52)."""
+    """Return adjusted p values: p k, at most 1 (Dunn 1961, J. Am. Stat. Assoc. 56:52)."""
     p = _checked(p_values)
     return np.minimum(p * len(p), 1.0)
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """Adjusted p values of the step-down method, in the order given (Holm 1979, Scand. J. Stat. 6:65).
+    """Return adjusted p values of the step-down method, in the order given (Holm 1979, Scand. J. Stat. 6:65).
 
     Never larger than Bonferroni's and valid under the same conditions: none.
     """
@@ -47,7 +47,7 @@ def _checked(p_values: npt.ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
-    """Adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
+    """Return adjusted p values, shape (n,): of those at most q, the share q at most is false on average.
 
     NaN stays NaN and does not count as a test. For tests that are independent or positively dependent (Benjamini &
     Yekutieli 2001, Ann. Stat. 29:1165). Raises ValueError for values outside 0…1.

@@ -39,7 +39,7 @@ FIRST = 6
 """Differences of good and bad before the first look at them."""
 
 GROWTH = 1.5
-"""Each next look at good and bad has so many times as many."""
+"""The factor on the number of differences from one look at good and bad to the next."""
 
 PRECISE = 4.0
 """The step is known well enough when it is so many standard errors large."""
@@ -63,7 +63,7 @@ class Step:
 
 
 def step(differences: Sequence[float]) -> Step:
-    """What differences of bad from good say, two at least. Raises ValueError for fewer."""
+    """Return the step from good to bad by at least two differences. Raises ValueError for fewer."""
     if len(differences) < 2:
         raise ValueError(f"A difference needs two values, not {len(differences)}.")
     d = np.asarray(differences)
@@ -75,7 +75,7 @@ def step(differences: Sequence[float]) -> Step:
 
 
 def looks(most: int) -> list[int]:
-    """Numbers of differences at which good and bad are looked at, the last one at `most`."""
+    """Return the numbers of differences at which good and bad are looked at, the last one at `most`."""
     found, count = [], float(FIRST)
     while count < most:
         found.append(math.ceil(count))
@@ -84,7 +84,7 @@ def looks(most: int) -> list[int]:
 
 
 def known(found: Step, look: int, error: float) -> bool:
-    """Whether there is a step, at the look of this number from 0 on, and its size is known well enough.
+    """Return whether there is a step, at the look of this number from 0 on, and its size is known well enough.
 
     `error`: probability, over all looks together, that one is seen where there is none.
     """
@@ -92,7 +92,7 @@ def known(found: Step, look: int, error: float) -> bool:
 
 
 def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Standard deviation of differences around those of their own place, and its degrees of freedom."""
+    """Return the standard deviation of differences around those of their own place, and its degrees of freedom."""
     rest = [np.asarray(each) - np.median(each) for each in groups if len(each) > 1]
     if not rest:
         return math.inf, 1.0
@@ -104,7 +104,8 @@ def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
 
 
 def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: float) -> float:
-    """Logarithm of how much likelier differences are behind the step than before it, within what is trusted."""
+    """Return the logarithm of how much likelier differences are behind the step than before it, within what is
+    trusted."""
     if not len(differences) or not math.isfinite(sigma):
         return 0.0
     d = np.asarray(differences, np.float64)
@@ -166,7 +167,7 @@ def next_place(
 
 
 def visit(of: Step, sigma: float) -> int:
-    """How many differences a visit of a place takes, so that it tells something."""
+    """Return the number of differences that a visit of a place needs to be informative."""
     if not of.size or not math.isfinite(sigma):
         return FEWEST
     return int(np.clip(math.ceil(2 * SURE * (sigma / of.size) ** 2), FEWEST, MOST))
@@ -180,7 +181,7 @@ def _centre(differences: Floats, sigma: float) -> float:
 
 
 def _log_t(x: float, scale: float, freedom: float) -> float:
-    """Logarithm of the density of Student's t."""
+    """Return the logarithm of the density of Student's t."""
     half = (freedom + 1) / 2
     shape = float(gammaln(half) - gammaln(freedom / 2)) - 0.5 * math.log(freedom * math.pi)
     return shape - math.log(scale) - half * math.log1p((x / scale) ** 2 / freedom)

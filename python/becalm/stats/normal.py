@@ -13,7 +13,7 @@ import numpy as np
 from becalm.stats.arrays import Floats
 
 CENTRE = 0.425
-"""How far from 1/2 the first of the three approximations reaches."""
+"""The distance from 1/2 up to which the first of the three approximations holds."""
 
 FAR = 5.0
 """sqrt(-log p) from where the third one holds."""
@@ -92,7 +92,7 @@ def ndtr(x: float) -> float: ...
 @overload
 def ndtr(x: Floats) -> Floats: ...
 def ndtr(x: float | Floats) -> float | Floats:
-    """Probability that a normal value is at most `x`, with the full relative precision of the lower tail."""
+    """Return the probability that a normal value is at most `x`, with the full relative precision of the lower tail."""
     if isinstance(x, np.ndarray):
         scaled = -x / math.sqrt(2.0)
         tails = np.fromiter(map(math.erfc, scaled.ravel().tolist()), np.float64, scaled.size)
@@ -105,7 +105,8 @@ def ndtri(p: float) -> float: ...
 @overload
 def ndtri(p: Floats) -> Floats: ...
 def ndtri(p: float | Floats) -> float | Floats:
-    """The value that a normal one does not exceed with probability `p`; -inf at 0, inf at 1, nan outside of 0 to 1.
+    """Return the value that a normal one does not exceed with probability `p`; -inf at 0, inf at 1, nan outside of 0 to
+    1.
 
     To 16 digits (Wichura 1988, Applied Statistics 37:477, algorithm AS 241).
     """
@@ -130,6 +131,6 @@ def _quantiles(p: Floats) -> Floats:
 
 
 def _ratio(terms: tuple[tuple[float, ...], tuple[float, ...]], r: Floats) -> Floats:
-    """One polynomial of `r` over another."""
+    """Return one polynomial of `r` over another."""
     above, below = (np.polyval(np.array(each), r) for each in terms)
     return np.asarray(above / below)

@@ -10,22 +10,22 @@ from becalm.stats.normal import ndtri
 from becalm.values import dataclass
 
 DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
-"""From no memory at all to one of 300 runs."""
+"""The decays of the memory, from none to one of 300 runs."""
 
 WORTH_FITTING = 4.0
 """Twice what white noise seems to gain."""
 
 
 def midranks(values: Floats) -> Floats:
-    """Ranks from 1 to n; equal values share the mean of their ranks."""
+    """Return ranks from 1 to n; equal values share the mean of their ranks."""
     _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2.0)[where]
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Blom's scores (1958, Statistical Estimates and Transformed Beta-Variables): bursts and two modes lose their say,
-    what is left is the order in time."""
+    """Return Blom's scores (1958, Statistical Estimates and Transformed Beta-Variables): bursts and two modes lose
+    their weight, only the order in time is left."""
     return np.asarray(ndtri((midranks(values) - 0.375) / (len(values) + 0.25)))
 
 
@@ -46,20 +46,21 @@ class Memory:
         return 1 + 2 * self.share * self.decay / (1 - self.decay)
 
     def mean_of(self, runs: Floats) -> Floats:
-        """Variance of the mean of so many successive values of variance 1."""
+        """Return the variance of the mean of `runs` successive values of variance 1."""
         d = self.decay
         ar = (1 + d) / (1 - d) / runs - 2 * d * (1 - d**runs) / (runs * (1 - d)) ** 2
         return (1 - self.share) / runs + self.share * ar
 
     def spectrum(self, frequency: Floats) -> Floats:
-        """Density at so many cycles a run, relative to white noise of the same variance."""
+        """Return the density at a frequency in cycles a run, relative to white noise of the same variance."""
         d = self.decay
         ar = (1 - d * d) / (1 - 2 * d * np.cos(2 * np.pi * frequency) + d * d)
         return np.asarray((1 - self.share) + self.share * ar)
 
 
 def memory(residuals: Floats, fitted: int = 1) -> Memory:
-    """Least-squares fit of `Memory` to the autocorrelations at lags up to a quarter of the series, 100 at most.
+    """Return the least-squares fit of `Memory` to the autocorrelations at lags up to a quarter of the series, at most
+    100.
 
     What `fitted` coefficients (1: the mean; 2: a line) have taken off each autocorrelation, about fitted * tau / n,
     is put back first (Kendall 1954, Biometrika 41:403).

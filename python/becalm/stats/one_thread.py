@@ -33,7 +33,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> tuple[dict[str, ctypes._NamedFuncPointer], ...]:
-    """Of each OpenBLAS that comes with numpy and scipy, what tells and what sets the number of its threads."""
+    """Return for each OpenBLAS of numpy and scipy the functions that get and set the number of its threads."""
     packages = Path(np.__file__).parent.parent
     found = []
     for file in sorted([*packages.glob("numpy.libs/*openblas*"), *packages.glob("scipy.libs/*openblas*")]):

@@ -39,7 +39,7 @@ CLIP = 3.0
 
 @dataclass(frozen=True, slots=True)
 class PairedEstimate:
-    """What the pairs so far say of log(candidate / reference). All but `pairs`, `critical`, `p_value` in log units.
+    """The estimate of log(candidate / reference) from the pairs. All but `pairs`, `critical`, `p_value` in log units.
 
     `low`, `high`: valid at all looks together; infinite while nothing can be said. `detectable`: the true difference
     that would have been called at this look with probability 0.8, (critical + 0.84) standard errors. `p_value`:
@@ -109,7 +109,7 @@ class RepeatedPairs:
         )
 
     def _grown(self, score: Score, estimate: float) -> float:
-        """Information on a common scale: it grows by the factor by which the new pairs raise V."""
+        """Return the information on a common scale: it grows by the factor by which the new pairs raise V."""
         if self._pairs == 0:
             self._information = float(len(score.pairs.difference))
         elif score.pairs.count > self._pairs:
@@ -165,7 +165,7 @@ class Pairs:
 
 
 def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:
-    """A finite series, as long as `other`."""
+    """Return a finite series, as long as `other`."""
     array = series(values, name)
     if other is not None and len(array) != np.size(other):
         raise ValueError(
@@ -187,7 +187,7 @@ class Score:
         self.scale = max(scale(self.residuals(anchor)), 1e-9 * spread)
 
     def _share(self, centred: Floats, anchor: float) -> float:
-        """Regression of the differences on what the slopes predict, through zero, cut to 0…1.
+        """Return the regression of the differences on what the slopes predict, through zero, cut to 0…1.
 
         The estimate b is shrunk to b - var(b) / b, so that a few pairs of white noise are left alone.
         """
@@ -201,27 +201,27 @@ class Score:
         return min(1.0, max(0.0, share - float(noise @ noise) / (total * float(square.sum()))))
 
     def residuals(self, theta: float) -> Floats:
-        """e_i(theta), decreasing in theta."""
+        """Return e_i(theta), decreasing in theta."""
         e = self.pairs.difference - theta
         if self.beta > 0.0:
             e -= self.beta * clipped(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
         return e
 
     def scores(self, theta: float) -> Floats:
-        """psi(e_i / s)."""
+        """Return psi(e_i / s)."""
         e = self.residuals(theta)
         return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
 
 
 def standardised(pairs: Pairs, theta: float) -> float:
-    """S / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
+    """Return s / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
     scores = Score(pairs, theta).scores(theta)
     root_v = math.sqrt(float(scores @ scores))
     return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
 
 def locate(pairs: Pairs) -> float:
-    """Where S vanishes: the value that is farthest from being rejected."""
+    """Return the value where S vanishes, which is farthest from being rejected."""
     middle = median_of(pairs.difference)
     step = Score(pairs, middle).scale / 8
     if step == 0.0:
@@ -232,7 +232,7 @@ def locate(pairs: Pairs) -> float:
 
 
 def standard_error(score: Score, estimate: float) -> float:
-    """sqrt(V) / |S'| at the estimate; infinite for a single pair."""
+    """Return sqrt(V) / |S'| at the estimate; infinite for a single pair."""
     if score.pairs.count < 2:
         return math.inf
     if score.scale == 0.0:
@@ -244,7 +244,7 @@ def standard_error(score: Score, estimate: float) -> float:
 
 
 def interval(pairs: Pairs, estimate: float, step: float, critical: float) -> tuple[float, float]:
-    """All theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
+    """Return all theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
 
     `step`: where the ends may be, as a distance from the estimate; 0 when all pairs are alike.
     """

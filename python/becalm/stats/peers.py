@@ -1,4 +1,4 @@
-"""Which of many machines differ from their peers: robust centre and scale, one-sided tests, false discovery rate.
+"""The machines that differ from their peers: robust centre and scale, one-sided tests, false discovery rate.
 
 Machine i has an estimate x_i with a standard error v_i, known from a few loops only. Machines differ by nature with a
 standard deviation tau, which the peers themselves tell: the empirical null (Efron 2004, J. Am. Stat. Assoc. 99:96).
@@ -28,7 +28,8 @@ EXACT = 300
 """Machines up to which Qn is computed from all pairs; beyond, the median absolute deviation is precise enough."""
 
 QN = 2.2219
-"""Makes Qn the standard deviation of a normal sample (Rousseeuw & Croux 1993, J. Am. Stat. Assoc. 88:1273)."""
+"""The factor that makes Qn the standard deviation of a normal sample (Rousseeuw & Croux 1993, J. Am. Stat. Assoc.
+88:1273)."""
 
 BORROWED = 2.0
 """Degrees of freedom of a standard error that is never below its peers' median, over those of its own loops: the floor
@@ -41,7 +42,7 @@ MEDIAN_EFFICIENCY = 2 / math.pi
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """One kind of machines: `centre`, `centre_error`, `between` (tau), and for each its distance from the centre.
+    """A kind of machines: `centre`, `centre_error`, `between` (tau), and for each its distance from the centre.
 
     `p_value`: one-sided, of a machine that is usual being so far above the centre; shape (n,), as `excess`. All NaN in
     a group that is too small, where `between` is NaN, too.
@@ -55,7 +56,8 @@ class Peers:
 
 
 def robust_scale(values: Floats) -> float:
-    """Standard deviation of a normal sample, whatever fewer than half of its values do: Qn, or the MAD of many."""
+    """Return the standard deviation of a normal sample, whatever fewer than half of its values do: Qn, or the MAD of
+    many."""
     count = len(values)
     if count > EXACT:
         return float(np.median(np.abs(values - np.median(values)))) / float(ndtri(0.75))
@@ -102,7 +104,7 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike, *,
 
 
 def _between(excess: Floats, errors: Floats) -> float:
-    """tau^2; 0 when the machines differ by no more than their errors."""
+    """Return tau^2; 0 when the machines differ by no more than their errors."""
 
     def beyond(tau_square: float) -> float:
         total = np.sqrt(tau_square + errors * errors)
@@ -118,7 +120,7 @@ def _between(excess: Floats, errors: Floats) -> float:
 def selected_intervals(
     found: Peers, errors: Floats, loops: Floats, selected: int, tests: int, rate: float
 ) -> tuple[Floats, Floats]:
-    """Ends of the intervals of how far each machine is above the centre, shape (n,) each.
+    """Return the ends of the intervals of how far each machine is above the centre, shape (n,) each.
 
     Of the intervals of all `selected` of so many `tests`, at most the share `rate` misses the truth on average,
     although they were selected for being large (Benjamini & Yekutieli 2005, J. Am. Stat. Assoc. 100:71).
@@ -130,7 +132,7 @@ def selected_intervals(
 
 
 def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Location and spread of each machine from loops of runs, shape (machines, loops, runs), of logarithms of times.
+    """Return the location and spread of each machine from loops of runs, shape (machines, loops, runs), of log times.
 
     Returns location, its standard error, logarithm of the spread, its standard error, shape (machines,) each. Location
     is the trimmed mean over loops of their medians; spread that of the logarithms of their standard deviations. So a
@@ -143,7 +145,8 @@ def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def loop_memory(log_times: Sequence[Floats]) -> float:
-    """Autocorrelation of neighbouring loops' medians, of all machines of a kind together; 0 where it is not above 0.
+    """Return autocorrelation of neighbouring loops' medians, of all machines of a kind together; 0 where it is not
+    above 0.
 
     Each array is (loops, runs). A few loops of one machine cannot tell it, those of its peers can: the mean of their
     correlations at lag 1, without the bias that the estimated means cause (Marriott & Pope 1954, Biometrika 41:390).
@@ -177,7 +180,7 @@ def trimmed_loops(loops: npt.ArrayLike) -> Floats:
 
 
 def _trimmed(values: Floats) -> tuple[Floats, Floats]:
-    """Trimmed mean of each row and its standard error from the winsorised variance (Yuen 1974)."""
+    """Return trimmed mean of each row and its standard error from the winsorised variance (Yuen 1974)."""
     ordered = np.sort(values, axis=1)
     count = values.shape[1]
     cut = int(TRIMMED * count)
