@@ -41,7 +41,7 @@ def test_the_history_has_the_sittings_in_git_s_order(project):
     assert (found.project, found.order) == ("app", "git")
     assert [len(each.points) for each in found.benchmarks] == [3]
     assert all(19e6 < point.value < 22e6 for point in found.benchmarks[0].points)
-    assert found.benchmarks[0].lacking == 7
+    assert found.benchmarks[0].lacking == 6
     assert json.loads(json.dumps(found.to_json()))["kind"] == "history"
 
 
