@@ -1,4 +1,11 @@
-"""The probability that successive sessions lie beyond a line where there was no change."""
+"""The probability that successive sessions lie beyond a line where there was no change.
+
+A few bad sessions in a row look like a step, and where they are all of one kind (a neighbour makes a benchmark slower,
+never faster) or stray far, no model with a fixed shape says how often that comes. The past does: q is the share of past
+values that lay beyond the line, on that side, and of n values at least r do so by chance with the probability of a
+binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one of 100,000 is reached at q =
+2 %: no tail is extrapolated, and nothing is supposed of its shape, only that bad sessions come one by one.
+"""
 
 from __future__ import annotations
 

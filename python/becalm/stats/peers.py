@@ -174,7 +174,7 @@ TRIMMED = 0.2
 
 
 def trimmed_loops(loops: npt.ArrayLike) -> Floats:
-    """How many loops are left of so many: what the standard errors of `loop_estimates` rest on."""
+    """Return the loops left after trimming, on which the standard errors of `loop_estimates` rest."""
     counts = np.asarray(loops, dtype=np.float64)
     return np.asarray(counts - 2 * np.floor(TRIMMED * counts))
 
