@@ -83,6 +83,17 @@ def medians_of(rows: Floats) -> Floats:
     return found
 
 
+def distinct(ordered: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the different values, shape (m,), and the number of each, as numpy's unique without its masked arrays.
+
+    `ordered`: increasing finite numbers, shape (n,).
+    """
+    if not len(ordered):
+        return ordered, np.zeros(0, dtype=np.int64)
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[first], np.diff(first, append=len(ordered)).astype(np.int64)
+
+
 def among(numbers: npt.NDArray[np.integer] | Floats, some: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     """Return which of the sequence numbers, whole in any case, are among some. By a table as long as the numbers go, as
     both are of one study; numpy's own choice sorts where they are few, and imports masked arrays for it."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, median_of, series
+from becalm.stats.arrays import Floats, distinct, median_of, series
 from becalm.stats.effective_sample_size import effective_size
 from becalm.stats.normal_scores import normal_scores
 from becalm.stats.resolution import grid, spread_ties, valley
@@ -103,7 +103,7 @@ def excess_mass(ordered: Floats) -> tuple[float, float]:
     """
     count = len(ordered)
     whole = _Interval(1.0, float(ordered[-1] - ordered[0]))
-    _, ties = np.unique(ordered, return_counts=True)
+    _, ties = distinct(ordered)
     point = _Interval(float(ties.max()) / count, 0.0)
     best, valley = 0.0, float(ordered[0])
     pieces = [(whole, point)]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, quantiles, series
+from becalm.stats.arrays import Floats, distinct, quantiles, series
 from becalm.values import dataclass
 
 FEWEST = 40
@@ -86,8 +86,8 @@ def levels(x: npt.ArrayLike) -> Levels:
 
 def _resolution(values: Floats) -> float:
     """Return the smallest distance of different values where some are equal; 0 where none are."""
-    distinct = np.unique(values)
-    return float(np.diff(distinct).min()) if 1 < len(distinct) < len(values) else 0.0
+    different, _ = distinct(np.sort(values))
+    return float(np.diff(different).min()) if 1 < len(different) < len(values) else 0.0
 
 
 def _divided(values: Floats, least: float) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, distinct
 from becalm.stats.student import betainc
 from becalm.values import dataclass
 
@@ -29,10 +29,10 @@ def spread_ties(ordered: Floats) -> Floats:
 
     A cell is as wide as the smallest distance of neighbouring values around it. `ordered`: increasing, shape (n,).
     """
-    distinct, counts = np.unique(ordered, return_counts=True)
-    if len(distinct) in (1, len(ordered)):
+    different, counts = distinct(ordered)
+    if len(different) in (1, len(ordered)):
         return ordered
-    gaps = np.pad(np.diff(distinct), AROUND, constant_values=np.inf)
+    gaps = np.pad(np.diff(different), AROUND, constant_values=np.inf)
     widths = np.lib.stride_tricks.sliding_window_view(gaps, 2 * AROUND).min(axis=1)
     size = np.repeat(counts, counts)
     rank = np.arange(len(ordered)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -53,10 +53,10 @@ def grid(ordered: Floats) -> Grid | None:
 
     `ordered`: increasing, shape (n,), not all equal.
     """
-    distinct = np.unique(ordered)
-    if len(distinct) > min(MOST_CELLS, len(ordered) // 2):
+    different, _ = distinct(ordered)
+    if len(different) > min(MOST_CELLS, len(ordered) // 2):
         return None
-    step = float(np.diff(distinct).min())
+    step = float(np.diff(different).min())
     places = (ordered - ordered[0]) / step
     cells = np.rint(places)
     if cells[-1] >= MOST_CELLS or float(np.abs(places - cells).max()) > _OFF_GRID:

@@ -22,7 +22,7 @@ def test_a_number_that_a_program_prints_is_part_of_its_run(store):
     (summary,) = verdict.summaries
     assert [(each.name, each.mean.value) for each in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
     assert summary.throughput.what == "requests"
-    assert "has Time of 0.5000 s" in verdict.sentence
+    assert "has Time of 500.0 ms" in verdict.sentence
     with Store.open(store) as opened:
         assert {run.metrics for run in opened.runs(verdict.study)} == {(0.5, 4000.0)}
         assert opened.texts(verdict.study)[0][1].startswith("start\nTime: 0.5\n"), "the output is kept all the same"

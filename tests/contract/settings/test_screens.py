@@ -203,7 +203,11 @@ def test_examples_of_tune_run(becalm, home, line, tmp_path, monkeypatch):
     # A search for speed varies the scheduler, which is that of CFS on the simulated machine that has one.
     machine = "sim:scheduler:1" if "--minimize" in words else "sim:laptop-a:1"
     words = ["sched_latency_ns=1..1000ms:log" if word.startswith("slice_ns=") else word for word in words]
-    done = becalm(words[0], "--host", machine, "--seed", "3", "--budget", "10min", "--quiet", *words[1:])
+    # With a table nothing is measured.
+    measured = ["--host", machine, "--seed", "3", "--budget", "10min"] if "--from" not in words else []
+    rows = [f"{level},{unit},{level + unit}" for level in (1, 2) for unit in range(5)]
+    (tmp_path / "runs.csv").write_text("\n".join(["level,machine,requests", *rows]))
+    done = becalm(words[0], *measured, "--quiet", *words[1:])
     assert done.returncode == 0, done.stderr
 
 

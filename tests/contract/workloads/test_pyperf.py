@@ -93,7 +93,7 @@ def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_di
         budget="1s", store=False,
     )  # fmt: skip
     (only,) = found.checks
-    assert (only.old, only.new) == ("0.5000 s", "0.005000 s")
+    assert (only.old, only.new) == ("500.0 ms", "5.000 ms")
 
 
 def test_inner_loops_count_as_work(bench, tmp_path):

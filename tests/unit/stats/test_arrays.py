@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from becalm.stats.arrays import among, median_of, medians_of, quantile, quantiles, series
+from becalm.stats.arrays import among, distinct, median_of, medians_of, quantile, quantiles, series
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -52,3 +52,11 @@ def test_numbers_among_some(some: list[int], kind: type[np.float64] | type[np.in
     numbers = np.array([0, 7, 3, 999_999, 3], kind)
     assert among(numbers, np.array(some, np.int32)).tolist() == [each in some for each in numbers]
     assert among(numbers[:0], np.array(some, np.int32)).tolist() == []
+
+
+def test_different_values_and_their_number_are_those_of_numpy():
+    ordered = np.sort(np.random.default_rng(1).integers(0, 40, 200) / 8)
+    values, counts = distinct(ordered)
+    expected = np.unique(ordered, return_counts=True)
+    assert (values.tolist(), counts.tolist()) == (expected[0].tolist(), expected[1].tolist())
+    assert [len(part) for part in distinct(ordered[:0])] == [0, 0]
