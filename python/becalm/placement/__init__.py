@@ -96,14 +96,14 @@ def place(
     """Choose which tasks share which chip.
 
     Arguments:
-    tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
-    chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
-    costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
-    method: a name of METHODS.
-    seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
-    budget_s: seconds for the search; what was found until then is the answer, with its gap.
-    objective: what is averaged over the tasks.
-    weights: folder of one's own weights, for methods that were learned.
+        tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
+        chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
+        costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
+        method: a name of METHODS.
+        seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
+        budget_s: seconds for the search; what was found until then is the answer, with its gap.
+        objective: what is averaged over the tasks.
+        weights: folder of one's own weights, for methods that were learned.
 
     Raises UsageError for what cannot be placed, with the reason, and MachineError without the engine.
     """

@@ -45,11 +45,11 @@ def listener(
     """Yield the progress display for the kind of standard error.
 
     Arguments:
-    quiet: warnings only.
-    live: a display that redraws itself, if standard error is a terminal.
-    lines: else a line every ten seconds.
-    plain: ASCII only, without colours.
-    limits: whether `--timeout` is an option of what is done.
+        quiet: warnings only.
+        live: a display that redraws itself, if standard error is a terminal.
+        lines: else a line every ten seconds.
+        plain: ASCII only, without colours.
+        limits: whether `--timeout` is an option of what is done.
     """
     out = console(plain=plain, stderr=True)
     if not quiet and live and out.is_terminal:

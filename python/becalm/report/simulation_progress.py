@@ -22,9 +22,9 @@ def progress_of_simulation(*, quiet: bool = False, lines: bool = True, plain: bo
     """Yield the display for the kind of standard error.
 
     Arguments:
-    quiet: nothing at all.
-    lines: where it is no terminal, a line every ten seconds.
-    plain: ASCII only, without a line that changes.
+        quiet: nothing at all.
+        lines: where it is no terminal, a line every ten seconds.
+        plain: ASCII only, without a line that changes.
     """
     out = console(plain=plain, stderr=True)
     if quiet:

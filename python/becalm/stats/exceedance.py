@@ -80,8 +80,8 @@ def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise:
     That of the series itself, moderated by that of all, and this by that of the contaminated normal distribution.
 
     Arguments:
-    line: in standard deviations of usual values, at least 0.
-    own: residuals of the series in these.
+        line: in standard deviations of usual values, at least 0.
+        own: residuals of the series in these.
     """
     model = modelled(line, noise)
     seen, count = peers.beyond(line, sign)

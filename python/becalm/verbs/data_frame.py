@@ -27,12 +27,12 @@ def columns(result: Result, what: str | None = None, *, store: str | None = None
     """Return columns of equal length by name.
 
     Arguments:
-    result: the result of a verb: `run`, `compare`, `tune`, `history` …
-    what: of `run` and `compare` "programs" (one row each; times in ns, spread as a fraction), "differences"
-        (fractions) or "runs" (every run in order, with its program's name; read from the store). Of any other
-        result one of its lists, such as "arms" and "trials" of `tune`, with a column for each field [default: the
-        programs, else the first list that has rows].
-    store: where runs are kept [default: the usual store].
+        result: the result of a verb: `run`, `compare`, `tune`, `history` …
+        what: of `run` and `compare` "programs" (one row each; times in ns, spread as a fraction), "differences"
+            (fractions) or "runs" (every run in order, with its program's name; read from the store). Of any other
+            result one of its lists, such as "arms" and "trials" of `tune`, with a column for each field [default: the
+            programs, else the first list that has rows].
+        store: where runs are kept [default: the usual store].
 
     Raises UsageError for another word, and for runs that were not stored; StoreError.
     """

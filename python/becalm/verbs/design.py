@@ -64,9 +64,9 @@ def design(kind: str, factors: Sequence[str | Factor], **given: Unpack[DesignKey
     """Return a design of experiments: which runs to make, in which order.
 
     Arguments:
-    kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
-    factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
-        "workers=1..64:log:whole", "policy=other,batch".
+        kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
+        factors: what is varied, as values or as people write them: "time=80..90min", "slice=0.1..100ms:log",
+            "workers=1..64:log:whole", "policy=other,batch".
 
     Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for what is measured.
     Raises UsageError for what such a design cannot have.
@@ -85,8 +85,8 @@ def fit_design(file: str | Path, **given: Unpack[FitKeywords]) -> DesignFit:
     """Fit a filled design: the model that fits each response, its tests, and the best place.
 
     Arguments:
-    file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
-        columns (docs/how-to/design.md).
+        file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
+            columns (docs/how-to/design.md).
 
     Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
     """

@@ -73,12 +73,12 @@ def explain(
     """Explain the delays of stored runs by the load during them.
 
     Arguments:
-    studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
-    program: only programs whose name holds this text; without studies, of every study of the store.
-    last: the last study, as "last" does.
-    store: file or URL of the store.
-    seed: of bootstrap and permutations.
-    warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
+        studies: numbers of studies, or "last"; none: those that `program` picks, else the last one.
+        program: only programs whose name holds this text; without studies, of every study of the store.
+        last: the last study, as "last" does.
+        store: file or URL of the store.
+        seed: of bootstrap and permutations.
+        warned: told in a sentence what was recovered from killed becalms meanwhile, and what is damaged.
 
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """

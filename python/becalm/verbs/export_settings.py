@@ -43,14 +43,14 @@ def export_settings(
     """Return settings as files that a machine keeps without becalm, each with why, what it gained, and how to undo it.
 
     Arguments:
-    references: profiles: names, files, or numbers of studies, as `apply` takes them.
-    settings: single settings, which win over the profiles.
-    format: one form alone: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, where it
-        belongs.
-    host: the machine that is to have them: values found before are its own.
-    sudo: look as root, as debugfs and some other files ask for.
-    root: a directory that looks like `/`, to look at instead of the machine.
-    store: where studies are kept.
+        references: profiles: names, files, or numbers of studies, as `apply` takes them.
+        settings: single settings, which win over the profiles.
+        format: one form alone: sysctl, tmpfiles, systemd, tuned, boot, script; None: every setting once, where it
+            belongs.
+        host: the machine that is to have them: values found before are its own.
+        sudo: look as root, as debugfs and some other files ask for.
+        root: a directory that looks like `/`, to look at instead of the machine.
+        store: where studies are kept.
 
     Raises UsageError for what is no profile or form, MachineError, StoreError.
     """

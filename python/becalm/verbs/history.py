@@ -47,17 +47,17 @@ def history(
     """Return the history of a project's benchmarks, with what changed when.
 
     Arguments:
-    project: its name [default: that of the repository's directory, else the only one that is recorded].
-    branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
-    tag: only sittings with this word.
-    baseline: name of a sitting to compare the present with.
-    renamed: old names of benchmarks to new ones.
-    links: URL of a commit, with {commit} in it.
-    rate: false alarms per commit that are allowed for, over all benchmarks.
-    fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
-    repository: the git repository that knows the order of commits [default: that of the working directory].
-    store: as everywhere.
-    warned: is told in a sentence of what in the store is damaged, and left out.
+        project: its name [default: that of the repository's directory, else the only one that is recorded].
+        branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
+        tag: only sittings with this word.
+        baseline: name of a sitting to compare the present with.
+        renamed: old names of benchmarks to new ones.
+        links: URL of a commit, with {commit} in it.
+        rate: false alarms per commit that are allowed for, over all benchmarks.
+        fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
+        repository: the git repository that knows the order of commits [default: that of the working directory].
+        store: as everywhere.
+        warned: is told in a sentence of what in the store is damaged, and left out.
 
     Raises UsageError for a project, baseline or rate that is none, StoreError.
     """

@@ -37,15 +37,15 @@ def account_migration(
     drawn, once at the next sweet spot after that, and once not at all, from which both are reckoned.
 
     Arguments:
-    workload: matrixmult:N,REPEATS, phases:SIZE,SWEEPS,PHASES or trace:FILE: one that ends.
-    to: the "same" or another ("other") last-level cache.
-    moves: how many moments are drawn.
-    rules: rise (ours), published, adaptive or cusum.
-    window: T, seconds or text ("5ms").
-    reuse: p, how likely a line is used again: waiting lasts as long as (1 - p) of what was counted is worth. 0.8 as
-        published; 0 waits longest.
-    seed: of moments and places of pages.
-    cache: bytes of each last-level cache, of 12 ways ("384K"); 6 MiB without it.
+        workload: matrixmult:N,REPEATS, phases:SIZE,SWEEPS,PHASES or trace:FILE: one that ends.
+        to: the "same" or another ("other") last-level cache.
+        moves: how many moments are drawn.
+        rules: rise (ours), published, adaptive or cusum.
+        window: T, seconds or text ("5ms").
+        reuse: p, how likely a line is used again: waiting lasts as long as (1 - p) of what was counted is worth. 0.8 as
+            published; 0 waits longest.
+        seed: of moments and places of pages.
+        cache: bytes of each last-level cache, of 12 ways ("384K"); 6 MiB without it.
 
     Raises UsageError for what cannot be simulated, MachineError without the engine.
     """

@@ -55,14 +55,14 @@ def account_command(
     moved at that moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All are recorded.
 
     Arguments:
-    command: a program that ends by itself.
-    to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
-    moves: rounds, 10 or more.
-    rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
-    seed: of the moments.
-    host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
-    store: where the runs are kept, as those of `compare`.
-    listener: takes the progress.
+        command: a program that ends by itself.
+        to: the least loaded other CPU of the "same" or another ("other") last-level cache; None: of all.
+        moves: rounds, 10 or more.
+        rules, window, limit, events, by: as of `becalm.migrate` with `at_sweetspot`.
+        seed: of the moments.
+        host, sudo: whose agents run it; binding it needs root; the program is the user's all the same.
+        store: where the runs are kept, as those of `compare`.
+        listener: takes the progress.
 
     Raises UsageError for a program too short to be moved in it, RefusedError where nothing can be counted or bound,
     WorkloadError, MachineError, StoreError.

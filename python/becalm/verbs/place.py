@@ -40,16 +40,16 @@ def place(
     """Recommend which programs belong together on a chip; where all CPUs share one cache, which run at the same time.
 
     Arguments:
-    reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
-    method: a placement of `becalm.placement.METHODS`.
-    chips: cores of each chip, "4/4", instead of those of the profile.
-    objective: what is averaged, degradation or slowdown.
-    seed: of methods that draw.
-    budget: for the search, seconds or text ("10s").
-    force: also by a profile of another machine.
-    only: the programs that are to be placed, by name; none: all.
-    host: the machine that the programs will run on.
-    store: where studies are kept.
+        reference: what `becalm profile` measured: "last", the number of a study, or a file; or a file of costs.
+        method: a placement of `becalm.placement.METHODS`.
+        chips: cores of each chip, "4/4", instead of those of the profile.
+        objective: what is averaged, degradation or slowdown.
+        seed: of methods that draw.
+        budget: for the search, seconds or text ("10s").
+        force: also by a profile of another machine.
+        only: the programs that are to be placed, by name; none: all.
+        host: the machine that the programs will run on.
+        store: where studies are kept.
 
     Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
     StoreError.

@@ -130,10 +130,10 @@ def compare_regions(
     """Compare timed regions before a change and after it, name by name.
 
     Arguments:
-    old, new: files of regions, or numbers of studies that hold one; several files a side are as many processes.
-    t_diff: as in `import_regions`; None: the largest that the studies have, or that holds for the files' clock.
-    confidence: of all intervals together.
-    fail_above, undecided: as in `compare`: a limit for the slowdown of each name.
+        old, new: files of regions, or numbers of studies that hold one; several files a side are as many processes.
+        t_diff: as in `import_regions`; None: the largest that the studies have, or that holds for the files' clock.
+        confidence: of all intervals together.
+        fail_above, undecided: as in `compare`: a limit for the slowdown of each name.
 
     Raises UsageError for a side without a file, or a file that cannot be read; StoreError.
     """

@@ -37,10 +37,10 @@ def knobs(
     """Return all settings with their state on a host now, or why it does not have them.
 
     Arguments:
-    host: where: a name, or an open host.
-    name: this one only.
-    sudo: look as root at what is closed to others.
-    root: a directory that looks like `/`, to look at instead of the machine.
+        host: where: a name, or an open host.
+        name: this one only.
+        sudo: look as root at what is closed to others.
+        root: a directory that looks like `/`, to look at instead of the machine.
 
     Raises UsageError for an unknown name, MachineError.
     """

@@ -65,7 +65,7 @@ def suite(file: str, **given: Unpack[SuiteKeywords]) -> Ratings:
     """Rate all programs of a file.
 
     Arguments:
-    file: a TOML file (docs/how-to/suite.md). The options of a program hold where the file has none.
+        file: a TOML file (docs/how-to/suite.md). The options of a program hold where the file has none.
 
     Raises UsageError, MachineError, StoreError, and WorkloadError when not one run of any program ended well.
     """

@@ -88,13 +88,13 @@ def watch_machine(
     """Yield what the machine does, interval by interval, until it is ended; the first Ctrl-C ends it in order.
 
     Arguments:
-    interval: between two readings: seconds, or text with a unit; at least 100 ms.
-    count: end after so many intervals.
-    host: where: a name, or an open host.
-    sudo: change settings as root, which watching does not need but where it counts delays.
-    root: a directory that looks like `/`, to look at instead of the machine.
-    ending: ends it from elsewhere.
-    warned: told in a sentence where times are those of no real processor.
+        interval: between two readings: seconds, or text with a unit; at least 100 ms.
+        count: end after so many intervals.
+        host: where: a name, or an open host.
+        sudo: change settings as root, which watching does not need but where it counts delays.
+        root: a directory that looks like `/`, to look at instead of the machine.
+        ending: ends it from elsewhere.
+        warned: told in a sentence where times are those of no real processor.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -118,7 +118,7 @@ def watch_process(
     it).
 
     Arguments:
-    pid: of the process; the others as for `watch_machine`.
+        pid: of the process; the others as for `watch_machine`.
 
     Raises UsageError as `watch_machine`, WorkloadError when there is no such process, RefusedError when it may not be
     looked at, MachineError.
