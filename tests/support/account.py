@@ -37,4 +37,4 @@ def nothing_lost(log, store: str, study: int = 1) -> None:
     One more may have begun than are stored: that which was running. An aborted one may not have begun.
     """
     good, runs = stored(store, study)
-    assert good <= begun(log) <= runs + 1
+    assert good <= begun(log) <= runs + 1, f"{good} of {runs} stored runs ended well, {begun(log)} have begun"

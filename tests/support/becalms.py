@@ -87,8 +87,11 @@ WAYS = {
 
 def kill_and_check(way: str, pid: int, root: Path, before: Snapshot, log: Path, store: str) -> None:
     """Kill a becalm in one of the ways; check that the tree is as before and that no finished run is lost."""
+    # A process that ends has no command line any more before it lets go of its files: it is waited for by its number.
+    there = processes_of(root, *NAMES)
     WAYS[way](root, pid)
-    wait_ended(pid)
+    for process in (pid, *there):
+        wait_ended(process)
     wait_for(lambda: not processes_of(root, *NAMES), "its processes have ended")
     if way != "everything":
         assert changed(before, snapshot(root)) == {}, "by itself"

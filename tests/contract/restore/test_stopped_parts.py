@@ -12,6 +12,7 @@ from tests.support.talk import guards, processes_of
 from tests.waiting import wait_ended, wait_for
 
 from becalm.store import Store, recover
+from becalm.store.spool import in_use
 
 PARTS = {
     "front": lambda root, front: [front],
@@ -69,6 +70,8 @@ def test_a_part_that_stood_still_goes_on_measuring(stopped):
     kill([front])
     check_end(root, before, front)
     with Store.open(store) as opened:
+        # A process that has just ended lets go of the spool a moment later.
+        wait_for(lambda: not in_use(opened), "nobody has the spool")
         recover(opened)
     nothing_lost(log, store)
 
