@@ -70,7 +70,7 @@ def reported(name: str, source: Path) -> str:
 
 def blocks(name: str, source: Path) -> dict[str, str]:
     """Return the text of each block of one bench."""
-    bench = importlib.import_module(name)
+    bench = importlib.import_module(MODULES.get(name, name))
     if not hasattr(bench, "parts"):
         return {name: reported(name, source)}
     result = json.loads(source.read_text(encoding="utf-8"))

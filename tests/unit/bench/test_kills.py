@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+import campaign
+import fill
 import kill_victims
 import kills
 import power_cuts
@@ -83,3 +85,10 @@ def test_a_user_has_the_helper_for_a_victim_and_settings_by_sudo():
     assert "tune" in root.verbs
     assert root.words(["run", "--", "true"]) == ["run", "--", "true"]
     assert user.words(["run", "--", "true"]) == ["run", "--sudo", "--", "true"]
+
+
+def test_kills_by_a_user_fill_a_block_of_their_own(tmp_path):
+    result = {"command": "python bench/kills.py --user nobody", "machine": campaign.machine(), "records": []}
+    campaign.save(tmp_path / "kills_by_user.json", result)
+    (body,) = fill.blocks("kills_by_user", tmp_path / "kills_by_user.json").values()
+    assert "--user nobody" in body
