@@ -27,7 +27,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """What one claim comes to: a column for each measure, a row for each rule.
+    """The result for a claim: a column for each measure, a row for each rule.
 
     `rules` are pairs of a name and its cells, one for each of `measures`. `source` names the public data; `text` is a
     paragraph below the table.

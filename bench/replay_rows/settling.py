@@ -33,7 +33,7 @@ MEASURES = ("reported of forks that never settle", "of steady forks")
 
 @dataclass(frozen=True)
 class Fork:
-    """One fork: its times, shape (iterations,), and whether it never settles."""
+    """A fork: its times, shape (iterations,), and whether it never settles."""
 
     times: Floats
     unsettled: bool

@@ -33,7 +33,8 @@ MEASURES = (
 )  # fmt: skip
 
 Rule = Callable[[Floats], tuple[int, float, int]]
-"""From speeds (configurations, machines), 0 where one failed, to the choice, its promise and the samples used."""
+"""A function of speeds (configurations, machines), 0 where one failed, that returns the choice, its promise and the
+samples used."""
 
 
 def read(data: Path) -> Mapping[str, Floats]:

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Files below this are for root alone.
 const HIDDEN: &str = "/sys/kernel/debug";
 
-/// What a file holds, and its permissions; or the error number of reading it.
+/// The bytes and permissions of a file; or the error number of reading it.
 type Content = Result<(Vec<u8>, u32), i32>;
 
 /// Files by path.

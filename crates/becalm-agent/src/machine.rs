@@ -38,13 +38,13 @@ pub struct Machine {
     /// The person consents to restarts of the machine.
     pub reboot: bool,
     clock: AnyClock,
-    /// What is on.
+    /// The changes that are applied.
     on: Changes,
-    /// It is on after the block that needed it, while the next one is made known.
+    /// The changes outlast the block that needed them, while the next one is announced.
     lingers: bool,
     /// The task file of the group that programs join by themselves.
     task_file: Option<File>,
-    /// Programs belong in the group that those make.
+    /// Programs belong in the group that the changes make.
     joins: bool,
     /// The process that starts programs, while all that it starts belongs there.
     starter: Option<libc::pid_t>,

@@ -1,7 +1,7 @@
 //! The rights of an agent that a user started as root, by sudo or pkexec: it is root only for the settings of
 //! this machine.
 //!
-//! Whatever runs a program, or reads or writes a file named by the caller, does so with the caller's rights:
+//! Code that runs a program, or reads or writes a file named by the caller, does so with the caller's rights:
 //! the right to start the agent does not include root's other rights.
 
 use becalm_core::exec::user::{become_user, caller, choose};

@@ -6,7 +6,7 @@
 //! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
 //!
 //! While the kernel moves one it arrives already where it should, and its mask still reads as it did before (`interrupt`).
-//! So one that is under way is never judged done, or somebody else's, by one look at its mask: it is given its old mask in
+//! One reading of the mask never decides that such an interrupt is done, or somebody else's: it is given its old mask in
 //! any case, which the kernel does after the move.
 //!
 //! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
@@ -207,7 +207,7 @@ pub fn try_fired(tree: &Tree) -> io::Result<bool> {
     Ok(some)
 }
 
-/// What is in a journal now, and in nobody else's hands: interrupts that a hold is about to move.
+/// Drop from the list the interrupts that a hold is about to move: the journal has them now.
 pub fn taken_over(tree: &Tree, irqs: impl Fn(u32) -> bool) -> io::Result<()> {
     if !tree.exists(LIST) {
         return Ok(());

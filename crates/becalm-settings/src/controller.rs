@@ -11,10 +11,11 @@ pub const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 /// The hierarchy of version 2.
 pub const V2: &str = "/sys/fs/cgroup";
 
-/// Which controllers its root hands on.
+/// The file of the controllers that the root passes on.
 pub const CONTROL: &str = "/sys/fs/cgroup/cgroup.subtree_control";
 
-/// Which version a controller is available in, by a file that it has in version 1; an error says why in none.
+/// Return the version that a controller is available in, by a file that it has in version 1; an error is the reason for
+/// none.
 pub fn version(tree: &Tree, name: &str, of_v1: &str) -> Result<u8, String> {
     if is_listed(tree, &format!("{V2}/cgroup.controllers"), name).unwrap_or(false) {
         return Ok(2);

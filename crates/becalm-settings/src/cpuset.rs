@@ -23,14 +23,14 @@ pub const V1: &str = "/sys/fs/cgroup/cpuset";
 /// The file of what kind of partition a set of v2 is.
 const PARTITION: &str = "cpuset.cpus.partition";
 
-/// What is written in a set of ours.
+/// Files that becalm writes in a set of its own.
 #[cfg(any(test, feature = "unprivileged"))]
 pub const FILES: &[&str] = &["cpuset.cpus", "cpuset.mems", PARTITION];
 
 /// Tasks fork while they are moved: look again so often.
 const PASSES: usize = 10;
 
-/// Which version the cpuset controller is available in; an error says why in none.
+/// Return the version that the cpuset controller is available in; an error is the reason for none.
 pub fn version(tree: &Tree) -> Result<u8, String> {
     controller::version(tree, NAME, &format!("{V1}/cpuset.cpus"))
 }

@@ -15,20 +15,20 @@ pub struct Entry {
     pub original: String,
     #[serde(skip)]
     pub ours: Vec<String>,
-    /// Which of them the kernel made of what value it was asked for.
+    /// The value that was asked for, by the value that the kernel made of it.
     #[serde(skip)]
     pub made_of: BTreeMap<String, String>,
     pub side_effect: bool,
     /// When it was recorded, in clock ticks since the boot, of a process whose children inherit what it gets; else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub since: u64,
-    /// Of the same, which directory of a CPU was the newest then (`widened`); else 0.
+    /// The newest directory of a CPU when such a process was recorded (`widened`); else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub newest: u64,
     /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
     #[serde(skip)]
     pub doubtful: bool,
-    /// What it was last given; None while it has its original value.
+    /// The value that it was last given; None while it has its original value.
     #[serde(skip)]
     pub left: Option<Left>,
     /// It is changed by what is done to others now.
@@ -36,7 +36,7 @@ pub struct Entry {
     pub watched: bool,
 }
 
-/// What a place was last given, and what it made of that.
+/// The value that a place was last given, and the value that it held afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub asked: String,

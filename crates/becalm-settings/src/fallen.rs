@@ -16,8 +16,8 @@ pub fn sets(entries: &[Entry]) -> impl Iterator<Item = &str> {
     entries.iter().filter(member).map(|entry| entry.original.as_str())
 }
 
-/// What tasks that fell out of a set have begun since belongs into it, too: their threads and children are where they
-/// were. Given are the places that were put back.
+/// Move processes that fallen tasks have started since into the set, too: such threads and children are where the tasks
+/// were. `entries` are the places that were restored.
 pub fn rejoin(tree: &Tree, entries: &[Entry]) {
     let member = |entry: &Entry| match entry.place {
         Place::Member { tid, .. } => Some((tid, entry.original.clone())),

@@ -22,22 +22,22 @@ use crate::task::start_and_state;
 use crate::tree::{checked, Tree};
 use crate::unmounted;
 
-/// How long the agent waits for a guard that is no longer needed, ms.
+/// Time that the agent waits for a guard that is no longer needed, ms.
 const PATIENCE_MS: i32 = 2_000;
 
-/// How long the guard waits for an agent that was killed to be gone, ms: its end of the pipe is closed some time before,
-/// on a machine that is busy a second.
+/// Time that the guard waits for a killed agent to be gone, ms: its end of the pipe is closed some time before, on a busy
+/// machine a second.
 const END_MS: i32 = 10_000;
 
-/// How long a thread that has ended may still be listed, on a machine that is emulated and has much to do.
+/// Time that an ended thread may still be listed, on an emulated machine with much to do.
 const GONE: Duration = Duration::from_millis(1_000);
 
-/// What a guard has from the agent that it outlives.
+/// The data that a guard takes from the agent, which it outlives.
 #[derive(Clone)]
 pub struct GuardContext {
-    /// How long interrupts may take to be back.
+    /// Time that interrupts may take to be back.
     pub patience: Duration,
-    /// The Unix time, s: what its report is dated by.
+    /// The Unix time, s, for the date of its report.
     pub now: Rc<dyn Fn() -> u64>,
     /// Called when the agent that was killed has ended.
     pub after: fn(),
@@ -45,7 +45,7 @@ pub struct GuardContext {
 
 /// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
 pub struct Guard {
-    /// What it waits on: its end of the pipe sees when ours is closed.
+    /// The guard's end of the pipe, which sees when ours is closed.
     line: File,
     process: OwnedFd,
 }

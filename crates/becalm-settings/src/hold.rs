@@ -376,7 +376,7 @@ fn difference(knob: &str, place: &Place, wanted: &str, found: &str) -> Differenc
     Difference { knob, place: place.shown(), wanted, found }
 }
 
-/// What came of writing to the journal.
+/// Turn the outcome of writing the journal into a result with a failure that names it.
 fn noted<T>(tree: &Tree, done: io::Result<T>) -> Result<T, Failure> {
     done.map_err(|error| Failure::journal(&journal::path(tree).display().to_string(), &error))
 }

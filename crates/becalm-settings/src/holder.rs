@@ -94,8 +94,8 @@ fn age_s(start: u64) -> u64 {
 
 /// End those that hold the lock on an open file, until it is free. `wait` gives them time, and whether the lock is free.
 ///
-/// Those that run are asked first (SIGTERM), on which an agent puts back what is on, and a guard has its time. Stopped ones
-/// cannot hear that. Returns each that was ended, in words; an error is a sentence.
+/// Running ones get SIGTERM first, on which an agent restores what is applied, and a guard has its time. Stopped ones
+/// cannot react to it. Return a phrase for each that was ended; an error is a sentence.
 pub fn end(file: &File, wait: impl Fn(&File) -> bool) -> Result<Vec<String>, String> {
     let about = file.metadata().map_err(|error| format!("The lock cannot be read: {error}."))?;
     let mut ended = Vec::new();

@@ -23,7 +23,7 @@ const IRQ: &str = "/proc/irq";
 /// The kernel has moved an interrupt within this time, also where a hypervisor has other things to do.
 pub const MOVED: Duration = Duration::from_millis(20);
 
-/// So often masks are looked at until none has changed meanwhile.
+/// Number of readings of the masks until two in turn are equal.
 const LOOKS: usize = 5;
 
 /// Numbers of all interrupts that have a mask.
@@ -73,7 +73,7 @@ pub fn masks(tree: &Tree, irqs: &[u32]) -> HashMap<u32, String> {
     alike(|| irqs.iter().filter_map(|irq| Some((*irq, tree.read(&mask_file(*irq)).ok()?))).collect())
 }
 
-/// What two looks in turn agree on, or the last of some.
+/// Return the masks on which two readings in turn agree, or the last reading.
 fn alike(mut look: impl FnMut() -> HashMap<u32, String>) -> HashMap<u32, String> {
     let mut seen = look();
     for _ in 1..LOOKS {

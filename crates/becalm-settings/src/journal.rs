@@ -25,14 +25,14 @@ const JOURNAL: &str = "/var/lib/becalm/journal";
 const FRESH: &str = "/var/lib/becalm/journal.new";
 const NOTE: &str = "/var/lib/becalm/last-restore";
 
-/// Who set something, when and why.
+/// The user who applied settings, with the time and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     pub boot: String,
     pub becalm: String,
     pub user: String,
     pub pid: u32,
-    /// What for. Not in the file itself.
+    /// The purpose. It is not in the file itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Unix time, s.
@@ -65,7 +65,7 @@ enum Record {
     },
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     pub begin: Begin,
@@ -76,7 +76,7 @@ pub struct Recorded {
 }
 
 impl Begin {
-    /// What everybody may read.
+    /// Return the part that everybody may read.
     pub fn public(&self) -> Self {
         Self { title: String::new(), ..self.clone() }
     }

@@ -1,15 +1,16 @@
-//! What changes settings of a machine as root and brings them back: for `becalm-helper`, and for an agent that is root
-//! itself. Which values are wanted, and what they are in words, is the affair of others.
+//! Changing settings of a machine as root, and restoring them: for `becalm-helper`, and for an agent that is root itself.
+//! Other crates choose the values and describe them in words.
 //!
-//! `table` says what may be written. A `place` is one piece of `state`, in the files of a `tree` (`unmounted`:
-//! those of file systems that nobody has mounted); `held` has `changes` on
-//! for one conversation (`failure`: why not), through a `hold`, the only writer: it has every place in the `journal` first,
-//! under the `lock`, whose `holder` can be ended, and `restore` puts back, also for the `guard` of a killed agent
-//! (`recover`). An `owner` applied them; the `title` of what is kept is for root.
-//! What changes with CPUs and interrupts: `interrupt`s, of which some stay `away` for a while, tasks that are `bound`, and
-//! `member`s of cpusets, of which some have `fallen` out. `controller`, `cpuset`, `weight`, `swap`, `features` and `task`
-//! know one kind of thing each, `threads` the CPUs of running processes, `widened` what the kernel makes of them when CPUs
-//! go; `rank` is the priorities of a process.
+//! - `table`: the permitted writes. `place`: one piece of `state`, in the files of a `tree` (`unmounted`: files of file
+//!   systems that nobody has mounted).
+//! - `held`: `changes` that are applied for one conversation (`failure`: the reason against), by a `hold`, the only
+//!   writer. It records every place in the `journal` first, under the `lock`, whose `holder` can be ended.
+//! - `restore`: the way back, also for the `guard` of a killed agent (`recover`). `owner`: the user who applied settings;
+//!   `title`: the purpose, for root only.
+//! - `interrupt`, `away`: interrupts, and those that are on their way back. `bound`, `member`, `fallen`: tasks with CPUs,
+//!   in cpusets, and tasks that fell out of one.
+//! - `threads`, `widened`: CPUs of running processes, and the kernel's changes to them when CPUs go offline.
+//! - `controller`, `cpuset`, `weight`, `swap`, `features`, `task`, `rank` (priorities): one kind of setting each.
 
 pub mod away;
 mod bound;

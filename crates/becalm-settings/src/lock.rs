@@ -14,7 +14,8 @@ use super::tree::{Tree, RUN};
 
 pub const LOCK: &str = "/run/becalm/lock";
 
-/// Who has the lock, for everybody to read. The lock itself only root may open: whoever can may also hold it.
+/// The file that names the lock's holder, for everybody to read. Only root may open the lock itself: whoever can open it
+/// can hold it.
 const HOLDER: &str = "/run/becalm/holder";
 
 /// Tries, 50 ms apart: the guard of a killed agent is done in less.
@@ -76,7 +77,10 @@ impl Lock {
     }
 }
 
-/// Who holds the lock, in words; None when nobody does. An error for who may not open it.
+/// Return the lock's holder in words; None when nobody has it.
+///
+/// # Errors
+/// The lock may not be opened by this user.
 pub fn holder(tree: &Tree) -> io::Result<Option<String>> {
     match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
         Ok(file) => Ok((!unlocked(&file)).then(|| said(tree))),

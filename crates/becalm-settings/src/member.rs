@@ -1,4 +1,4 @@
-//! Which cpuset of v1 a task is in, and putting it back there (cpuset(7)).
+//! The cpuset (v1) of a task, and its restore (cpuset(7)).
 //!
 //! A set whose last CPU goes offline cannot hold a task: the kernel moves its tasks to the nearest set above that has one
 //! (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c), and when the CPU comes back it leaves them there.
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::cpuset::{tasks, V1};
 use super::tree::Tree;
 
-/// How long the kernel may take to move tasks out of an empty set, ms. On an idle machine one is enough.
+/// Time that the kernel may take to move tasks out of an empty set, ms. On an idle machine one is enough.
 const FALL_MS: u32 = 500;
 
 /// The set that a task is in, as a path below the hierarchy's root: "/" or "/docker/one" (proc_pid_cgroup(5)).

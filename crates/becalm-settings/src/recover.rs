@@ -9,12 +9,12 @@ use super::journal::{self, Recorded};
 use super::restore::{restore, unsettled, Fate, Restored};
 use super::tree::Tree;
 
-/// What was found from an earlier becalm, and put back.
+/// Settings that an earlier becalm left, and their restore.
 #[derive(Debug, Default)]
 pub struct Recovered {
     pub places: Vec<Restored>,
     pub sentence: String,
-    /// Whose settings were on.
+    /// The user who had applied the settings.
     pub owner: Option<String>,
 }
 
@@ -95,7 +95,7 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
     Ok(Recovered { sentence: sentences.join(" "), places, owner: None })
 }
 
-/// What became of the places of settings, and of others that are not as they were.
+/// Return the outcomes of places of settings, and of others that are not as they were.
 pub fn of_settings(entries: &[Entry], places: Vec<Restored>) -> Vec<Restored> {
     let told = |(entry, place): &(&Entry, Restored)| entry.of_settings() || !place.settled();
     entries.iter().zip(places).filter(told).map(|(_, place)| place).collect()
@@ -115,7 +115,7 @@ pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<(
     journal::narrow(tree, found, |index| !done(index))
 }
 
-/// What can be said when lines of the journal are lost. It is put aside unless it is still needed.
+/// Report lost lines of the journal. It is put aside unless it is still needed.
 fn damaged(tree: &Tree, who: &str, now: u64, lines: &[usize], places: &[Restored]) -> Failure {
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let lines = lines.join(", ");
@@ -173,7 +173,7 @@ mod tests {
         (root, tree)
     }
 
-    /// What is said, of which places, and what the hurry holds afterwards.
+    /// Return the report, the places in it, and the value of the kernel's haste afterwards.
     fn cleared(
         name: &str,
         places: &[(&str, &str, &[&str], &str)],

@@ -28,7 +28,7 @@ const ROUNDS: u64 = 5;
 /// nothing is in the way that ends.
 const PATIENCE_MS: u64 = 2;
 
-/// What became of a place.
+/// The outcome for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -51,7 +51,7 @@ pub struct Restored {
     pub knob: String,
     pub place: String,
     pub original: String,
-    /// What it holds now; empty when that cannot be read.
+    /// The value that it holds now; empty when that cannot be read.
     pub found: String,
     pub fate: Fate,
     /// Why it could not be put back.
@@ -105,7 +105,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     outcomes
 }
 
-/// What is put back in one go. CPUs that were online come first: a task that was bound to one of them must not be moved to
+/// Restore entries together. CPUs that were online come first: a task that was bound to one of them must not be moved to
 /// the root of the cpusets before (set_cpus_allowed_ptr in cpuset_attach_task of kernel/cgroup/cpuset.c fails, and warns).
 /// Side effects come last: they can be put back only when their cause is.
 #[derive(Clone, Copy)]
@@ -141,7 +141,7 @@ fn brings_cpus(entry: &Entry) -> bool {
     switch && !entry.side_effect
 }
 
-/// What the masks are, a moment later, that seem to be somebody else's: looked at together, since each look waits.
+/// Return the masks, a moment later, that seem to be somebody else's: read together, since each reading waits.
 fn seen_twice(tree: &Tree, entries: &[Entry], judged: impl Fn(&Entry) -> bool) -> HashMap<u32, String> {
     let theirs = |entry: &&Entry| {
         let mask = matches!(entry.place, Place::Mask { .. }) && judged(entry);
@@ -160,8 +160,8 @@ fn going_back(tree: &Tree, entry: &Entry, away: &HashMap<u32, Away>) -> bool {
 
 /// Have the interrupts that arrive elsewhere go back. One whose mask somebody else has set since is theirs.
 ///
-/// Which mask each had is known from its own entry, or from what is away already; others are looked at together, since
-/// each look waits.
+/// The mask that each had is known from its own entry, or from the list of moved interrupts; others are read together,
+/// since each reading waits.
 fn call_back(tree: &Tree, entries: &[Entry], known: &HashMap<u32, Away>, outcomes: &mut [Restored]) {
     let masks: HashMap<u32, usize> = entries
         .iter()
@@ -288,7 +288,7 @@ fn put_back(
     false
 }
 
-/// What became of a process; whether nothing had to be done.
+/// Record the outcome for a process; return whether nothing had to be done.
 fn threads_put_back(done: io::Result<Back>, outcome: &mut Restored) -> bool {
     let known = matches!(outcome.fate, Fate::Restored | Fate::Untouched);
     (outcome.fate, outcome.error) = match &done {

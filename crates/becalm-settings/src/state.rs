@@ -1,5 +1,5 @@
-//! What a place holds, as a value that can be read, written and kept in the journal. A place knows how to put any of its
-//! values back.
+//! The content of a place, as a value that can be read, written and kept in the journal. A place can restore any of its
+//! values.
 
 use std::io;
 

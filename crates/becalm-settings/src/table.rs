@@ -1,5 +1,5 @@
-//! What may be written as root, and which values: the allow-list of requests and journals. Nobody else is trusted with
-//! it, so it repeats what the catalogue of settings says, and a test holds the two together.
+//! The settings that may be written as root, and their values: the allow-list of requests and journals. Nobody else is
+//! trusted with it, so it repeats what the catalogue of settings says, and a test holds the two together.
 
 mod rows;
 mod values;
@@ -127,7 +127,7 @@ fn of_file(tree: &Tree, path: String) -> Place {
     }
 }
 
-/// What stands for each `*` where a path is of a pattern.
+/// Return the names that stand for each `*` in a path of this pattern; None for a path of another one.
 pub fn names_in<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     if pattern == SETS {
         let (begin, end) = SETS.split_once('*')?;
@@ -148,7 +148,7 @@ pub fn names_in<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     }
 }
 
-/// What stands for the `*` in a part of a pattern, which is one name.
+/// Return the name that stands for the `*` in a part of a pattern.
 fn star<'a>(part: &str, name: &'a str) -> Option<&'a str> {
     let (begin, end) = part.split_once('*')?;
     let found = name.strip_prefix(begin)?.strip_suffix(end)?;

@@ -20,7 +20,7 @@ pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
     Some((stat.at(22)?, stat.state.chars().next()?))
 }
 
-/// What a process known by its number and start time does.
+/// Return the state of a process, which is known by its number and start time.
 pub fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
     match start_and_state(tree, pid) {
         Some((found, state)) if found == start && !matches!(state, 'Z' | 'X') => match state {

@@ -1,6 +1,6 @@
 //! The CPUs of running processes: every thread of each, those that appear meanwhile, and on the way back what it forked.
 //!
-//! What a process holds is spelled as the CPUs of its main thread, and those of threads that have others:
+//! The CPUs of a process are spelled as those of its main thread, and those of threads that have others:
 //! `0-3;1235@88=0`, each thread known by its number and start time. A thread that is not named has the main thread's, so
 //! one that was born since has, too. The kernel itself keeps every mask within the cpuset of its task
 //! (__sched_setaffinity in kernel/sched/syscalls.c), so the masks that a process has are CPUs that it is allowed.
@@ -31,7 +31,7 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Of the text that `spelled` makes.
+    /// Parse the text that `spelled` makes; None for another one.
     pub fn parse(text: &str) -> Option<Masks> {
         let mut parts = text.split(';');
         let main = cpus::parse(parts.next()?)?;
@@ -43,7 +43,7 @@ impl Masks {
         Some(Masks { main, others: parts.map(other).collect::<Option<_>>()? })
     }
 
-    /// As the journal keeps it.
+    /// Return the spelling that the journal keeps.
     pub fn spelled(&self) -> String {
         let other = |((tid, start), set): (&(i32, u64), &Cpus)| format!(";{tid}@{start}={}", cpus::list(set));
         cpus::list(&self.main) + &self.others.iter().map(other).collect::<String>()
@@ -54,7 +54,7 @@ impl Masks {
     }
 }
 
-/// What a process holds now; ESRCH where it has ended.
+/// Return the CPUs of a process now; ESRCH when it has ended.
 pub fn masks(tree: &Tree, pid: i32, start: u64) -> io::Result<Masks> {
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
     same_task(tree, pid, start)?;
@@ -103,7 +103,7 @@ pub fn ticks(tree: &Tree) -> u64 {
     seconds.map_or(0, |seconds| (seconds * TICKS) as u64)
 }
 
-/// What putting a process back came to.
+/// The outcome of restoring a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Back {
     /// It has ended.
@@ -114,7 +114,7 @@ pub struct Back {
     pub foreign: bool,
 }
 
-/// What a process had, in the spelling of `Masks`, the CPUs that becalm gave it, and since when (`ticks`, and
+/// The CPUs that a process had, in the spelling of `Masks`, those that becalm gave it, and since when (`ticks`, and
 /// `widened::newest`; 0: not known).
 #[derive(Debug, Clone, Copy)]
 pub struct Had<'a> {
@@ -160,7 +160,7 @@ pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io:
     }
 }
 
-/// What giving threads their CPUs came to.
+/// The outcome of giving threads their CPUs.
 struct Given {
     /// A thread had to be given some.
     changed: bool,

@@ -1,4 +1,4 @@
-//! What a session is for, kept beside a file that everybody may read, for root alone: it may be a command line, with
+//! The purpose of a session, in a file next to a public one, for root only: it may be a command line with
 //! passwords in it.
 //!
 //! It is written after that file and removed before it, so that a becalm that is killed in between leaves none alone.

@@ -27,10 +27,10 @@ const LONGEST: u64 = 64 << 20;
 /// Most files of the kernel are read in one call; without room, what is read begins with 32 bytes.
 const PAGE: usize = 4096;
 
-/// What is in the place of a file that becalm makes, in words.
+/// The reason, in words, why an entry in the place of one of becalm's files is refused.
 const ODD: &str = "is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
 
-/// What stands for the running machine: a directory that looks like its `/`, or its files as root sees them.
+/// A stand-in for the running machine: a directory that looks like its `/`, or its files as root sees them.
 pub trait Files: Debug + Send + Sync {
     /// Open a file (open(2)).
     fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File>;
@@ -38,10 +38,10 @@ pub trait Files: Debug + Send + Sync {
     /// A path for calls that act on a name and follow no link there: good as long as the descriptor is open.
     fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)>;
 
-    /// What a write to a file does.
+    /// Write a value to a file.
     fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()>;
 
-    /// What giving a place a value does; None where it is only a write to its file.
+    /// Give a place a value; None where that is only a write to its file.
     fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>>;
 }
 
@@ -252,7 +252,7 @@ impl Tree {
         self.open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
     }
 
-    /// What a name is, not what a link of that name leads to.
+    /// Return the metadata of a name itself, not of the target of a link.
     pub fn about(&self, path: &str) -> io::Result<fs::Metadata> {
         let (_parent, path) = self.named(path)?;
         fs::symlink_metadata(path)

@@ -1,4 +1,4 @@
-//! What the kernel makes of a task's CPUs when they go offline, told from what somebody chose.
+//! CPUs that the kernel gives a task when its own go offline, as opposed to CPUs that somebody chose.
 //!
 //! A task none of whose CPUs is left may run on all of its cpuset, or on all that there may be (select_fallback_rq in
 //! kernel/sched/core.c, cpuset_cpus_allowed_fallback in kernel/cgroup/cpuset.c); it keeps that when the CPUs come back.
@@ -66,8 +66,8 @@ impl<'a> Widened<'a> {
 
     /// Why a task that was given its CPUs has fewer; None where the others come back by themselves.
     ///
-    /// Of those that are offline the kernel takes none, but in the root from 6.2 on (cpuset_cpus_allowed). Elsewhere it
-    /// gives them with the CPU: what the task was last given, or before 6.2 all of the cpuset to everybody in it.
+    /// The kernel takes no offline CPUs, except in the root set from 6.2 on (cpuset_cpus_allowed). Elsewhere it gives
+    /// them back with the CPU: those that the task was last given, or before 6.2 all of the cpuset to all of its tasks.
     pub fn short(&self, tree: &Tree, tid: i32, wanted: &Cpus, took: &Cpus) -> Option<String> {
         let offline: Cpus =
             wanted.difference(took).filter(|cpu| !self.online.contains(cpu)).copied().collect();
@@ -92,7 +92,7 @@ fn in_root(tree: &Tree, tid: i32) -> bool {
     }
 }
 
-/// What a task none of whose CPUs is left may get: all CPUs that there may be, or those of its cpuset.
+/// Return the sets that a task may get when none of its CPUs is left: all possible CPUs, or those of its cpuset.
 fn fallbacks(tree: &Tree, tid: i32) -> Vec<Cpus> {
     let files =
         cpuset(tree, tid).map(|(set, names)| names.map(|name| format!("{set}/{name}"))).into_iter().flatten();

@@ -15,7 +15,7 @@ from becalm.stats.unit_choice import STEADY, SURE, OverUnits, choose, next_units
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value of a configuration on a unit; None where the configuration failed there."""
+    """A value of a configuration on a unit; None where the configuration failed there."""
 
     factors: tuple[tuple[str, str], ...]
     unit: str

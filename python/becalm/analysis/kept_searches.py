@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from becalm._version import VERSION
 from becalm.stats.arrays import Floats
 from becalm.stats.change_search import Arrays, Search, found_in
 
@@ -36,4 +37,5 @@ class Searches:
 
 def _digest(y: Floats, marks: Floats, errors: Floats, rate: float) -> str:
     parts = (np.array([y.shape[1], rate]), y, marks, errors)
-    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    # Another becalm may search by another rule.
+    return hashlib.sha256(VERSION.encode() + b"".join(part.tobytes() for part in parts)).hexdigest()

@@ -19,7 +19,7 @@ BRIDGE = 3
 """Sittings of the same commits on each of two machines without which they are not joined."""
 
 MOST_BRIDGE = 20
-"""Of more, the first are used: what joins two machines does not change with each new sitting."""
+"""The most that are used, the first ones: a join of two machines does not change with each new sitting."""
 
 SIDE = 10
 """Sittings after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
@@ -45,7 +45,7 @@ class Measured:
 
     @property
     def key(self) -> Key:
-        """What it is told apart by."""
+        """The fields by which benchmarks are told apart."""
         return self.name, self.unit
 
 
@@ -94,7 +94,7 @@ class Table:
         return cls(tuple(keys), y, errors, marks, machine, len(names), tuple(higher))
 
     def bridge(self, one: int, other: int) -> tuple[Ints, Ints]:
-        """Rows of two machines at commits that both have measured."""
+        """Return the rows of two machines at commits that both have measured."""
         mine = np.array([each == one for each in self.machine])
         yours = np.array([each == other for each in self.machine])
         shared = np.intersect1d(self.marks[mine], self.marks[yours])
@@ -102,7 +102,7 @@ class Table:
         return np.flatnonzero(mine & there)[:MOST_BRIDGE], np.flatnonzero(yours & there)[:MOST_BRIDGE]
 
     def joined(self, rows: Ints, chain: Sequence[int]) -> tuple[Floats, Floats]:
-        """Values and errors of the rows of a chain of machines, as if all were of its first one."""
+        """Return values and errors of the rows of a chain of machines, as if all were of its first one."""
         y, errors = self.y.copy(), self.errors.copy()
         for place, machine in enumerate(chain[1:], start=1):
             own = np.array([each == machine for each in self.machine])
@@ -117,7 +117,7 @@ class Table:
 
 
 def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """By how much the second machine differs, for each benchmark, and its standard error; NaN where one has none."""
+    """Return the second machine's difference by benchmark, and its standard error; NaN where either has no value."""
     counts = [np.isfinite(side).sum(axis=0) for side in (left, right)]
     sums = [np.nansum(side, axis=0) for side in (left, right)]
     known = (counts[0] >= BRIDGE) & (counts[1] >= BRIDGE)
@@ -132,7 +132,7 @@ def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def chains_of(table: Table) -> tuple[list[int], list[int]]:
-    """For each machine, in the order of their first sittings: the chain it belongs to, and sittings that join it."""
+    """Return the chain of each machine, in the order of their first sittings, and the sittings that join it."""
     chains: list[int] = []
     bridges: list[int] = []
     for machine in range(table.machines):

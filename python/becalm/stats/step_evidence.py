@@ -1,4 +1,4 @@
-"""How much likelier is a series with a step at a place than one without, whatever its noise and its drift?
+"""The evidence for a step at a place in a series, averaged over noise and drift.
 
 Values are white noise plus a random walk, which stands for drift of any kind: the variance of a successive difference
 is 2 s^2, and `ratios` are the standard deviations of the walk's increments, as multiples of the noise's, that are
@@ -28,16 +28,16 @@ Drift = tuple[tuple[float, float], ...]
 """Ratios of a random walk's increments to white noise, and their prior probabilities."""
 
 ANY_DRIFT: Drift = ((0.0, 0.25), (0.1, 0.15), (0.25, 0.2), (0.6, 0.2), (1.5, 0.15), (5.0, 0.05))
-"""From no drift to nothing but drift: where nobody knows what the machine did."""
+"""A prior from no drift to nothing but drift, for a machine of which nothing is known."""
 
 LITTLE_DRIFT: Drift = ((0.0, 0.4), (0.1, 0.4), (0.15, 0.2))
-"""What is left of the machine's drift where that of all benchmarks in common was taken away. More is not drift: it is
-what commits do."""
+"""The machine's drift that is left after the common drift of all benchmarks is subtracted. Larger moves come from
+commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is known of so many values before a place and after it without looking at them, for each ratio of drift.
+    """Constants of a number of values before and after a place, which do not depend on the values, for each drift.
 
     `whitening`: residuals of the level in units of white noise, shape (ratios, n, n). `contrast`: the step's estimate
     in its standard errors, shape (ratios, n). `information`: the reciprocal of its variance. `constant`: logarithm of

@@ -15,8 +15,8 @@ FAR = 5.0
 """Standard deviations beyond which a value fits no level, wherever it lies."""
 
 EVEN = 1.0
-"""By how much the misfit of two places may differ that are equally likely: the later one is named, so that a stray
-session before a step is none of its values."""
+"""The largest difference in misfit of two places that count as equally likely. The later one is reported, so that a
+stray session before a step is not one of its values."""
 
 NEAR = 3
 """Values by which a step may lie earlier or later than where it was seen, at least."""

@@ -50,11 +50,11 @@ STRAY = 8.0
 """Standard deviations from its neighbours beyond which a value is reported as one that strays."""
 
 CONSISTENT = 1 / 3
-"""Of five values after a step at least four lie beyond this part of it."""
+"""The part of a step beyond which at least four of five values after it lie."""
 
 STRICT = 8.0
-"""How much rarer so much evidence is without a step than Markov's inequality says. Chosen on simulated histories
-(bench/history.py)."""
+"""The factor by which evidence without a step is rarer than Markov's inequality bounds it. Chosen on simulated
+histories (bench/history.py)."""
 
 CONTRAST = 2.0
 """Standard errors of white noise below which no step is examined."""
@@ -63,7 +63,7 @@ FREEDOM, LEAST_FREEDOM = 24.0, 2.0
 """Degrees of freedom of a scale: what the values of a look lack to so many comes from those before them."""
 
 PEERS = 50.0
-"""How many values of its own the share of stray values of other benchmarks is worth."""
+"""The number of a benchmark's own values that the share of stray values of the others is worth."""
 
 BLOCK = 40
 """Values from which a series learns how much it drifts, where any drift is possible."""
@@ -81,7 +81,7 @@ YOUNG, SETTLED = 24, 80
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """What the benchmarks of a suite say of each other: the share of values that stray, and residuals of all."""
+    """The share of values that stray and the residuals, over all benchmarks of a suite."""
 
     stray: float = USUAL
     residuals: Residuals = field(default_factory=Residuals)

@@ -1,4 +1,4 @@
-"""How far sessions of the same program differ, learned from all benchmarks of a suite together.
+"""The shift between sessions of the same program, learned from all benchmarks of a suite together.
 
 Three sessions of one benchmark have two degrees of freedom, and say next to nothing of a tail. A suite of 88 has 176:
 each variance is moderated by those of the others (`becalm.stats.moderation`), and each session is predicted from the

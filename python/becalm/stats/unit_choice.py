@@ -1,4 +1,4 @@
-"""Which configuration to take where it will run on a machine that nobody has measured?
+"""The choice of a configuration for a machine that nobody has measured.
 
 Machines (or days, or sessions) are the units: a configuration has one value on each, however many runs that is a mean
 of. A configuration whose machines differ much is a lottery on the next one, so the best mean is taken among those that
@@ -41,7 +41,7 @@ _MOST_PRIOR = 20.0
 
 @dataclass(frozen=True, slots=True)
 class OverUnits:
-    """One configuration over the units it was measured on, in logarithms of a value of which more is better.
+    """A configuration over the units it was measured on, in logarithms of a value of which more is better.
 
     `spread`: standard deviation from unit to unit, as moderated; NaN below two units. `promise`: what a further unit
     reaches with probability SURE; -inf below two. `failed`: units on which it gave no value.

@@ -98,6 +98,7 @@ def test_cells_may_be_divided_otherwise_and_names_be_written_in_capitals(delimit
         ("ddd,yesterday,main,parse,10.0,ms", "is not understood"),
         ("ddd,2026-01-04,main,parse", "another number of cells"),
         (",2026-01-04,main,parse,10.0,ms", "its commit is empty"),
+        (f"{'d' * 300},2026-01-04,main,parse,10.0,ms", "its commit has 300 characters"),
         ("ddd,2026-01-04,main,parse,0,ms", "zero or below"),
     ],
 )

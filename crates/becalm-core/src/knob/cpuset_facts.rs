@@ -77,7 +77,7 @@ fn partitions(tree: &Tree, cpus: &Cpus) -> Vec<String> {
     found
 }
 
-/// What a person should know about a set that was just made.
+/// Return a remark on a set that was just made, where it is not what was asked for.
 pub fn remark(tree: &Tree, set: &Cpuset) -> Option<String> {
     if !set.gather {
         let kind = partition(tree, set);

@@ -15,14 +15,14 @@ pub struct Draft<'a> {
     /// CPUs that are kept free for the program, by these settings or since the boot.
     pub reserved: Cpus,
     pub changes: Changes,
-    /// What will not be as before when these are restored, a sentence each: to be said before they are applied.
+    /// Sentences on what will not be as before after a restore, reported before the changes are applied.
     pub lasting: Vec<String>,
-    /// What a place held before becalm changed it, if it has.
+    /// Returns the value that a place held before becalm changed it, if it has.
     pub original: &'a dyn Fn(&Place) -> Option<String>,
 }
 
 impl Draft<'_> {
-    /// One more write that must succeed.
+    /// Add a write that must succeed.
     pub fn push(&mut self, knob: &'static str, place: Place, value: &str) {
         self.changes.writes.push(Change {
             knob: knob.to_owned(),

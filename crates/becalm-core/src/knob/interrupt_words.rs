@@ -8,7 +8,7 @@ use super::interrupt::{allowed, arrival, arrives, count, device, movable, number
 use super::tree::Tree;
 use crate::source::fired::fired;
 
-/// How many times since the boot interrupts have fired that arrive at these CPUs and whose masks cannot be set.
+/// Return how often interrupts at these CPUs whose masks cannot be set have fired since the boot.
 pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     let text = tree.read("/proc/interrupts").unwrap_or_default();
     let movable = movable(tree);
@@ -112,7 +112,7 @@ pub fn staying_away(tree: &Tree) -> usize {
     listed(tree).values().filter(stays).count()
 }
 
-/// What a person must know before these CPUs go offline: which of their interrupts stay away, and which come back late.
+/// Return warnings for CPUs that are to go offline: which of their interrupts stay away, and which come back late.
 pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     let leaves = |irq: &u32| arrives(tree, *irq).intersection(gone).next().is_some();
     // A managed one that may arrive nowhere else is switched off with its CPU and comes back with it

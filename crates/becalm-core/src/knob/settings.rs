@@ -15,10 +15,10 @@ use super::tree::Tree;
 #[derive(Default)]
 pub struct Settings {
     pub process: ProcessSettings,
-    /// What `process` was made of, in the order in which a child does it.
+    /// The settings that `process` was made of, in the order in which a child applies them.
     pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
-    /// What will not be as before when the changes are restored, a sentence each.
+    /// Sentences on what will not be as before after a restore.
     pub lasting: Vec<String>,
 }
 

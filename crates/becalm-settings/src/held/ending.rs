@@ -1,4 +1,4 @@
-//! How all that is set comes back: at the end of a conversation, or after one that was killed.
+//! The restore of everything that is applied: at the end of a conversation, or after one that was killed.
 
 use std::time::Duration;
 

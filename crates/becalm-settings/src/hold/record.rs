@@ -134,7 +134,7 @@ impl Fresh {
     }
 }
 
-/// What places held before becalm: the list of interrupts that are on their way back knows it of those.
+/// Values that places held before becalm; those of interrupts on their way back are in a list of their own.
 struct Known<'a> {
     tree: &'a Tree,
     away: OnceCell<HashMap<u32, Away>>,
@@ -154,7 +154,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// What is known of an interrupt that is on its way back. To read the list takes as long as ten settings.
+    /// Return the entry of an interrupt on its way back. Reading the list takes as long as ten settings.
     fn away(&self, irq: u32) -> Option<&Away> {
         self.away.get_or_init(|| away::listed(self.tree)).get(&irq)
     }

@@ -100,7 +100,7 @@ pub const SERVICES: &[&str] = &[
     "thermald", "irqbalance", "numad", "ksmtuned", "gamemoded", "ananicy", "ananicy-cpp", "scx_loader",
 ];
 
-/// What the kernel changes when others are written, and is put back with them.
+/// Files that the kernel changes when others are written; they are restored with them.
 #[rustfmt::skip]
 pub const SIDE_EFFECTS: &[&str] = &[
     "/sys/devices/system/cpu/cpu*/online",

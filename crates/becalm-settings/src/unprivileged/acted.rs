@@ -1,4 +1,4 @@
-//! What giving a place a value does, on a directory that looks like a machine: to the files that show it.
+//! The effect of giving a place a value, on a directory that looks like a machine: changes to the files that show it.
 
 use std::io;
 
@@ -216,7 +216,7 @@ fn lines(tree: &Tree, file: &str, keep: impl Fn(&str) -> bool, more: &str) -> io
     tree.replace(file, kept.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
 }
 
-/// What becomes of sets and tasks when only these CPUs are left.
+/// Change sets and tasks as the kernel does when only these CPUs are left.
 pub fn played_offline(tree: &Tree, online: &Cpus) -> io::Result<()> {
     for pid in tree.numbered("/proc", "") {
         let status = tree.read(&format!("/proc/{pid}/status")).unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::choice::chosen;
 use crate::place::Place;
 use crate::tree::{Files, Tree};
 
-/// What the kernel does on a write, on a directory that looks like its files.
+/// The effect of a write, on a directory that looks like the kernel's files.
 pub type Play = fn(&Tree, &str, &str) -> io::Result<()>;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Who holds the lock on a machine, for a process that may not open it.
+//! The holder of a machine's lock, for a process that may not open it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::lock::{holder, said, LOCK};
 use crate::tree::Tree;
 
-/// Who holds the lock, in words; None when nobody does or that cannot be found out.
+/// Return the lock's holder in words; None when nobody has it or that cannot be found out.
 pub fn seen_holder(tree: &Tree) -> Option<String> {
     holder(tree).unwrap_or_else(|_| listed(tree).then(|| said(tree)))
 }

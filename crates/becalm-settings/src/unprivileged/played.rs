@@ -1,4 +1,4 @@
-//! What the kernel would do on a write, played on a directory that looks like its files: to the file itself, and to
+//! The effect of a write as the kernel has it, played on a directory that looks like its files: on the file itself, and on
 //! others when a CPU goes offline or an interrupt gets other CPUs. Restoring is tested on such directories, so what the
 //! kernel changes because of a change of ours must change there, too.
 

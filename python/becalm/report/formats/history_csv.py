@@ -14,12 +14,11 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.nouns.options.record import RecordOptions
-from becalm.nouns.revision import Revision, revision
+from becalm.nouns.revision import LONGEST
 from becalm.nouns.study import Study
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import ITERATION, NS, Benchmark, Repetition, programs_of
@@ -98,6 +97,8 @@ def _sitting(row: Row, whole: bool) -> Sitting:
     for name in NEEDED:
         if not row[name]:
             raise ValueError(f"its {name} is empty")
+    if len(row["commit"]) > LONGEST:
+        raise ValueError(f"its commit has {len(row['commit'])} characters, and {LONGEST} are the most")
     return row["commit"], row.get("date", ""), row.get("branch", ""), row.get("machine", ""), row.get("measured", "")
 
 
@@ -118,10 +119,9 @@ def _document(sitting: Sitting, rows: list[Row], commits: Dates, dates: Dates, l
         for (name, shown, metric, better), repetitions in values.items()
     ]
     workloads, runs = programs_of(benchmarks, left_out)
-    options = RecordOptions(source=SOURCE, machine=machine).to_json()
-    study = Study("record", workloads, options=options, host="unknown", title="imported from CSV")
+    options = RecordOptions(source=SOURCE, machine=machine, commit=commit, commit_ns=commit_ns, branch=branch)
     return Document(
-        placed(study, revision(commit, commit_ns, branch)),
+        Study("record", workloads, options=options.to_json(), host="unknown", title="imported from CSV"),
         runs,
         facts=facts_of(machine),
         created_ns=dates.ns(measured) or commit_ns,
@@ -135,11 +135,3 @@ def _number(text: str) -> float:
         return plain_number(text)
     except UsageError as error:
         raise ValueError(str(error).removesuffix(".")) from None
-
-
-def placed(study: Study, code: Revision) -> Study:
-    """Return a sitting with its place in a history: commit, date, branch."""
-    place: dict[str, Any] = {
-        "commit": code.commit, "commit_ns": code.commit_ns, "branch": code.branch, "changed": code.changed,
-    }  # fmt: skip
-    return replace(study, options={**study.options, **place})
