@@ -26,6 +26,10 @@ FORKED = 0.3
 """The standard deviation of the step's share of the whole at a forked place: what adds a second to a program that took
 twice as long before adds half as much to it."""
 
+HARMLESS = 0.05
+"""The standard deviation of a harmless change's share of the whole step at a forked place. Where any share of the step
+may be the change, a difference of a hundredth of it, however well it is known, must not count as one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -50,8 +54,8 @@ class Done:
 class Bisection:
     """The history of a search over place 0 (good) and those of a graph (the last one is bad).
 
-    `most`: differences of good and bad at most. `forked`: places that are compared with another commit than the good
-    one, at which the step may be another share of the whole.
+    `most`: differences at most of good and bad, and from which on a place is not chosen again. `forked`: places that
+    are compared with another commit than the good one, at which the step may be another share of the whole.
     """
 
     ancestry: Ancestry
@@ -117,7 +121,9 @@ class Bisection:
             return Done(suspects, probability)
         before = self.ancestry.sums(found)
         unsure = self.error * SEARCH / 2
-        place = next_place(before, self.ancestry.depth, ratios, self.built, self.unusable, unsure)
+        # A place between both sides may stay undecided however often it is looked at.
+        exhausted = {place for place, each in self.differences.items() if len(each) >= self.most}
+        place = next_place(before, self.ancestry.depth, ratios, self.built, self.unusable | exhausted, unsure)
         if place is None:
             return Done(suspects, probability)
         sigma, _ = self._scatter()
@@ -138,8 +144,11 @@ class Bisection:
             return {}
         sigma, freedom = self._scatter()
         vague = replace(reference, error=math.hypot(reference.error, FORKED * reference.size))
+        apart = HARMLESS * abs(reference.size)
         return {
-            place: log_ratio(each, vague if place in self.forked else reference, sigma, freedom)
+            place: log_ratio(each, vague, sigma, freedom, apart)
+            if place in self.forked
+            else log_ratio(each, reference, sigma, freedom)
             for place, each in self.differences.items()
             if place != self.places
         }

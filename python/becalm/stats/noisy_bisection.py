@@ -103,9 +103,12 @@ def scatter(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     return math.sqrt(float(np.square(np.clip(together, -reach, reach)).sum()) / freedom), freedom
 
 
-def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: float) -> float:
+def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: float, apart: float = 0.0) -> float:
     """Return the logarithm of how much likelier differences are behind the step than before it, within what is
-    trusted."""
+    trusted.
+
+    `apart`: standard deviation of the difference of two builds before the step.
+    """
     if not len(differences) or not math.isfinite(sigma):
         return 0.0
     d = np.asarray(differences, np.float64)
@@ -115,8 +118,8 @@ def log_ratio(differences: Sequence[float], of: Step, sigma: float, freedom: flo
         sigma = here
     own = max(sigma, 1e-12) / math.sqrt(len(d))
     centre = _centre(d, sigma)
-    behind = math.hypot(own, of.error)
-    ratio = _log_t(centre - of.size, behind, freedom) - _log_t(centre, own, freedom)
+    behind, before = math.hypot(own, of.error), math.hypot(own, apart)
+    ratio = _log_t(centre - of.size, behind, freedom) - _log_t(centre, before, freedom)
     most = math.log((1 - DOUBT) / DOUBT)
     if abs(ratio) > 50:
         return math.copysign(most, ratio)

@@ -14,6 +14,16 @@ from becalm.study.bisect_journal import Journal
 SLOW, COMMITS, BROKEN, FAILS = 9, 16, 7, 4
 """From this commit on it counts 3 % more, which does not depend on the machine; numbers scatter by 0.2 %."""
 
+SCATTER = 'n=$(cat runs 2>/dev/null); echo $((n + 1)) >runs; set -- $(echo "$n $built" | cksum); '
+"""Shell that counts the runs of a build in a file; then `$1` depends on this number and the commit alone, so that each
+search sees the same numbers."""
+
+
+def script(level):
+    """Contents of a script that builds a program which prints a count around `level`, an expression of the shell."""
+    return f"(echo built=$(git rev-parse HEAD); echo '{SCATTER}echo count $(({level} + $1 % 61))') > built\n"
+
+
 METRIC = ("--metric", "count ([0-9]+)")
 
 
@@ -24,7 +34,7 @@ def history(tmp_path, monkeypatch, agent):
     def contents(number):
         broken = "exit 1\n" if number == BROKEN else ""
         level = 10_300 if number >= SLOW else 10_000
-        return f"{broken}echo 'echo count $(({level} + $$ % 61)); exit {int(number == FAILS)}' > built\n"
+        return f"{broken}{script(level)}echo 'exit {int(number == FAILS)}' >> built\n"
 
     names = repository(tmp_path / "app", COMMITS, contents)
     monkeypatch.chdir(tmp_path / "app")
@@ -90,8 +100,7 @@ def test_what_makes_no_sense_is_said(history):
 def test_the_search_goes_into_a_branch_that_left_before_good_and_lacks_what_came_since(tmp_path, monkeypatch, agent):
     """The branch is slow all along, as it lacks the fast commit of main; only its second commit makes it slower."""
     there = tmp_path / "app"
-    script = "echo 'echo count $(($(cat level) + $(cat extra) + $$ % 61))' > built\n"
-    start = repository(there, 1, lambda _: script)[0]
+    start = repository(there, 1, lambda _: script("$(cat level) + $(cat extra)"))[0]
     (there / "level").write_text("12000")
     (there / "extra").write_text("0")
     commit(there, "slow still", 1)

@@ -157,6 +157,29 @@ def test_a_step_that_is_another_share_of_a_forked_branch_is_found_there():
         assert then.suspects == (9,)
 
 
+def test_a_harmless_commit_of_a_forked_branch_is_not_the_step_for_a_trace_of_it():
+    """Builds differ by a fiftieth of the step, and scatter so little that this is far from nothing."""
+    graph, forked = merged(4), frozenset(range(7, 12))
+    slow = graph.behind(9)
+    rng, plan = np.random.default_rng(1), Bisection(graph, forked=forked)
+    while not isinstance(then := plan.step(), Done):
+        size = 0.1 * slow[then.place - 1] + 0.002 * (then.place in forked)
+        plan.take(then.place, (size + 0.0001 * rng.standard_normal(then.count)).tolist())
+    assert then.suspects == (9,)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.25, 0.3])
+def test_a_search_ends_where_a_commit_is_neither_on_this_side_nor_on_that(share):
+    """The branch has a part of the step from its first commit on, known so well that looking again tells no more."""
+    graph, forked = merged(1), frozenset(range(2, 7))
+    rng, plan = np.random.default_rng(1), Bisection(graph, most=60, forked=forked)
+    while not isinstance(then := plan.step(), Done):
+        size = 0.1 * (then.place > 6) or 0.1 * share * (then.place > 1)
+        plan.take(then.place, (size + 0.0001 * rng.standard_normal(then.count)).tolist())
+        assert len(plan.differences[then.place]) < 60 + 40
+    assert then.suspects
+
+
 def test_a_merge_that_is_slow_while_none_of_its_parents_is_is_the_answer():
     graph = merged(1)
     end, plan = search(9, graph, 7, size=0.05)
