@@ -122,7 +122,7 @@ class Bisection:
         before = self.ancestry.sums(found)
         unsure = self.error * SEARCH / 2
         # A place between both sides may stay undecided however often it is looked at.
-        exhausted = {place for place, each in self.differences.items() if len(each) >= self.most}
+        exhausted = {place for place, values in self.differences.items() if len(values) >= self.most}
         place = next_place(before, self.ancestry.depth, ratios, self.built, self.unusable | exhausted, unsure)
         if place is None:
             return Done(suspects, probability)
@@ -146,9 +146,9 @@ class Bisection:
         vague = replace(reference, error=math.hypot(reference.error, FORKED * reference.size))
         apart = HARMLESS * abs(reference.size)
         return {
-            place: log_ratio(each, vague, sigma, freedom, apart)
+            place: log_ratio(differences, vague, sigma, freedom, apart)
             if place in self.forked
-            else log_ratio(each, reference, sigma, freedom)
-            for place, each in self.differences.items()
+            else log_ratio(differences, reference, sigma, freedom)
+            for place, differences in self.differences.items()
             if place != self.places
         }
