@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 from tests.contract.conversation import Agent, children, name_of
 from tests.needs import need
+from tests.support.becalms import state
 from tests.support.real import FILES, GROUPS
 from tests.support.talk import holders
-from tests.waiting import HANG_LIMIT_S, wait_for
+from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
 import becalm
 from becalm.hosts.agent import agent_path
@@ -347,6 +348,29 @@ def test_a_study_through_sudo_changes_the_machine_and_keeps_its_runs(sudo, as_be
     assert tried <= {"stat_interval", "transparent_hugepages"}
     assert tried or (STAT.read_text().strip(), "[never]" in HUGE.read_text()) == ("20", True)
     assert json.loads(sudo("list", "--json").stdout)["studies"][0]["runs"] >= found["search_runs"]
+
+
+def test_a_helper_that_was_stopped_and_then_killed_is_reported(sudo, as_before):
+    """sudo stops together with the helper and keeps its pipes open, so that nothing but its process tells its end."""
+    was = STAT.read_text()
+    command = [*sudo.command, "apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sleep", "3012348"]
+    process = subprocess.Popen(
+        command, env=sudo.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012348"))
+    (helper,) = [int(path.name) for path in Path("/proc").glob("[0-9]*") if name_of(int(path.name)) == "becalm-helper"]
+    above = int(Path(f"/proc/{helper}/stat").read_text().rpartition(")")[2].split()[1])
+    assert name_of(above) == "sudo"
+    os.kill(helper, signal.SIGSTOP)
+    wait_for(lambda: state(above) == "T")
+    os.kill(helper, signal.SIGKILL)
+    (program,) = [int(path.parent.name) for path in runs("3012348") if name_of(int(path.parent.name)) == "sleep"]
+    os.kill(program, signal.SIGTERM)
+    _, errors = process.communicate(timeout=HANG_LIMIT_S)
+    assert process.returncode == 3
+    assert b"has ended" in errors
+    wait_ended(above)
+    wait_for(lambda: STAT.read_text() == was)
 
 
 def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):

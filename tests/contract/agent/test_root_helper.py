@@ -1,0 +1,58 @@
+"""An agent and the helper that sudo starts for it, with a sudo that behaves as sudo does when its command is stopped."""
+
+import os
+import signal
+
+import pytest
+from tests.contract.conversation import Agent
+from tests.support.becalms import state
+from tests.waiting import wait_ended, wait_for
+
+HELPER = """#!/bin/sh
+# Greets, answers, and does not answer a request to restore.
+echo $$ >"$(dirname "$0")/helper"
+echo '{"becalm-helper": "0", "protocol": 2, "pid": '$$'}'
+while read -r request; do
+    case $request in
+    *restore*) sleep 100000 ;;
+    *) echo '{"event": "done"}' ;;
+    esac
+done
+"""
+
+SUDO = """#!/bin/sh
+# Stops itself when it is told that its command has stopped, as sudo does; ends when it is continued after that.
+exec 3<&0
+shift 2
+here=$(dirname "$1")
+echo $$ >"$here/sudo"
+"$@" <&3 3<&- &
+while [ ! -e "$here/stopped" ]; do sleep 0.01; done
+kill -STOP $$
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """Return a directory with the sudo and the helper."""
+    for name, text in (("sudo", SUDO), ("becalm-helper", HELPER)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
+    """sudo keeps the connection open, as it stops together with its command, and must be continued to end."""
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    agent = Agent("--helper", str(programs / "becalm-helper"), env=environment)
+    helper, sudo = (int((programs / name).read_text()) for name in ("helper", "sudo"))
+    os.kill(helper, signal.SIGSTOP)
+    (programs / "stopped").touch()
+    wait_for(lambda: state(sudo) == "T", "sudo has stopped")
+    number = agent.send("restore")
+    os.kill(helper, signal.SIGKILL)
+    answer = agent.answer(number)[-1]
+    assert answer["event"] == "error"
+    assert "has ended" in answer["message"]
+    wait_ended(sudo)
+    agent.close()
