@@ -1,4 +1,4 @@
-"""An agent and the helper that sudo starts for it, with a sudo that behaves as sudo does when its command is stopped."""
+"""An agent whose helper ends, below a sudo that behaves as sudo does when its command is stopped."""
 
 import os
 import signal

@@ -20,7 +20,7 @@ search sees the same numbers."""
 
 
 def script(level):
-    """Return the contents of a script that builds a program which prints a count around `level`, an expression of the shell."""
+    """Return the contents of a script that builds a program; it counts around `level`, a shell expression."""
     return f"(echo built=$(git rev-parse HEAD); echo '{SCATTER}echo count $(({level} + $1 % 61))') > built\n"
 
 
