@@ -18,7 +18,7 @@ def world(noise: np.ndarray, theta: float, side: np.ndarray) -> tuple[np.ndarray
     return noise[groups, rounds, 1 - on], noise[groups, rounds, on] + theta
 
 
-def test_what_both_cpus_share_and_a_slower_cpu_cancel() -> None:
+def test_shared_noise_and_a_slower_cpu_cancel() -> None:
     rng = np.random.default_rng(1)
     side = rng.integers(2, size=40)
     noise = np.repeat(rng.standard_cauchy((40, 2, 1)), 2, axis=2)

@@ -78,8 +78,8 @@ def test_information_grows_with_the_pairs_of_either_series() -> None:
 
     looks = [(100, 0), (100, 200), (400, 400)]
     watcher, critical = RepeatedPairs(), []
-    for (one, other), fraction in zip(looks, (0.3, 0.6, 1.0), strict=True):
-        critical.append(watcher.look_at(Strata((part(first, one), part(second, other))), fraction).critical)
+    for (of_first, of_second), fraction in zip(looks, (0.3, 0.6, 1.0), strict=True):
+        critical.append(watcher.look_at(Strata((part(first, of_first), part(second, of_second))), fraction).critical)
     plain = RepeatedPairs()
     same = [
         plain.look_at(series(count, 1.0, 0.0, rng), fraction).critical
