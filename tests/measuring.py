@@ -6,7 +6,7 @@ from becalm.nouns.run import Block, Step
 
 def told(host, *steps, first=0, fresh_boot=False, **asked):
     """Everything that a host tells of steps; a step is a Step, or (workload, settings). A generator."""
-    block = Block(tuple(each if isinstance(each, Step) else Step(*each, 0, 0) for each in steps), fresh_boot)
+    block = Block(tuple(step if isinstance(step, Step) else Step(*step, 0, 0) for step in steps), fresh_boot)
     return host.measure(MeasureRequest(first, block, **asked))
 
 
@@ -18,16 +18,18 @@ def ran(host, *steps, **asked):
 def ran_and_said(host, *steps, **asked):
     """The runs, and what they wrote by number: (standard error, standard output)."""
     events = list(told(host, *(steps or [(0, 0)]), **asked))
-    return list(runs_of(events)), {each.seq: (each.stderr, each.stdout) for each in events if isinstance(each, RunText)}
+    return list(runs_of(events)), {
+        event.seq: (event.stderr, event.stdout) for event in events if isinstance(event, RunText)
+    }
 
 
 def loads_of(events):
     """The records of load among events."""
-    return [load for each in events if isinstance(each, Loads) for load in each.loads]
+    return [load for event in events if isinstance(event, Loads) for load in event.loads]
 
 
 def observed(host, *steps, **asked):
     """The runs, what they wrote, and the load around them."""
     events = list(told(host, *(steps or [(0, 0)]), detail=LoadDetail.TOTALS, **asked))
-    texts = {each.seq: (each.stderr, each.stdout) for each in events if isinstance(each, RunText)}
+    texts = {event.seq: (event.stderr, event.stdout) for event in events if isinstance(event, RunText)}
     return list(runs_of(events)), texts, loads_of(events)

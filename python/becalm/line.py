@@ -33,8 +33,8 @@ class Line(str):
 
     def __new__(cls, text: str) -> Line:
         """Check the text. Raises ControlCharacterError, which names the first such character and its place."""
-        if (found := _REFUSED.search(text)) is not None:
-            raise ControlCharacterError(f"has the control character {found[0]!a} at place {found.start() + 1}")
+        if (match := _REFUSED.search(text)) is not None:
+            raise ControlCharacterError(f"has the control character {match[0]!a} at place {match.start() + 1}")
         return super().__new__(cls, text)
 
     @classmethod

@@ -47,7 +47,7 @@ def _frozen(cls: type[Any], kw_only: bool, shown: bool) -> type[Any]:
             setattr(made, name, method)
     made.__setattr__, made.__delattr__ = _assign, _delete
     if equal:
-        made.__eq__ = _equality(_values(each.name for each in fields if each.compare))
+        made.__eq__ = _equality(_values(field.name for field in fields if field.compare))
     if hashed:
         made.__hash__ = _hashing(_values(f.name for f in fields if (f.compare if f.hash is None else f.hash)))
     if "__init__" not in own:
@@ -79,7 +79,7 @@ def _hashing(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], int]:
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr)
+    shown = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
@@ -92,7 +92,7 @@ def _delete(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    return [getattr(self, each.name) for each in dataclasses.fields(self)]
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:

@@ -43,8 +43,8 @@ def main():
         host.define([workload], [Settings.of(request.get("settings"))])
         events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), LoadDetail.TOTALS)))
         (run,) = runs_of(events)
-        loads = [load for each in events if isinstance(each, Loads) for load in each.loads]
-        said = [each.stdout for each in events if isinstance(each, RunText)]
+        loads = [load for event in events if isinstance(event, Loads) for load in event.loads]
+        said = [event.stdout for event in events if isinstance(event, RunText)]
         made = loading.end() if loading else None
     times = of([run], loads[0])
     value = {

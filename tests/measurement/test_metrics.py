@@ -16,7 +16,7 @@ def test_memory_is_measured_over_time_and_shown_again(store):  # noqa: F811
     specs = ["memory:peak", "memory:average", "memory:growth", "time:wall"]
     verdict = becalm.run([sys.executable, "-c", GROWS], metric=specs, runs=2, warmup=0)
     (summary,) = verdict.summaries
-    peak, average, growth, wall = (each.mean.value for each in summary.metrics)
+    peak, average, growth, wall = (metric.mean.value for metric in summary.metrics)
     assert peak > average > 20 << 20, "40 MiB, and half of it on average"
     assert growth > 1.2
     assert wall == pytest.approx(summary.mean_ns.value / 1e9, rel=1e-6)

@@ -94,8 +94,8 @@ def test_what_delays_regions_is_named(tmp_path):
     for seed in range(TRIES):
         found = beside_load(program, tmp_path / f"{seed}.regions", store, seed)
         assert found.regions[0].outliers
-        causes = [each for each in found.findings if each.kind == "region_cause"]
+        causes = [finding for finding in found.findings if finding.kind == "region_cause"]
         if causes and {"loopback_bytes", "net_packets"} & set(causes[0].numbers["columns"]):
             return
-        said += [each.sentence for each in found.findings]
+        said += [finding.sentence for finding in found.findings]
     pytest.fail("\n".join(said))

@@ -16,9 +16,9 @@ from tests.contract.run.test_sweetspots_live import (
 def test_a_program_is_recorded_with_all_its_page_faults():
     found = recorded(COMMAND)
     pid = found.found["recording"]["pid"]
-    assert pid in {each["task"] for each in found.programs}
-    assert 0 in {each["kind"] for each in found.spots}, "it executed a program"
-    own = sum(each["references"] for each in found.windows() if each["task"] == pid)
+    assert pid in {program["task"] for program in found.programs}
+    assert 0 in {spot["kind"] for spot in found.spots}, "it executed a program"
+    own = sum(window["references"] for window in found.windows() if window["task"] == pid)
     print(f"{own} page faults")
     assert own > 40 * 200, "40 MiB were touched"
 

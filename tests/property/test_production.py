@@ -62,8 +62,8 @@ def form(name, places, text):
     found = []
     for file in files(origin_of(text), places, name):
         lines = file.content.split("\n")
-        assert name not in CONTINUED or not any(each.endswith("\\") for each in lines)
-        found.append([each for each in lines if each.strip() and not each.lstrip().startswith("#")])
+        assert name not in CONTINUED or not any(line.endswith("\\") for line in lines)
+        found.append([line for line in lines if line.strip() and not line.lstrip().startswith("#")])
     return found
 
 
@@ -74,8 +74,8 @@ def test_a_unit_has_the_directives_of_its_settings_and_no_other(places, text):
     commands = [each for each in service if not re.fullmatch(allowed, each)]
     undone = sum(1 for each in places if each.before is not None)
     assert [each.partition("=")[0] for each in commands] == ["ExecStart"] * 5 + ["ExecStop"] * undone
-    for each in commands:
-        shell = shlex.split(each.partition("=")[2])
+    for command in commands:
+        shell = shlex.split(command.partition("=")[2])
         assert shell[:2] == ["/bin/sh", "-c"]
         assert len(shell) == 3, "one command, quoted as a whole"
         # systemd takes the quotes and the doubled signs away, and the shell reads the rest.
@@ -109,8 +109,8 @@ def test_a_profile_of_tuned_has_its_sections_and_no_other(places, text):
         f"[{name}]" for name in ("main", "sysctl", "sysfs", "cpu", "bootloader")
     ]
     assert len(lines) == 5 + 1 + 1 + 3 + 1 + 1
-    for each in lines:
-        assert not re.search(r"(?<!\\)\$\{", each), "tuned calls functions of values"
+    for line in lines:
+        assert not re.search(r"(?<!\\)\$\{", line), "tuned calls functions of values"
 
 
 @given(plans(), LINES)
@@ -118,8 +118,8 @@ def test_files_of_lines_have_one_for_each_setting(places, text):
     (sysctl,) = form("sysctl", places[:1], text)
     assert sysctl == [f"vm.swappiness = {places[0].after}"]
     (tmpfiles,) = form("tmpfiles", places, text)
-    assert [each[:7] for each in tmpfiles if each.startswith('w "/sys') or each.startswith("w /sys/")] == [
-        each[:7] for each in tmpfiles
+    assert [tmpfile[:7] for tmpfile in tmpfiles if tmpfile.startswith('w "/sys') or tmpfile.startswith("w /sys/")] == [
+        tmpfile[:7] for tmpfile in tmpfiles
     ]
     assert len(tmpfiles) == 2
 
@@ -138,8 +138,8 @@ def test_a_parameter_of_the_kernel_is_no_shell(places, text):
 def test_a_script_writes_its_values_and_runs_nothing_else(places, text):
     (lines,) = form("script", places, text)
     fixed = lines.index('case "${1:-}" in')
-    puts = [each.strip() for each in lines[fixed + 1 :] if each.strip().startswith("put ")]
-    rest = [each.strip() for each in lines[fixed + 1 :] if not each.strip().startswith("put ")]
+    puts = [line.strip() for line in lines[fixed + 1 :] if line.strip().startswith("put ")]
+    rest = [line.strip() for line in lines[fixed + 1 :] if not line.strip().startswith("put ")]
     usage = 'echo "usage: $0 on|off" >&2'
     assert rest == ["on)", ";;", "off)", ";;", "*)", usage, "exit 2", ";;", "esac", 'exit "$failed"']
     for each in puts:

@@ -61,8 +61,8 @@ def test_any_search_ends_within_its_limits_with_settings_that_never_failed(machi
         for i, r in enumerate(ROWS)
         if i in chosen
     )
-    values = {each.knob: each.value for each in candidates}
-    requires = {each.knob: set(each.requires) for each in candidates}
+    values = {candidate.knob: candidate.value for candidate in candidates}
+    requires = {candidate.knob: set(candidate.requires) for candidate in candidates}
     search, running = SearchRun(row.load(), Space(candidates), rule, seed), Running(machine, seed)
     used, failed, asked = 0, set(), {Settings()}
     while search.ask is not None:

@@ -281,12 +281,12 @@ def test_settings_are_on_while_they_are_held_and_as_before_afterwards(host):
     able(host, Ability.MACHINE_SETTINGS)
     before = value(host, "stat_interval")
     planned = host.plan(LIVE)
-    assert [(each.knob, each.before, each.after, each.changes) for each in planned.changes] == [
+    assert [(change.knob, change.before, change.after, change.changes) for change in planned.changes] == [
         ("stat_interval", before, "37", True)
     ]
     assert value(host, "stat_interval") == before, "planning writes nothing"
     with host.hold(LIVE) as held:
-        assert [each.knob for each in held.changes] == ["stat_interval"]
+        assert [change.knob for change in held.changes] == ["stat_interval"]
         assert value(host, "stat_interval") == "37"
     assert value(host, "stat_interval") == before
     assert not host.status().anything

@@ -68,8 +68,11 @@ def test_a_store_from_before_a_column_gains_it_and_an_older_becalm_goes_on_writi
         assert lacking(db) == []
         migrate(db, store.shown)
         db.execute(f"INSERT INTO run_load ({columns}) VALUES ({number}, 5, 5, 9, 100, 0, 1, 'tree')")
-    found = store.loads(number)
-    assert [(load.first, load.scope, getattr(load, last)) for load in found] == [(0, "tree", None), (5, "tree", None)]
+    document = store.loads(number)
+    assert [(load.first, load.scope, getattr(load, last)) for load in document] == [
+        (0, "tree", None),
+        (5, "tree", None),
+    ]
 
 
 def test_a_column_of_a_newer_becalm_is_a_part_of_the_checksum(store, monkeypatch):

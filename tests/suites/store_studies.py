@@ -36,7 +36,7 @@ def test_a_failed_import_leaves_nothing(location, tmp_path):
     with pytest.raises(UsageError, match=r"was not imported: .* could not be shown"):
         import_(path, location)
     with Store.open(location) as store:
-        assert [each.number for each in store.studies()] == [2, 1]
+        assert [study.number for study in store.studies()] == [2, 1]
 
 
 def test_a_study_with_the_number_of_one_that_is_gone_has_times_of_its_own(store):

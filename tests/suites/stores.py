@@ -75,7 +75,7 @@ def test_runs_that_are_lost_at_the_end_are_known(store):
     store.append(ended, [run(0), run(1)])
     with store._writing() as db:
         db.execute("DELETE FROM run WHERE study_id = :number AND seq IN (7, 58, 59)", number=number)
-    found = {each.number: (each.runs, each.rows, each.missing, each.missing_at_end) for each in store.studies()}
+    found = {study.number: (study.runs, study.rows, study.missing, study.missing_at_end) for study in store.studies()}
     assert found == {number: (57, 57, 3, 2), ended: (2, 2, 0, 0)}
     with store._writing() as db:
         db.execute("DELETE FROM run WHERE study_id = :number", number=number)
@@ -146,8 +146,8 @@ def test_studies_are_numbered_and_found(store):
     with pytest.raises(UsageError, match="empty"):
         store.resolve("last")
     first, second = store.begin(STUDY, FACTS), store.begin(Study("run", (Workload.of("x"),)), FACTS)
-    assert [each.number for each in store.studies()] == [second, first]
-    assert [each.number for each in store.studies(kind="run")] == [second]
+    assert [study.number for study in store.studies()] == [second, first]
+    assert [study.number for study in store.studies(kind="run")] == [second]
     assert store.resolve("last") == second
     assert store.resolve(str(first)) == first
     for bad in ("99", "x", "", "²", "9" * 30, "-2"):
@@ -188,7 +188,7 @@ def test_what_is_written_together_is_kept_whole_or_not_at_all(store):
 
     with pytest.raises(StoreError):
         twice()
-    assert [each.number for each in store.studies()] == [number]
+    assert [study.number for study in store.studies()] == [number]
     store.append(number, [run(1)])
     assert store.study(number).runs == 2, "afterwards each call is kept again by itself"
 

@@ -22,7 +22,7 @@ def program(needed=(), *, interpreter=None, runpath="", rpath="", machine=62, bi
     dynamic_at = -(-(table + len(strings)) // 8) * 8
     # Memory lies elsewhere than the file, as in real programs.
     base = 0x400000
-    dynamic = b"".join(struct.pack("<qQ", *each) for each in [*entries, (5, base + table), (0, 0)])
+    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in [*entries, (5, base + table), (0, 0)])
     total = dynamic_at + len(dynamic)
     segments = [(1, 5, 0, base, base, total, total, 0x1000)]
     segments.append((2, 6, dynamic_at, base + dynamic_at, base + dynamic_at, len(dynamic), len(dynamic), 8))
@@ -30,7 +30,7 @@ def program(needed=(), *, interpreter=None, runpath="", rpath="", machine=62, bi
         segments.append((3, 4, start, base + start, base + start, len(interp), len(interp), 1))
     head = b"\x7fELF" + bytes([bits, 1, 1]) + bytes(9)
     head += struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, base, 64, 0, 0, 64, 56, count, 64, 0, 0)
-    body = head + b"".join(struct.pack("<IIQQQQQQ", *each) for each in segments) + interp + strings
+    body = head + b"".join(struct.pack("<IIQQQQQQ", *segment) for segment in segments) + interp + strings
     return body.ljust(dynamic_at, b"\0") + dynamic
 
 
@@ -44,7 +44,7 @@ def module(name, depends=""):
     head = (
         b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, where, 0, 64, 0, 0, 64, 3, 2)
     )
-    table = b"".join(struct.pack("<IIQQQQIIQQ", *each) for each in sections)
+    table = b"".join(struct.pack("<IIQQQQIIQQ", *section) for section in sections)
     return (head + notes + names).ljust(where, b"\0") + table
 
 

@@ -40,13 +40,13 @@ def rows(tmp_path_factory):
 def root(tmp_path, monkeypatch):
     monkeypatch.setattr(counted_stream.Counted, "now_ns", lambda self: 9_500_000)
     (tmp_path / "root").mkdir()
-    made = Processes(tmp_path / "root")
-    starts(made, 10)
+    processes = Processes(tmp_path / "root")
+    starts(processes, 10)
     for tid in (10, 11):
-        at = made.root / f"proc/10/task/{tid}"
+        at = processes.root / f"proc/10/task/{tid}"
         at.mkdir(parents=True)
         (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
-    return made.root
+    return processes.root
 
 
 def mover(root, host=None, **given):

@@ -103,19 +103,19 @@ class Repeatable(SimHost):
 
     def define(self, workloads, settings, *, dangerous=False):
         refused = self.trouble.refuses_early | (self.trouble.later if len(workloads) > 1 and self.trouble.early else {})
-        for each in settings:
-            for name, value in each.values if each else ():
+        for setting in settings:
+            for name, value in setting.values if setting else ():
                 if refused.get(name) == value:
                     raise RefusedError(f"{name} cannot be {value} here.")
-        for each in settings:
+        for setting in settings:
             for one, other in self.trouble.pairs:
-                if each and {one, other} <= set(dict(each.values)):
+                if setting and {one, other} <= set(dict(setting.values)):
                     raise RefusedError(f"{one} and {other} cannot be set together.")
         self.defined, self.programs = list(settings), list(workloads)
         self._known |= {each: self.machine.state(each or Settings()) for each in settings if each not in self._known}
         self._states = [self._known[each] for each in settings]
-        self._base_ns = np.array([float(self._base(each)) for each in workloads])
-        return [each.name for each in workloads]
+        self._base_ns = np.array([float(self._base(workload)) for workload in workloads])
+        return [workload.name for workload in workloads]
 
     def measure(self, request):
         rows, refused = [], self.trouble.refuses | (self.trouble.later if len(self.programs) > 1 else {})

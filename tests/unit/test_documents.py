@@ -72,7 +72,7 @@ def own(document):
     return re.sub(tables, "", document.read_text(), flags=re.DOTALL)
 
 
-FOUND = [(document.name, *found) for document in DOCUMENTS for found in lines(own(document))]
+FOUND = [(document.name, *line) for document in DOCUMENTS for line in lines(own(document))]
 
 
 def test_there_are_command_lines_and_of_every_verb():

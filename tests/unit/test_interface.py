@@ -29,10 +29,10 @@ TABLES = {"becalm.verbs": {"TABLE", "HEADINGS"}}
 def test_the_command_line_imports_public_names_alone(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            wrong = [each.name for each in node.names if each.name.startswith("becalm.")]
+            wrong = [name.name for name in node.names if name.name.startswith("becalm.")]
             assert not wrong, wrong
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("becalm"):
-            named = {each.name for each in node.names}
+            named = {name.name for name in node.names}
             module = node.module or ""
             assert module.startswith(ALLOWED) or named <= TABLES.get(module, set()), f"{module}: {named}"
 
@@ -81,9 +81,9 @@ def test_every_option_of_a_command_is_a_keyword_of_its_function(verb):
     command = group.get_command(click.Context(group), verb)
     keywords = {name for each in FUNCTIONS[verb] for name in inspect.signature(each).parameters}
     # Hidden ones are former names, which warn.
-    options = {each.name for each in command.params if isinstance(each, click.Option) and not each.hidden}
+    options = {param.name for param in command.params if isinstance(param, click.Option) and not param.hidden}
     # --no-store is store=False, and so on.
-    negated = {each for each in options if each.startswith("no_")}
+    negated = {option for option in options if option.startswith("no_")}
     meant = {"single_out" if each == "no_single_out" else each.removeprefix("no_") for each in negated}
     meant = {{"rate": "rates", "profiles": "compare_profiles"}.get(each, each) for each in meant}
     left = options - negated - DISPLAY - ASIDE.get(verb, set())
@@ -105,8 +105,8 @@ def test_public_functions_have_types():
         made = getattr(becalm, name)
         if not inspect.isfunction(made):
             continue
-        for each in inspect.signature(made).parameters.values():
-            assert each.annotation is not each.empty, f"{name}: {each.name}"
+        for parameter in inspect.signature(made).parameters.values():
+            assert parameter.annotation is not parameter.empty, f"{name}: {parameter.name}"
         assert inspect.signature(made).return_annotation is not inspect.Signature.empty, name
 
 
@@ -118,8 +118,8 @@ def test_public_functions_take_and_give_values_whose_type_says_what_they_are():
     """`Any` stands in no parameter of a verb, in no option of one, and among results in JSON alone."""
     for name in {name for verb in TABLE for name in verb.homes}:
         signature = inspect.signature(getattr(becalm, name))
-        for each in signature.parameters.values():
-            assert "Any" not in str(each.annotation), f"{name}: {each.name}"
+        for parameter in signature.parameters.values():
+            assert "Any" not in str(parameter.annotation), f"{name}: {parameter.name}"
         assert "Any" not in str(signature.return_annotation).replace(JSON, ""), name
 
 
@@ -176,6 +176,6 @@ def test_verbs_that_do_not_measure_programs_take_an_open_host():
     from becalm.hosts import open as open_host
 
     with open_host("sim:laptop-a") as host:
-        assert {each.name for each in becalm.knobs(host)} == {each.name for each in becalm.knobs("sim:laptop-a")}
+        assert {knob.name for knob in becalm.knobs(host)} == {knob.name for knob in becalm.knobs("sim:laptop-a")}
         assert becalm.doctor(host, measure=False).host == host.name
         assert host.facts(), "it is open still"

@@ -17,7 +17,7 @@ def seen(path):
     """Names that a module imports for type checkers, by where from."""
     tree = ast.parse((ROOT / "python/becalm" / path).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    return {each.asname or each.name: node.module for node in block.body for each in node.names}
+    return {name.asname or name.name: node.module for node in block.body for name in node.names}
 
 
 def test_type_checkers_see_the_names_where_they_are_loaded_from():

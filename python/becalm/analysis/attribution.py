@@ -19,20 +19,24 @@ def knobs_of(unit: str) -> frozenset[str]:
     return frozenset(unit.split(AND))
 
 
-def costs(each: AblationEffect) -> bool:
+def costs(effect: AblationEffect) -> bool:
     """Whether leaving this out is shown to change the mean time by what is worth a word."""
-    return each.cost.low > COST or each.cost.high < -COST
+    return effect.cost.low > COST or effect.cost.high < -COST
 
 
-def helps(each: AblationEffect) -> bool:
+def helps(effect: AblationEffect) -> bool:
     """Whether the program is shown to vary more without this."""
-    return each.ratio.low > 1
+    return effect.ratio.low > 1
 
 
-def shared(each: AblationEffect, contributions: Sequence[AblationEffect]) -> bool:
+def shared(effect: AblationEffect, contributions: Sequence[AblationEffect]) -> bool:
     """Whether what this costs is what it and others cost together: alone it shows no cost, with them it does."""
-    around = (one for one in contributions if one.program == each.program and knobs_of(one.knob) > knobs_of(each.knob))
-    return not costs(each) and any(costs(one) for one in around)
+    around = (
+        contribution
+        for contribution in contributions
+        if contribution.program == effect.program and knobs_of(contribution.knob) > knobs_of(effect.knob)
+    )
+    return not costs(effect) and any(costs(one) for one in around)
 
 
 def unattributed_time(
@@ -46,8 +50,8 @@ def unattributed_time(
     parts = [each.cost for each in _outermost(contributions, program)]
     if whole is None or not parts:
         return False
-    sum_ = math.prod(1 + each.value for each in parts) - 1
-    slack = sum((each.high - each.low) / 2 for each in parts)
+    sum_ = math.prod(1 + part.value for part in parts) - 1
+    slack = sum((part.high - part.low) / 2 for part in parts)
     return whole.shift.low > max(sum_ + slack, COST) or whole.shift.high < min(sum_ - slack, -COST)
 
 
@@ -59,8 +63,8 @@ def unattributed_spread(
     parts = [each.ratio for each in _outermost(contributions, program)]
     if whole is None or not parts or whole.ratio.low <= 1:
         return False
-    sum_ = sum(max(0.0, math.log(each.value)) for each in parts if 0 < each.value < math.inf)
-    slack = math.sqrt(sum(_half(each) ** 2 for each in parts))
+    sum_ = sum(max(0.0, math.log(part.value)) for part in parts if 0 < part.value < math.inf)
+    slack = math.sqrt(sum(_half(part) ** 2 for part in parts))
     return math.log(whole.ratio.low) > sum_ + slack
 
 
@@ -70,10 +74,12 @@ def _half(ratio: Interval) -> float:
 
 
 def _whole(comparisons: Iterable[ArmComparison], program: str) -> ArmComparison | None:
-    return next((each for each in comparisons if (each.arm, each.program) == (TUNED, program)), None)
+    return next(
+        (comparison for comparison in comparisons if (comparison.arm, comparison.program) == (TUNED, program)), None
+    )
 
 
 def _outermost(contributions: Iterable[AblationEffect], program: str) -> list[AblationEffect]:
     """Those of a program that are part of no other: several together stand for each of them."""
-    mine = [each for each in contributions if each.program == program]
+    mine = [contribution for contribution in contributions if contribution.program == program]
     return [each for each in mine if not any(knobs_of(one.knob) > knobs_of(each.knob) for one in mine)]

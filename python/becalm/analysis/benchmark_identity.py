@@ -26,14 +26,23 @@ Sides = tuple[list[Sitting], list[Sitting]]
 def aligned(old: Sequence[Sitting], new: Sequence[Sitting]) -> tuple[Sides, tuple[Finding, ...]]:
     """Return sittings whose benchmarks have the same name where they are the same, and what is to be said of that."""
     sides = [_with_left_out(old, new), _with_left_out(new, old)]
-    own = [list(dict.fromkeys(_whole(each) for sitting in side for each in _identities(sitting))) for side in sides]
+    own = [
+        list(dict.fromkeys(_whole(identity) for sitting in side for identity in _identities(sitting))) for side in sides
+    ]
     same = {each: each for side in own for each in side}
     before_only, after_only = (
         [each for each in side if each not in other] for side, other in ((own[0], set(own[1])), (own[1], set(own[0])))
     )
     notes: dict[tuple[str, str], list[Identity]] = {}
-    procs = {_whole(each): _processors(each) for side in sides for sitting in side for each in _identities(sitting)}
-    bare = {_whole(each): _bare(each) for side in sides for sitting in side for each in _identities(sitting)}
+    procs = {
+        _whole(identity): _processors(identity)
+        for side in sides
+        for sitting in side
+        for identity in _identities(sitting)
+    }
+    bare = {
+        _whole(identity): _bare(identity) for side in sides for sitting in side for identity in _identities(sitting)
+    }
     for before, after in _counterparts(before_only, after_only, bare):
         same[after] = before
         if procs[before] != procs[after]:
@@ -41,7 +50,7 @@ def aligned(old: Sequence[Sitting], new: Sequence[Sitting]) -> tuple[Sides, tupl
     taken = list(dict.fromkeys(same.values()))
     shown = _shown(taken, bare)
     findings = tuple(
-        finding("processors", {"old": one, "new": other, "benchmarks": [shown[each] for each in names]})
+        finding("processors", {"old": one, "new": other, "benchmarks": [shown[name] for name in names]})
         for (one, other), names in notes.items()
     )
     named = [[_renamed(each, same, shown) for each in side] for side in sides]
@@ -111,11 +120,11 @@ def _counterparts(
 
 def _shown(identities: Sequence[Identity], bare: Mapping[Identity, Identity]) -> dict[Identity, str]:
     """Return what each is called: without processors where that is enough."""
-    short = [bare[each] for each in identities]
+    short = [bare[identity] for identity in identities]
     counts = Counter(short)
     names = [one if counts[one] == 1 else whole for whole, one in zip(identities, short, strict=True)]
     called = dict(zip(identities, names, strict=True))
-    programs = list(dict.fromkeys((each.name, each.parameters) for each in names))
+    programs = list(dict.fromkeys((name.name, name.parameters) for name in names))
     titles = dict(zip(programs, distinct_names(programs), strict=True))
     return {
         whole: titles[each.name, each.parameters] + (f", {each.metric}" if each.metric else "")

@@ -36,7 +36,7 @@ def cpus_of(text: str) -> tuple[int, ...]:
 
 def threads_of(facts: Mapping[str, Any]) -> int:
     """2 where two CPUs that may be used share each core, that is its first cache; else 1: each counts as a core."""
-    return 2 if {len(each) for each in _cores(facts)} == {2} else 1
+    return 2 if {len(core) for core in _cores(facts)} == {2} else 1
 
 
 def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
@@ -45,9 +45,9 @@ def _cores(facts: Mapping[str, Any]) -> list[tuple[int, ...]]:
     levels = (facts.get("caches") or {}).get("levels") or []
     lists = [
         cpus_of(text)
-        for each in levels
-        if each.get("level") == 1 and each.get("type") in ("unified", "data")
-        for text in each["shared_cpu_lists"]
+        for level in levels
+        if level.get("level") == 1 and level.get("type") in ("unified", "data")
+        for text in level["shared_cpu_lists"]
     ]
     found = sorted({tuple(cpu for cpu in cpus if cpu in allowed) for cpus in lists} - {()})
     return found if {cpu for cpus in found for cpu in cpus} == allowed else []
@@ -58,7 +58,7 @@ def chips_of(facts: Mapping[str, Any]) -> tuple[tuple[tuple[int, ...], ...], boo
     nobody tells."""
     allowed = cpus_of((facts.get("cpu") or {}).get("allowed") or "0")
     levels = (facts.get("caches") or {}).get("levels") or []
-    shared = [each for each in levels if each.get("type") in ("unified", "data")]
+    shared = [level for level in levels if level.get("type") in ("unified", "data")]
     last = max((each["level"] for each in shared), default=None)
     lists = [cpus_of(text) for each in shared if each["level"] == last for text in each["shared_cpu_lists"]]
     place = {cpu: number for number, core in enumerate(_cores(facts)) for cpu in core}
@@ -66,7 +66,7 @@ def chips_of(facts: Mapping[str, Any]) -> tuple[tuple[tuple[int, ...], ...], boo
     known = {cpu for cpus in chips for cpu in cpus}
     if not levels or known != set(allowed):
         return (allowed,), False
-    return tuple(sorted((each for each in chips if each), key=lambda each: (-len(each), each))), True
+    return tuple(sorted((chip for chip in chips if chip), key=lambda chip: (-len(chip), chip))), True
 
 
 def co_run_profile(
@@ -84,7 +84,7 @@ def co_run_profile(
     runs wrote to standard error and output, by number; `tallies`: what the neighbours of a workload did; `told`: more
     remarks."""
     options = CoRunOptions.from_json(study.options)
-    names = options.names or tuple(each.name for each in study.workloads if not each.beside)
+    names = options.names or tuple(workload.name for workload in study.workloads if not workload.beside)
     by_workload: dict[int, list[Run]] = {}
     for run in rows:
         by_workload.setdefault(run.workload, []).append(run)
@@ -119,9 +119,9 @@ def co_run_profile(
         runs = timed(place), failed(place)
         hardly = tuple(neighbour for neighbour, one in zip(beside, did, strict=False) if hardly_ran(one))
         measured.append(CoRun(name, beside, *runs, restarts, tuple(sentences), cell.same_core, hardly))
-    found = CoRunProfile(
+    profile = CoRunProfile(
         machine,
-        tuple(Chip(len(each) // options.threads, options.threads, cpus=each) for each in options.chips),
+        tuple(Chip(len(chip) // options.threads, options.threads, cpus=chip) for chip in options.chips),
         programs,
         tuple(measured),
         _left_out(names, some, programs, measured, wording.INTERRUPTED if interrupted else wording.NO_TIME),
@@ -132,7 +132,7 @@ def co_run_profile(
     )
     if options.emulated:
         told = (study_findings.emulated("", {"reason": options.emulated}), *told)
-    return replace(found, sentence=wording.sentence(found), remarks=wording.remarks(found, told))
+    return replace(profile, sentence=wording.sentence(profile), remarks=wording.remarks(profile, told))
 
 
 def _left_out(
@@ -146,7 +146,7 @@ def _left_out(
     not fail."""
     known = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.runs}
     tried = {(each.program, frozenset(each.beside), each.same_core) for each in measured if each.failed}
-    bad = {each.name for each in programs if not each.alone}
+    bad = {program.name for program in programs if not program.alone}
     found: dict[tuple[tuple[int, ...], bool], str] = {}
     for cell in some:
         key = (names[cell.program], frozenset(names[each] for each in cell.beside), cell.same_core)
@@ -169,5 +169,5 @@ def _waited(rows: Sequence[Run]) -> float | None:
 def _counted(rows: Sequence[Run]) -> Counted | None:
     """The middle of what was counted, where all of it was."""
     counts = [run.metrics for run in rows if run.metrics and run.outcome == Outcome.OK and run.round >= 0]
-    counts = [each for each in counts if len(each) == len(COUNTERS)]
+    counts = [count for count in counts if len(count) == len(COUNTERS)]
     return Counted(*(statistics.median(column) for column in zip(*counts, strict=True))) if counts else None

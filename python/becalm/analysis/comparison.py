@@ -132,20 +132,20 @@ class SequentialComparison:
             return Stopped.KNOWN if all(low > limit or high <= limit for low, high in ends) else None
         return Stopped.KNOWN if all(_known(d) for d in self.differences) else None
 
-    def _difference(self, index: int, found: PairedEstimate) -> Difference:
-        log_ratio = found.estimate, found.low, found.high
+    def _difference(self, index: int, estimate: PairedEstimate) -> Difference:
+        log_ratio = estimate.estimate, estimate.low, estimate.high
         if self.metric is not None and self.metric.higher:
             # The history turned it, and here it is as it was printed.
-            log_ratio = -found.estimate, -found.high, -found.low
+            log_ratio = -estimate.estimate, -estimate.high, -estimate.low
         return difference(
             self.names[index],
             self.names[self.reference],
             log_ratio,
             confidence=self.confidence,
-            pairs=found.pairs,
-            detectable=found.detectable,
-            p_value=found.p_value,
-            standard_error=found.standard_error,
+            pairs=estimate.pairs,
+            detectable=estimate.detectable,
+            p_value=estimate.p_value,
+            standard_error=estimate.standard_error,
             metric=self.metric,
         )
 

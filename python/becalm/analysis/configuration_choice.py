@@ -41,9 +41,9 @@ def choose_among(
     settings = tuple(dict.fromkeys(each.factors for each in measurements))
     cells: dict[tuple[int, int], list[float]] = {}
     rows, columns = ({name: index for index, name in enumerate(names)} for names in (settings, units))
-    for each in measurements:
-        log = math.log(each.value) if each.value is not None and each.value > 0 else math.nan
-        cells.setdefault((rows[each.factors], columns[each.unit]), []).append(log)
+    for measurement in measurements:
+        log = math.log(measurement.value) if measurement.value is not None and measurement.value > 0 else math.nan
+        cells.setdefault((rows[measurement.factors], columns[measurement.unit]), []).append(log)
     sign = 1 if better is Better.HIGHER else -1
     table = np.full((len(settings), len(units)), math.nan)
     for cell, logs in cells.items():

@@ -125,9 +125,10 @@ def judge(
     )
     return Confirmation(
         arms=described,
-        comparisons=tuple(_worded(each, described, confidence, objective, metric) for each in comparisons),
+        comparisons=tuple(_worded(comparison, described, confidence, objective, metric) for comparison in comparisons),
         contributions=tuple(
-            replace(each, sentence=_contributes(each, margin, confidence, objective, metric)) for each in contributions
+            replace(contribution, sentence=_contributes(contribution, margin, confidence, objective, metric))
+            for contribution in contributions
         ),
         droppable=droppable,
         chosen=chosen,
@@ -160,8 +161,8 @@ def again(judged: Confirmation) -> Confirmation:
 def _spare(contributions: Sequence[AblationEffect]) -> tuple[str, ...]:
     """Knobs that no program is shown to need, those with the smallest estimates first."""
     by_knob: dict[str, list[Interval]] = {}
-    for each in contributions:
-        by_knob.setdefault(each.knob, []).append(each.ratio)
+    for contribution in contributions:
+        by_knob.setdefault(contribution.knob, []).append(contribution.ratio)
     spare = [knob for knob, ratios in by_knob.items() if not any(ratio.low > 1 for ratio in ratios)]
     return tuple(sorted(spare, key=lambda knob: max(ratio.value for ratio in by_knob[knob])))
 
@@ -173,13 +174,15 @@ def _fails(arms: Arms, name: str) -> bool:
 
 def helps(comparisons: Sequence[ArmComparison], arm: str) -> bool:
     """Whether with an arm some program is shown to vary less, and none to vary more."""
-    mine = [each.ratio for each in comparisons if each.arm == arm]
+    mine = [comparison.ratio for comparison in comparisons if comparison.arm == arm]
     return any(ratio.low > 1 for ratio in mine) and not any(ratio.high < 1 for ratio in mine)
 
 
 def _droppable(contributions: Sequence[AblationEffect], programs: int) -> tuple[str, ...]:
-    knobs = dict.fromkeys(each.knob for each in contributions)
-    may = {knob: [each.droppable for each in contributions if each.knob == knob] for knob in knobs}
+    knobs = dict.fromkeys(contribution.knob for contribution in contributions)
+    may = {
+        knob: [contribution.droppable for contribution in contributions if contribution.knob == knob] for knob in knobs
+    }
     return tuple(knob for knob in knobs if len(may[knob]) == programs and all(may[knob]))
 
 
@@ -299,19 +302,21 @@ def _change(ratio: Ratio) -> Interval:
 
 
 def _worded(
-    each: ArmComparison, arms: Sequence[Arm], confidence: float, objective: str, metric: Metric | None
+    comparison: ArmComparison, arms: Sequence[Arm], confidence: float, objective: str, metric: Metric | None
 ) -> ArmComparison:
-    mine = {arm.name: arm for arm in arms if arm.program == each.program}
-    before, after = mine[BASELINE], mine[each.arm]
+    mine = {arm.name: arm for arm in arms if arm.program == comparison.program}
+    before, after = mine[BASELINE], mine[comparison.arm]
     if metric is not None and find(objective) is TIME:
-        return replace(each, sentence=tune_metric.comparison(each, before, after, confidence, metric))
-    return replace(each, sentence=_words(objective).comparison(each, before, after, confidence))
+        return replace(comparison, sentence=tune_metric.comparison(comparison, before, after, confidence, metric))
+    return replace(comparison, sentence=_words(objective).comparison(comparison, before, after, confidence))
 
 
-def _contributes(each: AblationEffect, margin: float, confidence: float, objective: str, metric: Metric | None) -> str:
+def _contributes(
+    effect: AblationEffect, margin: float, confidence: float, objective: str, metric: Metric | None
+) -> str:
     if metric is not None and find(objective) is TIME:
-        return tune_metric.contribution(each, margin, confidence, metric)
-    return str(_words(objective).contribution(each, margin, confidence))
+        return tune_metric.contribution(effect, margin, confidence, metric)
+    return str(_words(objective).contribution(effect, margin, confidence))
 
 
 def _words(objective: str) -> ModuleType:

@@ -91,7 +91,7 @@ def rule(text: str) -> Rule:
 USUAL = rule("cpu>20%,steal>5%,page-outs>1")
 """What is flagged when nothing else is asked for: a fifth of the CPUs busy with other things is no quiet machine."""
 
-BESIDE_OTHERS = Rule("steal>5%,page-outs>1", tuple(each for each in USUAL.limits if each.measure != "cpu"))
+BESIDE_OTHERS = Rule("steal>5%,page-outs>1", tuple(limit for limit in USUAL.limits if limit.measure != "cpu"))
 """The same where programs are kept running beside the measured ones: what these use of the CPUs was asked for."""
 
 

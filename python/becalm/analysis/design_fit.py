@@ -25,12 +25,12 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
             f"--goal {unknown[0]}: there is no response {unknown[0]!r}. There are: {', '.join(sheet.responses)}."
         )
     fits: list[ResponseFit] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     models: list[Model] = []
     for name in sheet.responses:
         made, noticed, model = response_fit(sheet, name, goals.get(name, Goal()), options)
         fits.append(replace(made, sentence=sentences.response(made, sheet.factors, 1 - options.confidence)))
-        found += noticed
+        findings += noticed
         models.append(model)
     rng = np.random.default_rng(options.seed)
     best = compromise(models, rng, 1 - options.confidence) if _several(models) else None
@@ -43,11 +43,11 @@ def fit(sheet: Sheet, file: str, options: FitOptions) -> DesignFit:
         seed=options.seed,
         responses=tuple(fits),
         compromise=best,
-        findings=tuple(found),
+        findings=tuple(findings),
     )
     return replace(result, sentence=sentences.whole(result))
 
 
 def _several(models: list[Model]) -> bool:
     """Whether there are responses to weigh against each other: two or more that depend on the factors."""
-    return len(models) > 1 and all(each.surface.terms for each in models)
+    return len(models) > 1 and all(model.surface.terms for model in models)

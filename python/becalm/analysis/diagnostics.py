@@ -37,13 +37,13 @@ def of_series(
 ) -> tuple[Finding, ...]:
     """Findings on one program's counted good runs in their order; `loads` tell more of why a run was slow."""
     wall = history.wall_ns(program).astype(np.float64)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(wall) and median_of(wall) < 1e6:
-        found.append(finding("short", {"median_ns": median_of(wall)}, name))
+        findings.append(finding("short", {"median_ns": median_of(wall)}, name))
     if len(wall) < FEWEST:
-        return tuple(found)
-    found += _shape(name, wall)
-    return (*found, *outliers(name, history, columns_of, program, loads))
+        return tuple(findings)
+    findings += _shape(name, wall)
+    return (*findings, *outliers(name, history, columns_of, program, loads))
 
 
 def outliers(
@@ -71,26 +71,26 @@ def outliers(
 
 
 def _shape(name: str, wall: Floats) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     warm = time_series.warmup(wall)
     if warm.found:
-        found.append(finding("warmup", {"drop": warm.drop, "excess": warm.excess}, name))
+        findings.append(finding("warmup", {"drop": warm.drop, "excess": warm.excess}, name))
     levels = time_series.levels(wall)
     if levels.found:
         numbers = {"run": levels.start + 1, "runs": len(wall), "change": levels.change, "spread": levels.spread}
-        found.append(finding("levels", {**numbers, "levels": levels.late}, name))
+        findings.append(finding("levels", {**numbers, "levels": levels.late}, name))
     drift = time_series.drift(wall[warm.drop :] if warm.found else wall)
     # A line through levels says less than they do.
     if drift.found and not levels.found:
-        found.append(finding("drift", {"change": drift.change, "p_value": drift.p_value}, name))
+        findings.append(finding("drift", {"change": drift.change, "p_value": drift.p_value}, name))
     period = time_series.period(wall)
     if period.found:
-        found.append(finding("period", {"period": period.period, "p_value": period.p_value}, name))
+        findings.append(finding("period", {"period": period.period, "p_value": period.p_value}, name))
     modes = time_series.bimodal(wall)
     if modes.found:
         numbers = {"low_ns": modes.low, "high_ns": modes.high, "low_share": modes.low_share, "p_value": modes.p_value}
-        found.append(finding("bimodal", numbers, name))
-    return found
+        findings.append(finding("bimodal", numbers, name))
+    return findings
 
 
 def _outliers(

@@ -38,15 +38,15 @@ def of_counters(
 
     `metrics`: of a program's number the runs in order by `seq`, (runs,), and their metrics, (runs, metrics).
     """
-    places = [_places(each) for each in workloads]
-    if len(workloads) < 2 or any(each is None for each in places) or not history.rounds:
+    places = [_places(workload) for workload in workloads]
+    if len(workloads) < 2 or any(place is None for place in places) or not history.rounds:
         return ()
     logs = [
         _logarithms(metrics(index), history.seqs(index), place)
         for index, place in enumerate(places)
         if place is not None
     ]
-    if any(not np.isfinite(each).all() for each in logs):
+    if any(not np.isfinite(log).all() for log in logs):
         return ()
     others = [index for index in range(len(workloads)) if index != reference]
     alpha = simultaneous_alpha(1 - confidence, 2 * len(others))
@@ -67,7 +67,7 @@ def of_counters(
 
 
 def _places(workload: Workload) -> tuple[int, int] | None:
-    specs = [each.spec for each in workload.metrics]
+    specs = [metric.spec for metric in workload.metrics]
     return (specs.index(INSTRUCTIONS), specs.index(CYCLES)) if {INSTRUCTIONS, CYCLES} <= set(specs) else None
 
 
@@ -84,7 +84,7 @@ def _compared(first: Floats, second: Floats, at: tuple[Positions, Positions], al
     return RepeatedPairs(alpha).look(first, second, *at, 1.0)
 
 
-def _ends(found: PairedEstimate) -> list[float | None]:
+def _ends(estimate: PairedEstimate) -> list[float | None]:
     """Estimate and interval as fractions; None for an end that is not known."""
-    values = (found.estimate, found.low, found.high)
+    values = (estimate.estimate, estimate.low, estimate.high)
     return [float(np.expm1(value)) if np.isfinite(value) and value < 700 else None for value in values]

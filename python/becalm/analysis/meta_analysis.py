@@ -25,12 +25,12 @@ def pool(
     kind: str, group: str, hosts: Sequence[HostResult], confidence: float, findings: Sequence[Finding]
 ) -> MultiHostVerdict:
     """What the hosts of a `run` or `compare` say together, at `confidence`; theirs are narrowed by who asked."""
-    verdicts = [(each.host, each.verdict) for each in hosts if isinstance(each.verdict, Verdict)]
+    verdicts = [(host.host, host.verdict) for host in hosts if isinstance(host.verdict, Verdict)]
     across = tuple(_across(verdicts, confidence))
     times = tuple(_times(verdicts, confidence)) if kind == "run" else ()
     metrics = tuple(_metrics(verdicts, confidence)) if kind == "run" else ()
     limits = [verdict.fail_above for _, verdict in verdicts if verdict.fail_above is not None]
-    found = MultiHostVerdict(
+    multi_host_verdict = MultiHostVerdict(
         kind=kind,
         group=group,
         confidence=confidence,
@@ -43,7 +43,7 @@ def pool(
         gate=_gate([verdict for _, verdict in verdicts if verdict.gate is not None], len(hosts)),
         undecided=next((verdict.undecided for _, verdict in verdicts), "fail"),
     )
-    return replace(found, sentence=multi_host.several(found))
+    return replace(multi_host_verdict, sentence=multi_host.several(multi_host_verdict))
 
 
 def _gate(verdicts: Sequence[Verdict], hosts: int) -> Gate | None:
@@ -76,7 +76,7 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
         if not known:
             continue
         combined = combine([math.log1p(d.estimate) for d in known.values()], _errors(known.values()), alpha)
-        made = PooledDifference(
+        difference = PooledDifference(
             name=name,
             reference=reference,
             hosts=len(known),
@@ -92,7 +92,9 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             metric=next(iter(known.values())).metric,
             better=next(iter(known.values())).better,
         )
-        found.append(replace(made, sentence=multi_host.across(made, {host: d.estimate for host, d in known.items()})))
+        found.append(
+            replace(difference, sentence=multi_host.across(difference, {host: d.estimate for host, d in known.items()}))
+        )
     return found
 
 
@@ -135,8 +137,8 @@ def _summaries(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, dict[str, t
     """Of each program by host: its summary, and the confidence of that host's intervals."""
     found: dict[str, dict[str, tuple[Summary, float]]] = {}
     for host, verdict in verdicts:
-        for each in verdict.summaries:
-            found.setdefault(each.name, {})[host] = each, verdict.confidence
+        for summary in verdict.summaries:
+            found.setdefault(summary.name, {})[host] = summary, verdict.confidence
     return found
 
 
@@ -148,7 +150,7 @@ def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[P
         here = _pooled(known, confidence)
         if here is None:
             continue
-        made = PooledTime(
+        time = PooledTime(
             name=name,
             hosts=len(here.by_host),
             typical_ns=here.typical,
@@ -158,7 +160,7 @@ def _times(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[P
             fastest=here.ranked[0],
             slowest=here.ranked[-1],
         )
-        found.append(replace(made, sentence=multi_host.times(made, here.by_host)))
+        found.append(replace(time, sentence=multi_host.times(time, here.by_host)))
     return found
 
 
@@ -174,7 +176,7 @@ def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list
             if here is None:
                 continue
             ends = here.ranked if metric.better is Better.LOWER else here.ranked[::-1]
-            made = PooledMetric(
+            pooled_metric = PooledMetric(
                 name=name,
                 metric=metric.name,
                 unit=metric.unit,
@@ -187,7 +189,7 @@ def _metrics(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list
                 best=ends[0],
                 worst=ends[-1],
             )
-            found.append(replace(made, sentence=multi_host.metrics(made, here.by_host)))
+            found.append(replace(pooled_metric, sentence=multi_host.metrics(pooled_metric, here.by_host)))
     return found
 
 

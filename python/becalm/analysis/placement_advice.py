@@ -121,7 +121,7 @@ def advise(
 def costliest(tasks: Sequence[Task], costs: CoRunCosts) -> tuple[TogetherCost, ...]:
     """Pairs that were measured both ways, those that lose most first."""
     known = costs.by_pair()
-    errors = {(each.task, each.beside): each.error for each in costs.pairs}
+    errors = {(pair.task, pair.beside): pair.error for pair in costs.pairs}
     found = []
     for one, other in combinations([task.name for task in tasks], 2):
         if (one, other) in known and (other, one) in known:
@@ -157,6 +157,6 @@ def _in_rounds(
     )  # fmt: skip
 
 
-def warned(found: PlacementAdvice, warnings: Sequence[str]) -> PlacementAdvice:
+def warned(advice: PlacementAdvice, warnings: Sequence[str]) -> PlacementAdvice:
     """The same with more warnings."""
-    return replace(found, warnings=(*found.warnings, *warnings))
+    return replace(advice, warnings=(*advice.warnings, *warnings))

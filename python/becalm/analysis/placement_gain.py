@@ -60,7 +60,7 @@ class Part:
 
     def of(self, names: Sequence[str]) -> Part:
         """The same with tasks of these names alone."""
-        return replace(self, tasks=tuple(each for each in self.tasks if each.name in names))
+        return replace(self, tasks=tuple(task for task in self.tasks if task.name in names))
 
 
 class Decider(Protocol):
@@ -234,7 +234,7 @@ def _summed(orders: Sequence[Sequence[float]], parts: int) -> Gain:
 def parts_of(profile: CoRunProfile, most: int = PARTS) -> tuple[Part, ...]:
     """A profile's rounds, dealt out to parts: none when some programs were measured together in too few rounds."""
     numbers = _common(profile)
-    count = min(most, *(len(each) for each in numbers)) if numbers else 0
+    count = min(most, *(len(number) for number in numbers)) if numbers else 0
     if count < FEWEST:
         return ()
     # Each set of programs has its own rounds, where some were lost: each is dealt out by its own order.
@@ -264,8 +264,10 @@ def _seen(tasks: Sequence[Task], part: CoRunProfile) -> Part:
 
 def _common(profile: CoRunProfile) -> list[list[int]]:
     """Of each program beside others, rounds in which it also ran alone."""
-    alone = {each.name: {run.round for run in each.alone} for each in profile.programs}
-    found = [sorted(run.round for run in each.runs if run.round in alone[each.program]) for each in profile.co_runs]
+    alone = {program.name: {run.round for run in program.alone} for program in profile.programs}
+    found = [
+        sorted(run.round for run in co_run.runs if run.round in alone[co_run.program]) for co_run in profile.co_runs
+    ]
     return [each for each in found if each]
 
 
@@ -278,9 +280,9 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
 
     alone = {each.name: sorted(run.round for run in each.alone) for each in profile.programs}
     co_runs = []
-    for each in profile.co_runs:
-        runs = [run for run in each.runs if run.round in set(alone[each.program])]
-        co_runs.append(replace(each, runs=kept(runs, sorted(run.round for run in runs))))
+    for co_run in profile.co_runs:
+        runs = [run for run in co_run.runs if run.round in set(alone[co_run.program])]
+        co_runs.append(replace(co_run, runs=kept(runs, sorted(run.round for run in runs))))
     programs = []
     for program in profile.programs:
         # Alone, it has all rounds that its runs beside others need.
@@ -294,23 +296,23 @@ def _exact(profile: CoRunProfile) -> CoRunCosts:
     """Costs of a part: means of log(alone/beside), without a bound by their own noise, which few rounds do not know."""
     by_set = dict[tuple[str, ...], dict[str, float]]()
     pairs, on_one_core = list[PairCost](), list[PairCost]()
-    for each in profile.co_runs:
-        alone = {run.round: run.seconds for run in profile.program(each.program).alone}
-        ratios = [math.log(alone[run.round] / run.seconds) for run in each.runs if run.round in alone]
+    for co_run in profile.co_runs:
+        alone = {run.round: run.seconds for run in profile.program(co_run.program).alone}
+        ratios = [math.log(alone[run.round] / run.seconds) for run in co_run.runs if run.round in alone]
         if not ratios:
             continue
         cost = _possible(-math.expm1(statistics.fmean(ratios)))
-        if len(each.beside) == 1:
-            some = on_one_core if each.same_core else pairs
-            some.append(PairCost(each.program, each.beside[0], cost, UNCERTAIN))
+        if len(co_run.beside) == 1:
+            some = on_one_core if co_run.same_core else pairs
+            some.append(PairCost(co_run.program, co_run.beside[0], cost, UNCERTAIN))
         else:
-            by_set.setdefault(tuple(sorted((each.program, *each.beside))), {})[each.program] = cost
+            by_set.setdefault(tuple(sorted((co_run.program, *co_run.beside))), {})[co_run.program] = cost
     sets = tuple(
         SetCosts(names, tuple(found[name] for name in names), (UNCERTAIN,) * len(names))
         for names, found in by_set.items()
         if len(found) == len(names)
     )
-    apart = {(each.task, each.beside): each.cost for each in pairs}
+    apart = {(pair.task, pair.beside): pair.cost for pair in pairs}
     siblings = tuple(
         replace(each, cost=max(0.0, each.cost - apart[each.task, each.beside]))
         for each in on_one_core
@@ -331,7 +333,7 @@ def thinned(tasks: Sequence[Task], costs: CoRunCosts, count: int = PARTS) -> tup
 
 
 def _with_errors(costs: CoRunCosts) -> bool:
-    return all(each.errors for each in costs.sets) and all(each.error is not None for each in costs.pairs)
+    return all(each.errors for each in costs.sets) and all(pair.error is not None for pair in costs.pairs)
 
 
 def _moved(costs: CoRunCosts, by: Sequence[float]) -> CoRunCosts:
@@ -346,8 +348,8 @@ def _moved(costs: CoRunCosts, by: Sequence[float]) -> CoRunCosts:
         for each in costs.sets
     )
     pairs = tuple(
-        PairCost(each.task, each.beside, _possible(each.cost + (each.error or 0.0) * next(steps)), UNCERTAIN)
-        for each in costs.pairs
+        PairCost(pair.task, pair.beside, _possible(pair.cost + (pair.error or 0.0) * next(steps)), UNCERTAIN)
+        for pair in costs.pairs
     )
     return replace(costs, sets=sets, pairs=pairs)
 

@@ -150,5 +150,5 @@ def _noise(one: Mapping[str, int], other: Mapping[str, int], costs: CoRunCosts, 
     """The standard error of the difference of two sharings: of pairs that are together in one of them alone."""
     together = [{(a, b) for a in where for b in where if a != b and where[a] == where[b]} for where in (one, other)]
     differ = together[0] ^ together[1]
-    variance = math.fsum((each.error or 0.0) ** 2 for each in costs.pairs if (each.task, each.beside) in differ)
+    variance = math.fsum((pair.error or 0.0) ** 2 for pair in costs.pairs if (pair.task, pair.beside) in differ)
     return math.sqrt(variance) / tasks

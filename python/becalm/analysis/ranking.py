@@ -50,7 +50,7 @@ class SequentialRanking:
             return True
         pairs = history.pairs()
         rivals = self._looks.rivals(pairs.log_wall, pairs.position)
-        return len(rivals) == len(history.active) - 1 and all(each.most <= NEGLIGIBLE for each in rivals)
+        return len(rivals) == len(history.active) - 1 and all(rival.most <= NEGLIGIBLE for rival in rivals)
 
     def first(self, history: History) -> int:
         """Return the program that looks the fastest of those that may be it."""
@@ -69,12 +69,12 @@ class SequentialRanking:
         )
         # From few rounds errors are small by chance, and nobody is told how far apart programs may be.
         told = len(rivals) == len(unsure) - 1 and (history.rounds >= ESTIMATED or not rivals)
-        within = max((each.most for each in rivals), default=0.0) if told else math.inf
+        within = max((rival.most for rival in rivals), default=0.0) if told else math.inf
         return Ranking(places, self.confidence, self._decides_ns(history, unsure, rivals), math.expm1(within))
 
     def _decides_ns(self, history: History, unsure: Sequence[int], rivals: Sequence[Rival]) -> int | None:
         """Time of measuring in all that tells the fastest with a probability of 80 %, if it is as it looks."""
         if not unsure[1:] or len(rivals) < len(unsure) - 1 or history.rounds < ESTIMATED:
             return None
-        needed = max(each.rounds for each in rivals)
+        needed = max(rival.rounds for rival in rivals)
         return math.ceil(history.elapsed_ns + max(1, needed - history.rounds) * history.round_ns)

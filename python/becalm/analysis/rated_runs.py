@@ -49,7 +49,7 @@ def ratings(
     """Figures of all tunings from the counted runs, with what was recorded beside them. The sentence is left to who
     reports."""
     names, copies, references = options.programs, options.copies, options.references_ns
-    longest = max((each for each in references if each is not None), default=None)
+    longest = max((reference for reference in references if reference is not None), default=None)
     places = {cell: index for index, cell in enumerate(cells(len(options.tunings), len(names), copies))}
     counted: dict[int, list[Run]] = {}
     for run in rows:

@@ -87,7 +87,7 @@ def compare(
     )
     findings = tuple(_findings(old, new, before, after, by_file, differences, timer, fail_above))
     gate = None if fail_above is None else _gate(differences, fail_above)
-    found = RegionComparison(
+    comparison = RegionComparison(
         old=tuple(titles[0]),
         new=tuple(titles[1]),
         confidence=confidence,
@@ -99,14 +99,14 @@ def compare(
         undecided=undecided,
         files_wanted=_wanted({name: values[name] for name in known}, alpha, fail_above) if by_file else None,
     )
-    return words.with_comparison(found)
+    return words.with_comparison(comparison)
 
 
 def _side(files: Sequence[Lengths]) -> dict[str, list[Floats]]:
     found: dict[str, list[Floats]] = {}
-    for each in files:
-        for name, records in each.by_name():
-            good = each.ns(records["ticks"][timed(records)]) - each.header.cost_ns
+    for file in files:
+        for name, records in file.by_name():
+            good = file.ns(records["ticks"][timed(records)]) - file.header.cost_ns
             if len(good):
                 found.setdefault(name, []).append(good)
     return found
@@ -175,11 +175,11 @@ def visible_from(
     if timer is None:
         return None
     many = min(sum(map(len, side)) for side in sides)
-    limit = max(timer.t_diff_ns / math.sqrt(many), *(COST * each.cost_ns for each in clocks))
-    step = max(each.ns(each.quantum) for each in clocks)
+    limit = max(timer.t_diff_ns / math.sqrt(many), *(COST * clock.cost_ns for clock in clocks))
+    step = max(clock.ns(clock.quantum) for clock in clocks)
     if any(_most_frequent(values, step) > LOCKED for side in sides for values in side):
         limit = max(limit, step)
-    return min(limit, max(timer.t_diff_ns, COST * max(each.cost_ns for each in clocks)))
+    return min(limit, max(timer.t_diff_ns, COST * max(clock.cost_ns for clock in clocks)))
 
 
 def _most_frequent(values: Floats, step: float) -> float:
@@ -220,7 +220,7 @@ def _wanted(values: Mapping[str, tuple[Floats, Floats]], alpha: float, limit: fl
     }
     if not halves or min(len(each) for pair in values.values() for each in pair) >= WANTED:
         return None
-    name = max(halves, key=lambda each: halves[each])
+    name = max(halves, key=lambda halve: halves[halve])
     scatter = [float(each.var(ddof=1)) for each in values[name]]
     aims = PRECISIONS if limit is None else (limit / 2,)
     for precision in aims:
@@ -271,8 +271,8 @@ def _findings(
         if only := [name for name in mine if name not in others]:
             yield finding("region_one_side", {"side": side, "names": only})
     files = [*old, *new]
-    if len({each.header.machine for each in files}) > 1:
-        models = dict.fromkeys(f"{each.header.model or '?'} {each.header.machine[:4]}" for each in files)
+    if len({file.header.machine for file in files}) > 1:
+        models = dict.fromkeys(f"{file.header.model or '?'} {file.header.machine[:4]}" for file in files)
         yield finding("region_machines", {"machines": list(models)})
     if not by_file:
         yield finding("region_one_file", {"wanted": WANTED})

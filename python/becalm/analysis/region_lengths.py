@@ -72,8 +72,8 @@ class Lengths:
             rate = (end.unix_ns - head.unix_ns) / (end.ticks - head.ticks)
         since = (records["start"] - np.uint64(head.ticks)).view(np.int64) + records["ticks"]
         # Whatever a damaged counter says, the product is a time that there is.
-        found: Ints = head.unix_ns + np.clip(since * rate, -_AGES, _AGES).astype(np.int64)
-        return found
+        ints: Ints = head.unix_ns + np.clip(since * rate, -_AGES, _AGES).astype(np.int64)
+        return ints
 
     @property
     def stepped(self) -> bool:
@@ -145,8 +145,8 @@ def _chosen(records: codec.Records, mask: np.uint64) -> codec.Records:
     return records if mask == 0 else records[(_drawn(records) & mask) == 0]
 
 
-def _halved(kept: list[codec.Records], mask: np.uint64) -> tuple[list[codec.Records], int]:
-    chosen = [_chosen(each, mask) for each in kept]
+def _halved(recordses: list[codec.Records], mask: np.uint64) -> tuple[list[codec.Records], int]:
+    chosen = [_chosen(each, mask) for each in recordses]
     return chosen, sum(map(len, chosen))
 
 

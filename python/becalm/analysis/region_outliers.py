@@ -57,15 +57,15 @@ class Ticks:
 def ticks(loads: Sequence[Load], series: Sequence[Series], started: Mapping[int, int]) -> Ticks:
     """The finest record there is. `started`: when the run of a number began, in Unix ns."""
     rows = list(_of_series(series, started)) or [
-        (each.started_ns, each.started_ns + each.interval_ns, {name: getattr(each, name) for name in CAUSES})
-        for each in loads
+        (load.started_ns, load.started_ns + load.interval_ns, {name: getattr(load, name) for name in CAUSES})
+        for load in loads
     ]
-    rows = sorted((each for each in rows if each[1] > each[0]), key=lambda each: each[0])
-    begin, end = (np.array([each[index] for each in rows], dtype=np.int64) for index in (0, 1))
+    rows = sorted((row for row in rows if row[1] > row[0]), key=lambda row: row[0])
+    begin, end = (np.array([row[index] for row in rows], dtype=np.int64) for index in (0, 1))
     seconds = np.maximum(end - begin, 1) / 1e9
     rates = {}
     for name in CAUSES:
-        values = np.array([np.nan if (value := each[2].get(name)) is None else value for each in rows], dtype=float)
+        values = np.array([np.nan if (value := row[2].get(name)) is None else value for row in rows], dtype=float)
         rates[name] = values if name in _STATES else values / seconds
     return Ticks(begin, end, rates)
 
@@ -84,7 +84,7 @@ def _of_series(
 
 def causes(report: RegionReport, lengths: Lengths, beside: Ticks, study: int) -> Iterator[Finding]:
     """What came with the outliers of each name, as findings; one that says why, where nothing can be said."""
-    limits = {each.name: each.outlier_from_ns for each in report.regions if each.outliers}
+    limits = {region.name: region.outlier_from_ns for region in report.regions if region.outliers}
     asked: list[tuple[str, str, float, int, int]] = []
     few: list[int] = []
     met = False

@@ -28,14 +28,14 @@ def overview(files: Sequence[Lengths], titles: Sequence[str]) -> RegionOverview:
                 by_name.setdefault(name, []).append((net, len(good), title))
     total = math.fsum(net * many for rows in by_name.values() for net, many, _ in rows)
     spreads = [_spread(name, rows, total, len(files)) for name, rows in by_name.items()]
-    machines = {each.header.machine for each in files} - {""}
-    found = RegionOverview(
+    machines = {file.header.machine for file in files} - {""}
+    region_overview = RegionOverview(
         files=tuple(titles),
         machines=len(machines),
-        regions=tuple(sorted(spreads, key=lambda each: -each.share)),
+        regions=tuple(sorted(spreads, key=lambda spread: -spread.share)),
         findings=tuple(_findings(files, titles, by_name)),
     )
-    return words.with_sentence(found)
+    return words.with_sentence(region_overview)
 
 
 def _spread(name: str, rows: Sequence[tuple[float, int, str]], total: float, files: int) -> RegionSpread:

@@ -60,7 +60,7 @@ def report(
             found.append(summary)
     net = sum(each.net_ns * each.timed for each in found)
     found = [replace(each, net_share=each.net_ns * each.timed / net if net > 0 else 0.0) for each in found]
-    made = RegionReport(
+    region_report = RegionReport(
         study=study,
         title=title,
         machine=head.machine,
@@ -78,7 +78,7 @@ def report(
         beside=beside,
         sentence="",
     )
-    return words.with_sentence(made)
+    return words.with_sentence(region_report)
 
 
 def limit_ns(median: float, deviation: float, lengths: Lengths, timer: TimerLimit | None) -> float:
@@ -159,15 +159,15 @@ def _flagged(records: codec.Records, flag: int) -> int:
 
 
 def _findings(
-    lengths: Lengths, found: Sequence[RegionSummary], timer: TimerLimit | None, damage: codec.Damage
+    lengths: Lengths, summaries: Sequence[RegionSummary], timer: TimerLimit | None, damage: codec.Damage
 ) -> Iterator[Finding]:
     head, records = lengths.header, lengths.records
     if timer is None:
         yield finding("region_limit_unknown", {"quantum_ns": head.ns(head.quantum) if head.quantum > 0 else None})
-    short = [each.name for each in found if each.median_ns < head.ns(head.smallest_cost)]
+    short = [each.name for each in summaries if each.median_ns < head.ns(head.smallest_cost)]
     if short:
         yield finding("region_short", {"names": short, "cost_ns": head.ns(head.smallest_cost)})
-    if below := [each for each in found if each.calls is not None and each.name not in short]:
+    if below := [each for each in summaries if each.calls is not None and each.name not in short]:
         facts = {"names": [each.name for each in below], "calls": [each.calls for each in below]}
         yield finding("region_below", {**facts, "t_min_ns": shortest_ns(timer, head.ns(head.quantum))})
     if many := _flagged(records, codec.MIGRATED):

@@ -75,7 +75,7 @@ def response_fit(
     # A constant has no best place.
     top = best_place(model, rng, level) if best.surface.terms else None
     place = None if top is None else top.at
-    made = ResponseFit(
+    fit = ResponseFit(
         name=name,
         goal=goal.within(low, high),
         power=applied,
@@ -105,7 +105,7 @@ def response_fit(
         fitted=tuple(_runs(best.surface, data, model, sheet, places)),
         curves=() if top is None else factor_curves(model, place, level),
     )
-    return made, tuple(noticed(made, model, options)), model
+    return fit, tuple(noticed(fit, model, options)), model
 
 
 def _data(sheet: Sheet, name: str) -> tuple[Data, list[int]]:
@@ -121,7 +121,7 @@ def _data(sheet: Sheet, name: str) -> tuple[Data, list[int]]:
             f"{name} is {y[0]:g} in all {len(y)} runs: nothing that was varied changes it, or it was measured too "
             "coarsely."
         )
-    frame = Frame(tuple(len(each.choices) for each in sheet.factors))
+    frame = Frame(tuple(len(factor.choices) for factor in sheet.factors))
     points = np.array([sheet.coded[index] for index in places])
     return Data(frame, points, np.array([sheet.blocks[index] for index in places]), y), places
 
@@ -132,13 +132,13 @@ def _model(models: Sequence[Compared], data: Data, name: str, options: FitOption
     With very many combinations of choices it is one in which each choice adds something by itself.
     """
     if options.model is None:
-        simple = [each for each in models if separable(each.surface.polynomial, data.frame)]
+        simple = [model for model in models if separable(model.surface.polynomial, data.frame)]
         return chosen(models if combinations(data.frame) <= MANY else simple, level)
     surface = fitted(models[0].surface.data, data.frame.terms(options.model))
     made = summary(options.model, surface, models[0].surface)
     needed = 1 + surface.block_count + len(surface.terms)
     if made.aliased:
-        able = [each.model for each in models if not each.aliased and each.tested and each.model != "mean"]
+        able = [model.model for model in models if not model.aliased and model.tested and model.model != "mean"]
         raise UsageError(
             f"The {options.model} model of {name} cannot be estimated from these {len(data.y)} runs: it has {needed} "
             f"coefficients, of which {len(surface.fit.aliased)} cannot be told from others. "
@@ -170,11 +170,11 @@ def _row(each: Compared, sheet: Sheet) -> ModelRow:
 
 def _names(surface: Surface, sheet: Sheet) -> list[str]:
     """Names of all columns of a model."""
-    names = [each.name for each in sheet.factors]
-    choices = [each.choices for each in sheet.factors]
+    names = [factor.name for factor in sheet.factors]
+    choices = [factor.choices for factor in sheet.factors]
     frame = surface.data.frame
     blocks = [f"block {each}" for each in np.unique(surface.data.blocks)[1:]]
-    return ["constant", *blocks, *(frame.name(each, names, choices) for each in surface.terms)]
+    return ["constant", *blocks, *(frame.name(term, names, choices) for term in surface.terms)]
 
 
 def _aliases(surface: Surface, sheet: Sheet) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _line(test: Test) -> AnovaRow:
 
 def _detectable(models: Sequence[Compared], level: float) -> float:
     """Of the factor that is known least: half a coefficient's effect, with a probability of 80 %."""
-    linear = [each for each in models if each.model == "linear" and each.tested and not each.aliased]
+    linear = [model for model in models if model.model == "linear" and model.tested and not model.aliased]
     if not linear:
         return math.nan
     fit = linear[0].surface.fit
@@ -239,13 +239,13 @@ def _detectable(models: Sequence[Compared], level: float) -> float:
     return 2 * reach * float(fit.errors[1 + linear[0].surface.block_count :].max())
 
 
-def _curve(found: BoxCox) -> PowerCurve:
+def _curve(cox: BoxCox) -> PowerCurve:
     return PowerCurve(
-        Interval(found.power, found.low, found.high),
-        found.advised,
-        tuple(map(float, found.powers)),
-        tuple(map(float, found.likelihoods)),
-        found.limit,
+        Interval(cox.power, cox.low, cox.high),
+        cox.advised,
+        tuple(map(float, cox.powers)),
+        tuple(map(float, cox.likelihoods)),
+        cox.limit,
     )
 
 

@@ -92,12 +92,12 @@ def r_squared(sizes: Sequence[Size]) -> tuple[float, float] | None:
     """
     if len(sizes) < 3:
         return None
-    x = np.array([each.simulated_ns for each in sizes])
-    y = np.array([each.measured_ns for each in sizes])
+    x = np.array([siz.simulated_ns for siz in sizes])
+    y = np.array([siz.measured_ns for siz in sizes])
     total = float(np.sum((y - y.mean()) ** 2))
     if total == 0 or float(np.ptp(x)) == 0:
         return None
     slope, offset = np.polyfit(x, y, 1)
     left = float(np.sum((y - slope * x - offset) ** 2))
-    noise = float(np.sum([each.error_ns**2 for each in sizes])) * (len(sizes) - 2) / len(sizes)
+    noise = float(np.sum([siz.error_ns**2 for siz in sizes])) * (len(sizes) - 2) / len(sizes)
     return 1 - left / total, max(0.0, 1 - noise / total)

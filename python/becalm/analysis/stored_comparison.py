@@ -78,7 +78,7 @@ def compare_sittings(
         _compared(one, other, series, alpha, confidence, shift, still, suites.get(_kind(series)))
         for one, other, series in both
     )
-    made = StoredComparison(
+    comparison = StoredComparison(
         old=tuple(each.title for each in old),
         new=tuple(each.title for each in new),
         confidence=confidence,
@@ -98,7 +98,7 @@ def compare_sittings(
         undecided=undecided,
         findings=(*_left_out((*old, *new)), *noticed),
     )
-    return replace(made, gate=_gate(made))
+    return replace(comparison, gate=_gate(comparison))
 
 
 Series = Sequence[Sequence[SittingSeries]]
@@ -213,21 +213,25 @@ def _compared(
 
 def _typical(sittings: Sequence[Floats]) -> float:
     """The value whose ratios are the difference: what is shown beside a change must not contradict it."""
-    return math.exp(sum(location(each).estimate for each in sittings) / len(sittings))
+    return math.exp(sum(location(sitting).estimate for sitting in sittings) / len(sittings))
 
 
 def _fraction(log: float) -> float:
     return math.expm1(log) if log < 700 else math.inf
 
 
-def _gate(found: StoredComparison) -> Gate | None:
+def _gate(comparison: StoredComparison) -> Gate | None:
     """What became of the limit; nothing is known of it while nobody knows how far sittings shift."""
-    if found.fail_above is None:
+    if comparison.fail_above is None:
         return None
-    known = found.bounded and not found.units and not found.unusable
-    judged = gate([each.difference for each in found.benchmarks], found.fail_above)
-    believed = [each.difference for each in found.benchmarks if each.shift is not None or found.shift is not None]
-    if gate(believed, found.fail_above) is Gate.ABOVE:
+    known = comparison.bounded and not comparison.units and not comparison.unusable
+    judged = gate([benchmark.difference for benchmark in comparison.benchmarks], comparison.fail_above)
+    believed = [
+        benchmark.difference
+        for benchmark in comparison.benchmarks
+        if benchmark.shift is not None or comparison.shift is not None
+    ]
+    if gate(believed, comparison.fail_above) is Gate.ABOVE:
         return Gate.ABOVE
     return judged if known else Gate.UNDECIDED
 

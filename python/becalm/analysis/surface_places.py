@@ -61,7 +61,7 @@ class Model:
     def settable(self, coded: Floats) -> Floats:
         """The nearest point that can be set: some factors take whole numbers only."""
         places = [each.coded(each.natural(float(at))) for each, at in zip(self.factors, coded, strict=True)]
-        whole = np.array([each.whole for each in self.factors])
+        whole = np.array([factor.whole for factor in self.factors])
         return np.where(whole, np.array(places), coded)
 
     @property
@@ -137,13 +137,13 @@ def compromise(models: Sequence[Model], rng: np.random.Generator, level: float) 
     made = best(frame, each_of, bounds, rng)
     point = first.settable(made.point)
     shares = [each(point[None, :]) for each in each_of]
-    made = Best(point, float(overall(shares)[0]), tuple(float(each[0]) for each in shares))
+    made = Best(point, float(overall(shares)[0]), tuple(float(share[0]) for share in shares))
     near = np.clip(made.point + 0.15 * rng.standard_normal((CLOSE, len(made.point))), bounds.low, bounds.high)
     near = np.where(np.array(frame.choices) > 0, made.point, near)
     pool = np.vstack([made.point[None, :], near, pooled(frame, bounds, rng)])
     parts = [_drawn(model, pool, rng) for model in models]
-    if all(each is not None for each in parts):
-        total = overall([each for each in parts if each is not None])
+    if all(part is not None for part in parts):
+        total = overall([part for part in parts if part is not None])
         places = pool[total.argmax(axis=1)]
         low, high = np.quantile(places, [level / 2, 1 - level / 2], axis=0)
         low, high = np.fmin(low, made.point), np.fmax(high, made.point)
@@ -223,7 +223,7 @@ def steepest_way(model: Model, at: SurfacePoint | None) -> tuple[float, ...]:
 
 def _quadratic(model: Model, at: SurfacePoint | None) -> Quadratic | None:
     surface, ranges = model.surface, model.surface.data.frame.ranges
-    orders = {each.order for each in surface.terms}
+    orders = {term.order for term in surface.terms}
     if not ranges or "quadratic" not in orders or "cubic" in orders or surface.fit.aliased:
         return None
     variables = surface.data.frame.expanded(_with(model, at, np.zeros(len(ranges)))[None, :])[0]

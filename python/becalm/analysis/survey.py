@@ -61,7 +61,7 @@ def conclude(
 
     Each needs two loops of two runs at least. Raises ValueError otherwise, or for times that are not positive.
     """
-    works = list(dict.fromkeys(work for each in machines for work in each.times_ns))
+    works = list(dict.fromkeys(work for machine in machines for work in machine.times_ns))
     cells = [cell for work in works for cell in _cells(machines, work)]
     named: list[Outlier] = []
     answers: list[tuple[Floats, list[Interval]]] = []
@@ -77,20 +77,20 @@ def conclude(
         for index, member in enumerate(_members(cells))
     )
     named.sort(key=lambda each: (each.how != SLOWER, -each.size.value))
-    found = SurveyResult(
+    result = SurveyResult(
         group=group,
         rate=rate,
         at_least=at_least,
         rows=rows,
         named=tuple(replace(each, sentence=words.named(each)) for each in named),
         kinds=tuple(cell.kind_row() for cell in cells),
-        studies={each.host: each.study for each in machines if each.study is not None},
+        studies={machine.host: machine.study for machine in machines if machine.study is not None},
         lost=dict(lost),
         interrupted=interrupted,
         findings=(*_emulated(machines), *_busy(machines), *_few(cells), *_unlike(cells)),
     )
-    short = [each.host for each in machines if any(len(times) < loops for times in each.times_ns.values())]
-    return replace(found, sentence=words.surveyed(found, short))
+    short = [machine.host for machine in machines if any(len(times) < loops for times in machine.times_ns.values())]
+    return replace(result, sentence=words.surveyed(result, short))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +132,18 @@ def _members(cells: Sequence[_Cell]) -> list[_Member]:
 
 def _cells(machines: Sequence[Machine], work: str) -> list[_Cell]:
     by_kind: dict[str, list[Machine]] = {}
-    for each in machines:
-        if work in each.times_ns:
-            by_kind.setdefault(each.kind, []).append(each)
+    for machine in machines:
+        if work in machine.times_ns:
+            by_kind.setdefault(machine.kind, []).append(machine)
     return [_cell(kind, work, members) for kind, members in by_kind.items()]
 
 
 def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
     # Machines may have given different numbers of loops, where one was interrupted.
-    found = [loop_estimates(np.log(each.times_ns[work])[None]) for each in members]
+    found = [loop_estimates(np.log(member.times_ns[work])[None]) for member in members]
     location, location_error, spread, spread_error = (np.concatenate(each) for each in zip(*found, strict=True))
-    loops = trimmed_loops([each.times_ns[work].shape[0] for each in members])
-    memory = loop_memory([np.log(each.times_ns[work]) for each in members])
+    loops = trimmed_loops([member.times_ns[work].shape[0] for member in members])
+    memory = loop_memory([np.log(member.times_ns[work]) for member in members])
     noisier = peers(spread, spread_error, loops)
     # Peers that are alike tell how far a location lies by chance; the standard errors of others must be right.
     unlike = noisier.between >= UNLIKE
@@ -152,7 +152,7 @@ def _cell(kind: str, work: str, members: Sequence[Machine]) -> _Cell:
     return _Cell(
         kind=kind,
         work=work,
-        hosts=tuple(each.host for each in members),
+        hosts=tuple(member.host for member in members),
         location=location,
         location_error=location_error,
         spread=spread,
@@ -202,24 +202,28 @@ def _row(member: _Member, slower: Interval, noisier: Interval, slower_q: float, 
 
 def _emulated(machines: Sequence[Machine]) -> list[Finding]:
     """Machines without a processor of their own."""
-    return [finding("emulated", {"reason": each.emulated, "host": each.host}) for each in machines if each.emulated]
+    return [
+        finding("emulated", {"reason": machine.emulated, "host": machine.host})
+        for machine in machines
+        if machine.emulated
+    ]
 
 
 def _busy(machines: Sequence[Machine]) -> list[Finding]:
     """Machines on which something else ran meanwhile: what is said of them is said of their load, too."""
     return [
-        finding("busy", {"wait_share": each.wait_share, "host": each.host})
-        for each in machines
-        if each.wait_share is not None and each.wait_share >= BUSY
+        finding("busy", {"wait_share": machine.wait_share, "host": machine.host})
+        for machine in machines
+        if machine.wait_share is not None and machine.wait_share >= BUSY
     ]
 
 
 def _unlike(cells: Sequence[_Cell]) -> list[Finding]:
     """Kinds whose machines are so unlike, and whose loops hang together so, that the rate does not hold."""
     return [
-        finding("rate_not_kept", {"processor": each.kind, "work": each.work, "memory": each.memory, "unlike": unlike})
-        for each in cells
-        if each.memory >= MEMORY and (unlike := each.noisier.between) >= UNLIKE
+        finding("rate_not_kept", {"processor": cell.kind, "work": cell.work, "memory": cell.memory, "unlike": unlike})
+        for cell in cells
+        if cell.memory >= MEMORY and (unlike := cell.noisier.between) >= UNLIKE
     ]
 
 

@@ -61,7 +61,7 @@ def timeline(
         y, errors = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
         found = searches.changes(y, table.marks[rows], errors, rate).changes()
         strays += [(int(rows[row]), column) for row, column in found.strays]
-        changes += [_change(each, chain, rows, table, sittings) for each in found.changes]
+        changes += [_change(change, chain, rows, table, sittings) for change in found.changes]
         for column, key in enumerate(table.keys):
             if not np.isnan(y[:, column]).all():
                 visible = math.expm1(float(found.visible[column]))
@@ -70,7 +70,7 @@ def timeline(
         Machine(*each, sum(s.machine == i for s in sittings), chains[i], bridges[i]) for i, each in enumerate(names)
     )
     benchmarks = _benchmarks(table, ordered, state)
-    changes.sort(key=lambda each: (each.at, each.found, each.benchmark is None, each.benchmark or 0))
+    changes.sort(key=lambda change: (change.at, change.found, change.benchmark is None, change.benchmark or 0))
     made = Timeline(project, basis, rate, sittings, machines, benchmarks, tuple(changes), links=links)
     made = replace(made, findings=(*_lost(made, order or {}), *_findings(made, table), *_strays(made, strays)))
     made = _against(made, table, chains, baseline) if baseline else made
@@ -115,24 +115,24 @@ def _among_known(sittings: Sequence[Sitting], order: Mapping[str, int]) -> list[
     return [order[sitting.commit] if sitting.commit in order else places[sitting.commit] for sitting in sittings]
 
 
-def _change(found: ChangePoint, chain: int, rows: Ints, table: Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
-    at, seen = int(rows[found.at]), int(rows[found.found])
-    has = rows if found.series < 0 else [row for row in rows if not math.isnan(table.y[row, found.series])]
+def _change(point: ChangePoint, chain: int, rows: Ints, table: Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
+    at, seen = int(rows[point.at]), int(rows[point.found])
+    has = rows if point.series < 0 else [row for row in rows if not math.isnan(table.y[row, point.series])]
     before = max(int(row) for row in has if row < at)
     first, last = sittings[before].ordinal, sittings[at].ordinal
-    turned = found.series >= 0 and table.higher[found.series]
+    turned = point.series >= 0 and table.higher[point.series]
     return BenchmarkChange(
-        benchmark=None if found.series < 0 else found.series,
+        benchmark=None if point.series < 0 else point.series,
         chain=chain,
         last_before=before,
         at=at,
         found=seen,
         unmeasured=None if first is None or last is None else max(0, last - first - 1),
-        size=math.expm1(found.size),
-        low=math.expm1(found.low),
-        high=math.expm1(found.high),
-        worse=(found.size > 0) is not turned,
-        one_in=1 / max(found.chance, 1e-15),
+        size=math.expm1(point.size),
+        low=math.expm1(point.low),
+        high=math.expm1(point.high),
+        worse=(point.size > 0) is not turned,
+        one_in=1 / max(point.chance, 1e-15),
     )
 
 
@@ -185,7 +185,7 @@ def _findings(made: Timeline, table: Table) -> list[Finding]:
     found = []
     for i, machine in enumerate(made.machines):
         if i and not machine.bridges:
-            first = next(each for each in made.sittings if each.machine == i)
+            first = next(sitting for sitting in made.sittings if sitting.machine == i)
             which = {"machine": machine.name, "kernel": machine.kernel}
             found.append(finding("other_machine", {**which, "commit": first.commit, "needed": BRIDGE}))
     units: dict[str, list[str]] = {}
@@ -194,11 +194,11 @@ def _findings(made: Timeline, table: Table) -> list[Finding]:
     found += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
     found += _renames(made)
     # Results of other tools are not imported in the order in which they were measured.
-    moments = sorted((each for each in made.sittings if not each.source), key=lambda each: each.study)
+    moments = sorted((sitting for sitting in made.sittings if not sitting.source), key=lambda sitting: sitting.study)
     back = sum(b.when_ns < a.when_ns for a, b in pairwise(moments) if a.machine == b.machine)
     if back:
         found.append(finding("clock_stepped", {"times": back, "order": made.order}))
-    if changed := sum(each.changed for each in made.sittings):
+    if changed := sum(sitting.changed for sitting in made.sittings):
         found.append(finding("uncommitted", {"sittings": changed}))
     return found
 
@@ -212,16 +212,16 @@ def _lost(made: Timeline, order: Mapping[str, int]) -> list[Finding]:
 def _renames(made: Timeline) -> list[Finding]:
     """Benchmarks that are gone, each with those that came with the next sitting: perhaps it has another name."""
     begun: dict[int, list[Benchmark]] = {}
-    for each in made.benchmarks:
-        if each.points and each.points[0].sitting:
-            begun.setdefault(each.points[0].sitting, []).append(each)
+    for benchmark in made.benchmarks:
+        if benchmark.points and benchmark.points[0].sitting:
+            begun.setdefault(benchmark.points[0].sitting, []).append(benchmark)
     found = []
-    for each in made.benchmarks:
-        if each.gone and each.points:
-            last = each.points[-1].sitting
-            new = [other.name for other in begun.get(last + 1, ()) if other.unit == each.unit]
+    for benchmark in made.benchmarks:
+        if benchmark.gone and benchmark.points:
+            last = benchmark.points[-1].sitting
+            new = [other.name for other in begun.get(last + 1, ()) if other.unit == benchmark.unit]
             numbers = {"commit": made.sittings[last].commit, "new": new}
-            found.append(finding("gone", numbers, each.name))
+            found.append(finding("gone", numbers, benchmark.name))
     return found
 
 

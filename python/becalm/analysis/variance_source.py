@@ -88,7 +88,7 @@ def against_settings(found: Finding, comparisons: Sequence[ArmComparison]) -> Fi
     `helped`: the arm that reduced the spread of the program most, and was shown to, with its `reduction`; else
     `at_most`: the largest reduction that any arm may have, by its interval. Neither where nothing was measured.
     """
-    mine = [each for each in comparisons if each.program == found.program]
+    mine = [comparison for comparison in comparisons if comparison.program == found.program]
     if found.kind != "processor" or not mine:
         return found
     shown = [each for each in mine if each.ratio.low > 1]

@@ -99,9 +99,9 @@ def assemble(kind: str, factors: Sequence[Factor], options: DesignOptions, seed:
     )
 
 
-def _irregular(made: Points) -> int | None:
+def _irregular(points: Points) -> int | None:
     """Return the resolution of a two-level design that is not a regular fraction."""
-    return None if made.partial is None else 3 if made.partial > 0 else 4
+    return None if points.partial is None else 3 if points.partial > 0 else 4
 
 
 def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> None:
@@ -117,13 +117,13 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
         if name not in KINDS[kind].takes and getattr(options, name) != getattr(plain, name):
             homes = [each for each, row in KINDS.items() if name in row.takes]
             raise UsageError(f"{flag} is for becalm design {' and '.join(homes)}, not for {kind}. Leave it out.")
-    heads = [each.name for each in factors] + list(options.responses)
-    for each in heads:
-        if each.lower() in {*PLACES, *ASIDE}:
-            raise UsageError(f"{each!r} is the name of a column that the file has anyway. Call it otherwise.")
+    heads = [factor.name for factor in factors] + list(options.responses)
+    for head in heads:
+        if head.lower() in {*PLACES, *ASIDE}:
+            raise UsageError(f"{head!r} is the name of a column that the file has anyway. Call it otherwise.")
     if twice := sorted({each for each in heads if heads.count(each) > 1}):
         raise UsageError(f"{twice[0]!r} would be the name of two columns. Name each once.")
-    if wrong := [each for each in options.responses if "=" in each or not each.strip()]:
+    if wrong := [response for response in options.responses if "=" in response or not response.strip()]:
         raise UsageError(f"A response has a name without =, not {wrong[0]!r}.")
 
 
@@ -142,7 +142,7 @@ def _apart(factors: tuple[Factor, ...], wanted: Floats, found: Floats) -> None:
 
 
 def _refuse_more_choices(factors: tuple[Factor, ...], instead: str = "") -> None:
-    if many := [each for each in factors if len(each.choices) > 2]:
+    if many := [factor for factor in factors if len(factor.choices) > 2]:
         raise UsageError(
             f"A two-level design has two levels, and {many[0].name} has {len(many[0].choices)} choices. Name two of "
             f"them{instead}."
@@ -169,7 +169,7 @@ def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     if options.fold:
         if options.blocks > 1:
             raise UsageError("--fold makes two blocks, what was run and its foldover. Leave --blocks out.")
-        which = members(options.fold, [each.name for each in factors])
+        which = members(options.fold, [factor.name for factor in factors])
         made = folding(cube, which)
         return _two_level(factors, options, made.cube.points, _halves(made.cube.points), made.cube, made.block, which)
     words = confounding(cube, options.blocks) if options.blocks > 1 else ()
@@ -189,7 +189,7 @@ def _plackett_burman(factors: tuple[Factor, ...], options: DesignOptions) -> Poi
     if options.blocks > 1:
         raise UsageError("A Plackett-Burman design is in one block, or with --fold in two. Leave --blocks out.")
     points = plackett_burman(len(factors), options.cube)
-    which = members(options.fold, [each.name for each in factors])
+    which = members(options.fold, [factor.name for factor in factors])
     if which:
         points = folded(points, which)
     block = _halves(points) if which else np.zeros(len(points), dtype=np.int64)
@@ -209,7 +209,7 @@ def _two_level(
     rows = [(row, "cube", int(b)) for row, b in zip(points, block, strict=True)] * options.replicates
     rows += _centres(factors, options, int(block.max()) + 1)
     # A choice of two is its number, 0 or 1, where a range has -1 and 1.
-    chosen = np.array([each.categorical for each in factors])
+    chosen = np.array([factor.categorical for factor in factors])
     placed = np.array([row for row, _, _ in rows])
     placed[:, chosen] = (placed[:, chosen] + 1) / 2
     return Points(
@@ -222,9 +222,9 @@ def _centres(factors: tuple[Factor, ...], options: DesignOptions, blocks: int) -
     inside = 0 if options.centre is None else options.centre[0]
     if options.centre is not None and options.centre[1] is not None:
         raise UsageError("A factorial has no axial points: give --centre one number.")
-    if inside and all(each.categorical for each in factors):
+    if inside and all(factor.categorical for factor in factors):
         raise UsageError("Choices have no centre between them, and there are no other factors. Leave --centre out.")
-    sides = [(-1.0, 1.0) if each.categorical else (0.0,) for each in factors]
+    sides = [(-1.0, 1.0) if factor.categorical else (0.0,) for factor in factors]
     return [
         (np.array(row), "centre", block) for block in range(blocks) for row in product(*sides) for _ in range(inside)
     ]
@@ -236,7 +236,7 @@ def _central(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
         first, second = options.centre
         # Without blocks a single number is all there are.
         centre = (first, second if second is not None else first if options.blocks > 1 else 0)
-    numeric = sum(not each.categorical for each in factors)
+    numeric = sum(not factor.categorical for factor in factors)
     made = composite(numeric, options.alpha, centre, options.blocks)
     points = Points(made.points, made.kinds, made.blocks, made.alpha, made.cube, made.words)
     return _crossed(factors, points)
@@ -245,7 +245,7 @@ def _central(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
 def _behnken(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     if options.centre is not None and options.centre[1] is not None:
         raise UsageError("A Box-Behnken design has no axial points: give --centre one number.")
-    numeric = sum(not each.categorical for each in factors)
+    numeric = sum(not factor.categorical for factor in factors)
     made = behnken(numeric, None if options.centre is None else options.centre[0], options.blocks)
     return _crossed(factors, Points(made.points, made.kinds, made.blocks))
 

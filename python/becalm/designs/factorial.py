@@ -180,13 +180,13 @@ def confounding(design: Fraction, blocks: int) -> tuple[Word, ...]:
     base = [index for index in range(design.count) if index not in dict(design.generators)]
     same = (0, *(word.factors for word in design.defining))
     for shortest in range(design.count, 1, -1):
-        found = search(
+        match = search(
             products(base),
             wanted,
             lambda word, least=shortest: all((word ^ each).bit_count() >= least for each in same),  # type: ignore[misc]
         )
-        if found is not None:
-            return found
+        if match is not None:
+            return match
     raise UsageError(
         f"{len(design.points)} runs cannot be split into {blocks} blocks without losing a factor's effect."
     )

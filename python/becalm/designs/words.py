@@ -31,7 +31,7 @@ class Word:
     @classmethod
     def of(cls, *factors: int, sign: int = 1) -> Word:
         """Return the product of some factors by number, from 0."""
-        return cls(sum(1 << each for each in set(factors)), sign)
+        return cls(sum(1 << factor for factor in set(factors)), sign)
 
     @classmethod
     def parse(cls, text: str, count: int) -> Word:
@@ -40,7 +40,7 @@ class Word:
         known = LETTERS[:count]
         if not letters or set(letters) - set(known) or len(set(letters)) < len(letters):
             raise UsageError(f"{text.strip()!r} is no product of some of the factors {', '.join(known)}, each once.")
-        return cls.of(*(LETTERS.index(each) for each in letters), sign=sign)
+        return cls.of(*(LETTERS.index(letter) for letter in letters), sign=sign)
 
     def __mul__(self, other: Word) -> Word:
         return Word(self.factors ^ other.factors, self.sign * other.sign)
@@ -56,7 +56,7 @@ class Word:
     @property
     def text(self) -> str:
         """The word with its letters, in order."""
-        return ("-" if self.sign < 0 else "") + ("".join(LETTERS[each] for each in self.members) or "I")
+        return ("-" if self.sign < 0 else "") + ("".join(LETTERS[member] for member in self.members) or "I")
 
     def column(self, points: Floats) -> Floats:
         """Return the product of its columns, shape (n,)."""
@@ -65,10 +65,10 @@ class Word:
 
 def group(generators: Iterable[Word]) -> tuple[Word, ...]:
     """Return all products of some words except the identity, the shortest first."""
-    found: list[Word] = []
-    for each in generators:
-        found += [each, *(each * other for other in found)]
-    return tuple(sorted(found, key=lambda word: (len(word), word.factors)))
+    words: list[Word] = []
+    for generator in generators:
+        words += [generator, *(generator * other for other in words)]
+    return tuple(sorted(words, key=lambda word: (len(word), word.factors)))
 
 
 def search(

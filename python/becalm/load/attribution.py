@@ -312,30 +312,30 @@ def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats)
 
 
 def _decide(
-    found: Sequence[Share],
+    shares: Sequence[Share],
     p_value: float,
     effect: float,
     x: Floats,
     names: Sequence[str],
 ) -> tuple[Answer, tuple[str, ...]]:
-    first = found[0]
+    first = shares[0]
     if p_value > FALSE_NAMING or effect < MATERIAL or first.share <= 0:
         return Answer.NONE, ()
     if first.inflation >= SEPARABLE:
-        index = names.index(_leading(found, first.cause))
+        index = names.index(_leading(shares, first.cause))
         rivals = [i for i, name in enumerate(names) if _CAUSE_OF[name] != first.cause]
         rival = max(rivals, key=lambda i: abs(float(np.corrcoef(x[:, index], x[:, i])[0, 1])))
         return Answer.NOT_SEPARABLE, (first.cause, _CAUSE_OF[names[rival]])
     if first.leads < LEAD:
-        second = max(found[1:], key=lambda each: each.leads, default=None)
+        second = max(shares[1:], key=lambda each: each.leads, default=None)
         return Answer.NOT_SEPARABLE, (first.cause, second.cause) if second else (first.cause,)
     if first.carried is not None and first.carried < 0.5:
         return Answer.DISAGREES, ()
     return Answer.NAMED, ()
 
 
-def _leading(found: Sequence[Share], cause: str) -> str:
-    coefficients = next(each.coefficients for each in found if each.cause == cause)
+def _leading(shares: Sequence[Share], cause: str) -> str:
+    coefficients = next(each.coefficients for each in shares if each.cause == cause)
     return max(coefficients, key=lambda name: coefficients[name])
 
 

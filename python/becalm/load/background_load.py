@@ -97,39 +97,39 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
     return spent + max(0, load.interval_ns - sum(run.took_ns for run in inside))
 
 
-def pooled(found: Sequence[Observed]) -> Observed:
+def pooled(observeds: Sequence[Observed]) -> Observed:
     """Return several observations of one program as one: the same load held for all of them. Raises ValueError for
     none.
 
     Loads are pooled as their columns say, times averaged by runs.
     """
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    if len(observeds) == 1:
+        return observeds[0]
+    if not observeds:
         raise ValueError("Nothing to pool.")
-    load = pooled_load([each.load for each in found])
+    load = pooled_load([each.load for each in observeds])
 
     def mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
         known = [v * w for v, w in zip(values, weights, strict=True) if v is not None]
         return sum(known) / sum(weights) if len(known) == len(values) else None
 
-    runs = [each.times.runs for each in found]
+    runs = [each.times.runs for each in observeds]
     times: dict[str, Any] = {
-        each.name: mean([getattr(one.times, each.name) for one in found], runs)
-        for each in fields(Times)
-        if each.name not in NAMES
+        field.name: mean([getattr(one.times, field.name) for one in observeds], runs)
+        for field in fields(Times)
+        if field.name not in NAMES
     }
-    cpu = [each.own_cpu_ns for each in found]
+    cpu = [each.own_cpu_ns for each in observeds]
     own_ns = None if any(each is None for each in cpu) else sum(each or 0.0 for each in cpu)
-    together = Times(runs=sum(runs), **times, **shared([each.times for each in found]))
+    together = Times(runs=sum(runs), **times, **shared([each.times for each in observeds]))
     return replace(
-        found[0],
+        observeds[0],
         times=together,
         load=load,
-        around=confined(replace(found[0].around, queue=load.queue), load, together, own_ns),
-        seqs=tuple(seq for each in found for seq in each.seqs),
+        around=confined(replace(observeds[0].around, queue=load.queue), load, together, own_ns),
+        seqs=tuple(seq for each in observeds for seq in each.seqs),
         own_cpu_ns=own_ns,
-        mixed=any(each.mixed for each in found),
+        mixed=any(each.mixed for each in observeds),
     )
 
 
@@ -211,7 +211,7 @@ CAUSES = {
 a full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
 
 
-def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
+def others(observeds: Sequence[Observed]) -> dict[str, list[float | None]]:
     """Return each measure of each observation, in the order given.
 
     `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
@@ -222,7 +222,7 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
     second. CPUs are those that the program may use.
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
-    for each in found:
+    for each in observeds:
         load, seconds = each.load, each.load.interval_ns / 1e9
         cpus = each.around.cpus or load.cpus
         queue = each.around.queue
@@ -237,21 +237,21 @@ def others(found: Sequence[Observed]) -> dict[str, list[float | None]]:
             amount = measure.amount(load)
             table[measure.name].append(None if amount is None or not seconds else amount / seconds)
     for measure in AMOUNTS:
-        table[measure.name] = _less_own(found, table[measure.name])
+        table[measure.name] = _less_own(observeds, table[measure.name])
     return table
 
 
-def _less_own(found: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
+def _less_own(observeds: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
     """Take off, program by program, the least amount per run seen."""
-    seconds = [each.load.interval_ns / 1e9 for each in found]
+    seconds = [each.load.interval_ns / 1e9 for each in observeds]
     least: dict[tuple[str, str], float] = {}
-    for each, rate, time in zip(found, rates, seconds, strict=True):
+    for each, rate, time in zip(observeds, rates, seconds, strict=True):
         if rate is not None:
             key, amount = (each.machine, each.program), rate * time / each.times.runs
             least[key] = min(least.get(key, amount), amount)
     return [
         None if rate is None else max(0.0, rate - least[each.machine, each.program] * each.times.runs / time)
-        for each, rate, time in zip(found, rates, seconds, strict=True)
+        for each, rate, time in zip(observeds, rates, seconds, strict=True)
     ]
 
 
@@ -281,14 +281,14 @@ def busy(observation: Observed, steal: float | None) -> bool:
     return steal is not None and steal > BUSY_STEAL
 
 
-def unloaded(found: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
+def unloaded(observeds: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
     """Return the times of an unloaded run of one program on one machine: the median of observations without load.
 
     None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
     """
-    rows = others(found) if table is None else table
+    rows = others(observeds) if table is None else table
     calm = []
-    for index, each in enumerate(found):
+    for index, each in enumerate(observeds):
         values = {m.name: rows[m.name][index] for m in MEASURES}
         # Of how much others used all counts here, also what a plan cannot tell from the program's own delay.
         values["cpu"] = rows[USED][index]

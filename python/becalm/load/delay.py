@@ -78,7 +78,7 @@ def fair_delay(
     Documentation/scheduler/sched-design-CFS.rst, "Group scheduler extensions"). `quota_cpus`: CPUs that cpu.max of its
     own group allows. Exact on one CPU; on several a lower bound, as no kernel places tasks ideally.
     """
-    every = [own, *(each for each in others if each.tasks > 0)]
+    every = [own, *(other for other in others if other.tasks > 0)]
     grouped = {each.group for each in every if each.group}
     entities: list[tuple[float, float]] = [
         ((weights or {}).get(name, GROUP_WEIGHT), min(cpus, sum(c.tasks for c in every if c.group == name)))

@@ -98,8 +98,8 @@ class Design:
     @property
     def planned(self) -> PlannedLoads:
         """The form that the options of a study keep."""
-        highest = {each.name: each.high for each in self.factors}
-        return PlannedLoads(highest, self.inflation, tuple(each.levels for each in self.steps))
+        highest = {factor.name: factor.high for factor in self.factors}
+        return PlannedLoads(highest, self.inflation, tuple(step.levels for step in self.steps))
 
 
 def check_runs(runs: int) -> None:
@@ -119,9 +119,13 @@ def design(factors: Sequence[Factor], runs: int, rng: np.random.Generator, direc
     references = -(-runs // REFERENCE_EVERY)
     loaded = runs - references
     levels = _hypercube(loaded, len(factors), rng)
-    steps = [_step(dict(zip((each.name for each in factors), row, strict=True)), factors, directory) for row in levels]
+    steps = [
+        _step(dict(zip((factor.name for factor in factors), row, strict=True)), factors, directory) for row in levels
+    ]
     ordered = _interleave([steps[index] for index in rng.permutation(loaded)], references, rng)
-    found = dict(zip((each.name for each in factors), (float(each) for each in inflations(levels)), strict=True))
+    found = dict(
+        zip((factor.name for factor in factors), (float(inflation) for inflation in inflations(levels)), strict=True)
+    )
     return Design(tuple(factors), tuple(ordered), found)
 
 
@@ -151,7 +155,7 @@ def _hypercube(runs: int, factors: int, rng: np.random.Generator) -> Floats:
 
 
 def _step(shares: Mapping[str, float], factors: Sequence[Factor], directory: str) -> Step:
-    levels = {each.name: shares[each.name] * each.high for each in factors}
+    levels = {factor.name: shares[factor.name] * factor.high for factor in factors}
     fields: dict[str, Any] = {}
     for name, level in levels.items():
         fields |= FACTORS[name].demand(level, directory)

@@ -44,7 +44,7 @@ class Evidence:
 
 
 def evidence(
-    found: Sequence[Observed],
+    observeds: Sequence[Observed],
     *,
     designed: bool = False,
     injected: Iterable[str] = (),
@@ -56,10 +56,10 @@ def evidence(
     `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
     random; `injected`: their causes, where that holds of all observations.
     """
-    table = others(found)
-    base = unloaded(found, table) if reference is None else reference
+    table = others(observeds)
+    base = unloaded(observeds, table) if reference is None else reference
     kept = []
-    for index, each in enumerate(found):
+    for index, each in enumerate(observeds):
         late, fall = each.delay(base), waterfall(each.times, base, each.around.cpus)
         if late is not None and fall is not None:
             kept.append((index, each, late, fall))

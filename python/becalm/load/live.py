@@ -15,7 +15,7 @@ from becalm.load.record import TICK_NS, Load, load_of
 from becalm.nouns.codec import Json
 from becalm.nouns.tables import load_columns
 
-MACHINE = tuple(each.name for each in load_columns() if each.subject != "programs")
+MACHINE = tuple(column.name for column in load_columns() if column.subject != "programs")
 """Columns of a Load that are of the interval and the machine, not of programs."""
 
 

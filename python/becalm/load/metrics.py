@@ -52,7 +52,7 @@ class Measure(Generic[Observed]):
 def total_ns(load: Load) -> int | None:
     """Return the available CPU time, all CPUs together, ns: used, idle, and stolen."""
     parts = (load.busy_ns, load.idle_ns, load.irq_ns, load.softirq_ns, load.steal_ns)
-    known = [each for each in parts if each is not None]
+    known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) and sum(known) > 0 else None
 
 
@@ -154,10 +154,10 @@ MEASURES: tuple[Measure[Load], ...] = (
 def _moved(name: str) -> Callable[[Followed], float | None]:
     """Return the function for a rate per second, or for ns per ns: a number of CPUs."""
 
-    def of(found: Followed) -> float | None:
-        by = found.moved(name)
+    def of(followed: Followed) -> float | None:
+        by = followed.moved(name)
         scale = 1.0 if name.endswith("_ns") else 1e9
-        return None if by is None or found.interval_ns <= 0 else scale * by / found.interval_ns
+        return None if by is None or followed.interval_ns <= 0 else scale * by / followed.interval_ns
 
     return of
 

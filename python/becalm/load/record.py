@@ -214,8 +214,8 @@ class Series:
             "rows": [list(row) for row in self.rows],
             "dropped": self.dropped,
             "skipped": self.skipped,
-            "consumers": [dict(each) for each in self.consumers],
-            "interrupts": [dict(each) for each in self.interrupts],
+            "consumers": [dict(consumer) for consumer in self.consumers],
+            "interrupts": [dict(interrupt) for interrupt in self.interrupts],
             **({"cost_ns": self.cost_ns} if self.cost_ns else {}),
         }
 

@@ -71,7 +71,7 @@ def read(text: str, host: str | None = None, path: str = "The file") -> Record:
             f"{path} is of several machines, {', '.join(names)}, and the study does not tell which one is its own. "
             f"Name it: --machine {names[0]}"
         )
-    own = [each for each in machines if host is None or _short(str(each.get("nodename"))) == _short(host)]
+    own = [machine for machine in machines if host is None or _short(str(machine.get("nodename"))) == _short(host)]
     if not own:
         raise UsageError(
             f"{path} has nothing about {host or 'any machine'}: it is of {', '.join(names) or 'no machine'}."
@@ -122,18 +122,18 @@ def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
         raise UsageError(f"{path} is not JSON: {error}. {hint}") from None
     machines = value.get("sysstat", {}) if isinstance(value, dict) else None
     machines = machines.get("hosts") if isinstance(machines, dict) else None
-    rows = [row for each in machines for row in _rows(each)] if isinstance(machines, list) else []
+    rows = [row for machine in machines for row in _rows(machine)] if isinstance(machines, list) else []
     if not isinstance(machines, list) or (rows and not any("timestamp" in row for row in rows)):
         raise UsageError(described(data, path, hint, "is not a sysstat record"))
     stamps = [row.get("timestamp") for row in rows]
     if any(isinstance(stamp, dict) and "interval" in stamp and not stamp.get("utc") for stamp in stamps):
         raise UsageError(f"{path} is in local time, which is ambiguous. Leave out the options -T and -t of sadf.")
-    return [each for each in machines if isinstance(each, dict)]
+    return [machine for machine in machines if isinstance(machine, dict)]
 
 
 def _rows(machine: Any) -> list[Mapping[str, Any]]:
     rows = machine.get("statistics") if isinstance(machine, dict) else None
-    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: LeftOut) -> Interval | None:

@@ -172,17 +172,17 @@ def _disks(row: Mapping[str, Any], values: _Values) -> Rates:
     disks = [each for each in _list(row, "disk") if not STACKED.fullmatch(str(each.get("disk-device")))]
     if not disks:
         return {}
-    busy = [values.share(each, "util-percent") for each in disks]
+    busy = [values.share(disk, "util-percent") for disk in disks]
     if any(share is None and "util-percent" in each for share, each in zip(busy, disks, strict=True)):
         # All counters of a disk wrap together.
         return {}
 
     def moved(kilobytes: str, sectors: str) -> float | None:
         return values.total(
-            values.rate(each, kilobytes, 1024, MOST_BYTES)
-            if kilobytes in each
-            else values.rate(each, sectors, 512, MOST_BYTES)
-            for each in disks
+            values.rate(disk, kilobytes, 1024, MOST_BYTES)
+            if kilobytes in disk
+            else values.rate(disk, sectors, 512, MOST_BYTES)
+            for disk in disks
         )
 
     total = values.total(busy)
@@ -202,8 +202,8 @@ def _network(row: Mapping[str, Any], values: _Values) -> Rates:
         return values.total([values.rate(each, name, factor, most) for each in rows for name in names])
 
     if devices:
-        real = [each for each in devices if each.get("iface") != "lo"]
-        loopback = [each for each in devices if each.get("iface") == "lo"]
+        real = [device for device in devices if device.get("iface") != "lo"]
+        loopback = [device for device in devices if device.get("iface") == "lo"]
         rates = {
             "net_in_bytes": total(real, ("rxkB",), 1024, MOST_BYTES),
             "net_out_bytes": total(real, ("txkB",), 1024, MOST_BYTES),
@@ -211,7 +211,7 @@ def _network(row: Mapping[str, Any], values: _Values) -> Rates:
             "loopback_bytes": total(loopback, ("rxkB",), 1024, MOST_BYTES),
         }
     if errors:
-        real = [each for each in errors if each.get("iface") != "lo"]
+        real = [error for error in errors if error.get("iface") != "lo"]
         rates["net_errors"] = total(real, ("rxerr", "txerr", "coll", "rxdrop", "txdrop"), 1, MOST_EVENTS)
     return rates
 
@@ -230,11 +230,11 @@ def _rest(row: Mapping[str, Any], values: _Values) -> Rates:
 def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, left_out: LeftOut) -> Rates:
     """Return what adds up over an interval of so many seconds, by the fields of a Load; what cannot be is None."""
     values = _Values(where, left_out)
-    found: Rates = {}
+    rates: Rates = {}
     for part in (_processors(row, cpus, values), _paging(row, values), _disks(row, values), _network(row, values)):
-        found |= part
-    found |= _rest(row, values)
-    return {name: None if rate is None else rate * seconds for name, rate in found.items()}
+        rates |= part
+    rates |= _rest(row, values)
+    return {name: None if rate is None else rate * seconds for name, rate in rates.items()}
 
 
 def queue(row: Mapping[str, Any], where: str, left_out: LeftOut) -> float | None:

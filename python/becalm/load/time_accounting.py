@@ -128,9 +128,9 @@ class Times:
         return asdict(self)
 
 
-_SUMS = {each.name for each in load_columns() if each.subject == "programs" and each.kind == "difference"}
+_SUMS = {column.name for column in load_columns() if column.subject == "programs" and column.kind == "difference"}
 
-OWN = tuple(each.name for each in fields(Times) if each.name in _SUMS)
+OWN = tuple(field.name for field in fields(Times) if field.name in _SUMS)
 """Columns of a Load that are sums over its runs."""
 
 
@@ -166,26 +166,26 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
     return Times(runs=count, wall_ns=wall, cpu_ns=cpu, scope=scope, level=level, **found)
 
 
-def middle(found: Iterable[Times]) -> Times | None:
+def middle(timeses: Iterable[Times]) -> Times | None:
     """Return the median of several, field by field: the times of an unloaded run. None for no times.
 
     A field is unknown where any of them lacks it; scope and level are the least of all.
     """
-    every = list(found)
+    every = list(timeses)
     if not every:
         return None
     values: dict[str, Any] = {
-        each.name: _over([getattr(one, each.name) for one in every], statistics.median)
-        for each in fields(Times)
-        if each.name not in NAMES
+        field.name: _over([getattr(one, field.name) for one in every], statistics.median)
+        for field in fields(Times)
+        if field.name not in NAMES
     }
     return Times(runs=sum(one.runs for one in every), **shared(every), **values)
 
 
-def shared(found: Sequence[Times]) -> dict[str, Any]:
+def shared(timeses: Sequence[Times]) -> dict[str, Any]:
     """Return the fields that hold for all of several: the least that is known of any."""
-    least = min(found, key=lambda each: each.level)
-    scopes = {each.counters_scope for each in found}
+    least = min(timeses, key=lambda each: each.level)
+    scopes = {each.counters_scope for each in timeses}
     return {
         "scope": least.scope,
         "level": least.level,

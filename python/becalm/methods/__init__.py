@@ -53,8 +53,8 @@ class Row:
         if not self.counts:
             return None
         count = getattr(importlib.import_module(self.module), self.counts)
-        found: Forecast | None = count(space, rule, **self._own(options))
-        return found
+        forecast: Forecast | None = count(space, rule, **self._own(options))
+        return forecast
 
     def _own(self, options: TuneOptions) -> dict[str, Any]:
         return {keyword: getattr(options, name) for keyword, name in self.takes}

@@ -38,9 +38,11 @@ class Arms:
         self._worth = find(objective).efficiency
         self._failed: set[Arm] = set()
         index = {knob: i for i, each in enumerate(space.candidates) for knob in each.knobs}
-        self._requires = [frozenset(index.get(knob, -1) for knob in each.requires) for each in space.candidates]
+        self._requires = [
+            frozenset(index.get(knob, -1) for knob in candidate.requires) for candidate in space.candidates
+        ]
         self._conflicts = [
-            frozenset(index[knob] for knob in each.conflicts if knob in index) for each in space.candidates
+            frozenset(index[knob] for knob in candidate.conflicts if knob in index) for candidate in space.candidates
         ]
 
     @property

@@ -85,10 +85,10 @@ class _Proposer:
         self._space = space
         self._name, self._seed = sampler, seed
         self._distributions: dict[str, Any] = {
-            each.name: optuna.distributions.CategoricalDistribution(each.choices)
-            if each.categorical
+            factor.name: optuna.distributions.CategoricalDistribution(factor.choices)
+            if factor.categorical
             else optuna.distributions.FloatDistribution(-1.0, 1.0)
-            for each in space.factors
+            for factor in space.factors
         }
 
     def next(self, blocks: Blocks, count: int) -> list[Settings]:
@@ -98,7 +98,9 @@ class _Proposer:
         for _ in range(count):
             trial = study.ask(self._distributions)
             found.append(
-                self._space.at({each.name: _level(each, trial.params[each.name]) for each in self._space.factors})
+                self._space.at(
+                    {factor.name: _level(factor, trial.params[factor.name]) for factor in self._space.factors}
+                )
             )
         return found
 
@@ -118,8 +120,10 @@ class _Proposer:
                     # The Parzen estimator takes what was ended early for worse than every value.
                     state=state.COMPLETE if arm in values else state.PRUNED if blocks.times.slow(arm) else state.FAIL,
                     params={
-                        each.name: levels[each.name] if each.categorical else _inside(each.coded(levels[each.name]))
-                        for each in self._space.factors
+                        factor.name: levels[factor.name]
+                        if factor.categorical
+                        else _inside(factor.coded(levels[factor.name]))
+                        for factor in self._space.factors
                     },
                     distributions=self._distributions,
                     value=values.get(arm),

@@ -121,9 +121,9 @@ class _Golden:
             return None
         return times.difference(*pair)[0] < 0
 
-    def differ(self, one: Settings, other: Settings) -> bool:
+    def differ(self, settings: Settings, other: Settings) -> bool:
         """Return whether two probes differ by more than the noise."""
-        return self.blocks.times.differs(one, other, 0.95)
+        return self.blocks.times.differs(settings, other, 0.95)
 
     def level_within(self, bracket: Bracket) -> bool:
         """Return whether three places or more of a bracket were tried and no two of them differ."""
@@ -139,12 +139,14 @@ class _Golden:
     def best(self) -> Settings:
         """Return the present choice."""
         times = self.blocks.times
-        return NO_SETTINGS if self.blocks.lost else times.faster([each for each in self._probes if each in times.good])
+        return (
+            NO_SETTINGS if self.blocks.lost else times.faster([probe for probe in self._probes if probe in times.good])
+        )
 
     def choice(self, end: str) -> Choice:
         """Return the end: the best probe, or no settings when none is faster than the default."""
         chosen = self.best()
-        tried = sum(self.blocks.times.trials(each) > 0 for each in self._probes)
+        tried = sum(self.blocks.times.trials(probe) > 0 for probe in self._probes)
         found = (
             "found nothing on its line that is faster than the default"
             if chosen == NO_SETTINGS

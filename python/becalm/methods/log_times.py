@@ -94,26 +94,26 @@ class LogTimes:
     def trials(self, arm: Settings) -> int:
         """Return the number of blocks with an arm."""
         index = self._arms.get(arm)
-        return sum(each[0] == index for each in self._cells)
+        return sum(cell[0] == index for cell in self._cells)
 
     def level(self, arm: Settings) -> float:
         """Return the log time of a good arm less that of the default."""
         return self.difference(arm, NO_SETTINGS)[0]
 
-    def difference(self, one: Settings, other: Settings) -> tuple[float, float]:
+    def difference(self, settings: Settings, other: Settings) -> tuple[float, float]:
         """Return the log time of one arm less that of the other, and its standard error; infinite where it is
         unknown."""
         fit = self._fitted()
-        return fit.difference(self._arms[one], self._arms[other])
+        return fit.difference(self._arms[settings], self._arms[other])
 
     def quantile(self, share: float) -> float:
         """Return the quantile of Student's t for the degrees of freedom of the errors; infinite without any."""
         freedom = self._fitted().freedom
         return float(stdtrit(freedom, share)) if freedom > 0 else math.inf
 
-    def differs(self, one: Settings, other: Settings, share: float = 0.975) -> bool:
+    def differs(self, settings: Settings, other: Settings, share: float = 0.975) -> bool:
         """Return whether two arms differ, by a t test at this quantile."""
-        difference, error = self.difference(one, other)
+        difference, error = self.difference(settings, other)
         return abs(difference) > self.quantile(share) * error
 
     def expected(self) -> Mapping[Settings, float]:
@@ -168,10 +168,10 @@ class _Fit:
     """The mixed model of all cells: `levels` of arms, `variances` of them, `freedom` of the errors' variance."""
 
     def __init__(self, arms: int, blocks: int, cells: Sequence[tuple[int, int, float, int]]) -> None:
-        arm = np.array([each[0] for each in cells], dtype=np.int64)
-        block = np.array([each[1] for each in cells], dtype=np.int64)
-        y = np.array([each[2] for each in cells])
-        weight = np.array([float(each[3]) for each in cells])
+        arm = np.array([cell[0] for cell in cells], dtype=np.int64)
+        block = np.array([cell[1] for cell in cells], dtype=np.int64)
+        y = np.array([cell[2] for cell in cells])
+        weight = np.array([float(cell[3]) for cell in cells])
         self._size = np.bincount(arm, weight, arms)
         middle = np.bincount(arm, weight * y, arms) / self._size
         rest = y - middle[arm]

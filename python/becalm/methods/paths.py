@@ -40,7 +40,9 @@ class Path:
         """Return the settings at a place of the line, from -1 to 1; no factor leaves its range."""
         found = self.levels(float(self.variable.natural(coded)))
         levels: dict[str, Level] = {
-            each.name: min(max(found[each.name], each.low), each.high) for each in space.factors if each.name in found
+            factor.name: min(max(found[factor.name], factor.low), factor.high)
+            for factor in space.factors
+            if factor.name in found
         }
         return space.at(levels)
 
@@ -98,7 +100,7 @@ def _few_tasks(factors: Mapping[str, Factor], tasks: int) -> Path | None:
 
 
 def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
-    ranges = [each for each in factors.values() if not each.categorical]
+    ranges = [factor for factor in factors.values() if not factor.categorical]
     if not ranges:
         return None
 
@@ -124,10 +126,10 @@ def resolve(name: str, space: Space) -> Path:
 
     Without a name, that of the only range. Raises UsageError for an unknown one, with the known ones.
     """
-    factors = {each.name: each for each in space.factors}
+    factors = {factor.name: factor for factor in space.factors}
     head, tasks, scale = _parts(name)
     if not head:
-        ranges = [each for each in space.factors if not each.categorical]
+        ranges = [factor for factor in space.factors if not factor.categorical]
         if len(space.factors) != 1 or not ranges:
             raise UsageError(
                 f"A golden section goes along one line, and there are {len(space.factors)} factors. Name it: --path "
@@ -159,7 +161,7 @@ def _row(row: Row, factors: Mapping[str, Factor], tasks: int, space: Space) -> P
 
 
 def _known(space: Space) -> str:
-    factors = {each.name: each for each in space.factors}
+    factors = {factor.name: factor for factor in space.factors}
     rows = [row.name for row in TABLE if row.make(factors, TASKS) is not None]
     return ", ".join([*rows, *(name for name, each in factors.items() if not each.categorical)]) or "none"
 

@@ -26,7 +26,7 @@ class Places:
     @property
     def size(self) -> int:
         """The number of coordinates."""
-        return sum(len(each.choices) or 1 for each in self.space.factors)
+        return sum(len(factor.choices) or 1 for factor in self.space.factors)
 
     def settings(self, at: Floats) -> Settings:
         """Return the settings at a place, shape (size,)."""

@@ -274,10 +274,10 @@ class _Race:
             rivals.append(UNTOUCHED)
         return [first, *rivals]
 
-    def _gain(self, one: Arm, other: Arm, plus: float = 0.0) -> float:
+    def _gain(self, arm: Arm, other: Arm, plus: float = 0.0) -> float:
         """Return how much lower the other's log spread is, plus `plus`, by their own runs, in standard errors."""
         surface, tried = self.surface(), self.arms.tried
-        a, b = tried.index(one), tried.index(other)
+        a, b = tried.index(arm), tried.index(other)
         error = math.sqrt(surface.variance[a] + surface.variance[b])
         return (float(surface.y[a] - surface.y[b]) + plus) / error
 

@@ -90,7 +90,7 @@ class _Search:
     def coded(self, settings: Settings) -> tuple[float, ...]:
         """Return the place of settings: whole numbers do not lie exactly where the design wants them."""
         values = settings.to_json()
-        return tuple(each.coded(values[each.name]) for each in self.factors)
+        return tuple(factor.coded(values[factor.name]) for factor in self.factors)
 
     def best(self) -> Settings:
         """Return the settings that have run fastest so far."""
@@ -129,11 +129,11 @@ class _Search:
 
     def fitting(self, options: Sequence[Layout]) -> Layout | None:
         """Return the most informative design that there are runs for, and report when there is none."""
-        for each in options:
-            if len(each.points) + len(np.unique(each.blocks)) <= self.room:
-                return each
+        for option in options:
+            if len(option.points) + len(np.unique(option.blocks)) <= self.room:
+                return option
         least = (len(options[-1].points) + len(np.unique(options[-1].blocks))) * self.rule.cost if options else 0
-        names = ", ".join(each.name for each in self.factors)
+        names = ", ".join(factor.name for factor in self.factors)
         self.short = (
             f"The limit of {self._most:.0f} runs is too short for {names}: the smallest design takes {least}. "
             "Allow more, or vary less."
@@ -158,29 +158,29 @@ class _Search:
         ranked = sorted(ranges, key=lambda each: -effects[each.name][0])
         kept = [each for each in ranked if effects[each.name][0] >= TELLING][:KEPT] or ranked[:1]
         settled: dict[str, str | float] = {}
-        for each in self.factors:
-            size, lowest = effects[each.name]
-            if each not in kept and size >= TELLING:
-                settled[each.name] = each.natural(lowest)
+        for factor in self.factors:
+            size, lowest = effects[factor.name]
+            if factor not in kept and size >= TELLING:
+                settled[factor.name] = factor.natural(lowest)
         self.fixed = self.space.at(settled)
         self.factors = tuple(each for each in self.factors if each in kept)
         screening_places, self.places = self.places, []
         # The controls are of the same machine; what was varied had other factors.
-        self.places = [replace(each, block=-1) for each in screening_places if each.coded is None]
+        self.places = [replace(place, block=-1) for place in screening_places if place.coded is None]
 
     def design(self) -> Asking:
         """Yield the design for a surface of second order, or the part that there are runs for."""
         layout = self.fitting(layouts(self.factors))
         if layout is None:
             return
-        name = f"{layout.name} of {', '.join(each.name for each in self.factors)}"
+        name = f"{layout.name} of {', '.join(factor.name for factor in self.factors)}"
         self.names.append(name)
         yield from self.measure(layout, name)
 
     def follow(self) -> Asking:
         """Yield runs where the surface is lowest, next to the best places so far and the machine as it is,
         repeatedly."""
-        left = min(FOLLOW - len({each.block for each in self.places if each.block >= 0}), self.room)
+        left = min(FOLLOW - len({place.block for place in self.places if place.block >= 0}), self.room)
         reach = REACH
         while left >= ROUND + 1:
             model = self.model()
@@ -220,7 +220,7 @@ class _Search:
 
     def model(self) -> Model | None:
         """Return the model of the good runs; None where they are too few, or all the same."""
-        varied = [each for each in self.places if each.coded is not None]
+        varied = [place for place in self.places if place.coded is not None]
         if len(varied) < 3 or not self.factors:
             return None
         made = Model(self.factors, self.places)
@@ -228,8 +228,8 @@ class _Search:
 
     def _nothing(self) -> str:
         """Return why there is no model."""
-        varied = any(each.coded is not None for each in self.places)
-        return without_model([each.value for each in self.places], self.trials, len(self.failed), varied=varied)
+        varied = any(place.coded is not None for place in self.places)
+        return without_model([place.value for place in self.places], self.trials, len(self.failed), varied=varied)
 
     def choice(self) -> Choice:
         """Return the place that is worth most, if it seems faster than the machine as it is."""
@@ -259,12 +259,12 @@ def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, .
     parts: list[list[tuple[float, ...]]] = [[] for _ in range(most)]
     seen: dict[tuple[float, ...], int] = {}
     single = 0
-    for each in rows:
-        if rows.count(each) > 1:
-            parts[seen.setdefault(each, 0)].append(each)
-            seen[each] += 1
+    for row in rows:
+        if rows.count(row) > 1:
+            parts[seen.setdefault(row, 0)].append(row)
+            seen[row] += 1
         else:
-            parts[single % most].append(each)
+            parts[single % most].append(row)
             single += 1
     return parts
 

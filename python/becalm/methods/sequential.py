@@ -126,7 +126,7 @@ class _Search:
         """Return the place of settings: whole numbers do not lie exactly where they are wanted."""
         if settings not in self._coded:
             values = settings.to_json()
-            self._coded[settings] = tuple(each.coded(values[each.name]) for each in self.factors)
+            self._coded[settings] = tuple(factor.coded(values[factor.name]) for factor in self.factors)
         return self._coded[settings]
 
     def ask(self, places: Floats, why: str, *, control: bool) -> Asking:
@@ -222,7 +222,7 @@ class _Search:
         """Return measured places without a failed run, the one expected to be fastest first."""
         if self._order is None:
             failed = set(self.failed)
-            good = [self.coded(each) for each in dict.fromkeys(self._worked) if each not in failed]
+            good = [self.coded(fromkey) for fromkey in dict.fromkeys(self._worked) if fromkey not in failed]
             places = np.array(good or [self.coded(each) for each in self._worked])
             with one_thread():
                 self._order = np.asarray(places[np.argsort(process.expected(places), kind="stable")])

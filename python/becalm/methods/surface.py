@@ -28,6 +28,6 @@ def surface(space: Space, rule: TrialDesign, rng: np.random.Generator, *, design
 def forecast(space: Space, rule: TrialDesign, *, design: str = DESIGNS[0]) -> Forecast | None:
     """Return the forecast; None for a composite design, whose models decide that, and where there are choices, of which
     the first places may be the same."""
-    if SEARCHES[design] is not sequential or any(each.categorical for each in space.factors):
+    if SEARCHES[design] is not sequential or any(factor.categorical for factor in space.factors):
         return None
     return counted(len(space.factors), rule)

@@ -56,7 +56,7 @@ class Weights:
 def prior(factors: int) -> tuple[Floats, Floats]:
     """Return the means and standard deviations of the logarithms of all weights."""
     names = ["relevance"] * factors + ["rest", "length", "noise", "block"]
-    return np.log([PRIOR[each][0] for each in names]), np.array([PRIOR[each][1] for each in names])
+    return np.log([PRIOR[name][0] for name in names]), np.array([PRIOR[name][1] for name in names])
 
 
 class Columns:
@@ -67,7 +67,7 @@ class Columns:
     """
 
     def __init__(self, factors: Sequence[Factor]) -> None:
-        self.counts = np.array([len(each.choices) for each in factors])
+        self.counts = np.array([len(factor.choices) for factor in factors])
         self.of = np.repeat(np.arange(len(factors)), np.maximum(1, self.counts))
         self.first = np.flatnonzero(np.r_[True, np.diff(self.of) > 0])
         self.ranges = self.counts == 0

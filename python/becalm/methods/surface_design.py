@@ -44,16 +44,16 @@ def layouts(factors: Sequence[Factor]) -> list[Layout]:
     """Return designs for a surface in these factors, the most informative first, each with fewer runs than those before
     it."""
     ranges = [index for index, each in enumerate(factors) if not each.categorical]
-    choices = [range(len(each.choices)) for each in factors if each.categorical]
+    choices = [range(len(factor.choices)) for factor in factors if factor.categorical]
     chosen = [index for index, each in enumerate(factors) if each.categorical]
     every = list(product(*choices))
     combinations = np.array(every, dtype=np.float64).reshape(len(every), len(chosen))
     found: list[Layout] = []
-    for made in _of_ranges(len(ranges)):
-        points = np.empty((len(made.points) * len(combinations), len(factors)))
-        points[:, ranges] = np.tile(made.points, (len(combinations), 1))
-        points[:, chosen] = np.repeat(combinations, len(made.points), axis=0)
-        found.append(Layout(made.name, points, np.tile(made.blocks, len(combinations))))
+    for of_range in _of_ranges(len(ranges)):
+        points = np.empty((len(of_range.points) * len(combinations), len(factors)))
+        points[:, ranges] = np.tile(of_range.points, (len(combinations), 1))
+        points[:, chosen] = np.repeat(combinations, len(of_range.points), axis=0)
+        found.append(Layout(of_range.name, points, np.tile(of_range.blocks, len(combinations))))
     return found
 
 
@@ -91,8 +91,8 @@ def _composite(count: int) -> Layout:
 
 def screened(factors: Sequence[Factor]) -> bool:
     """Return whether this number of factors is screened first."""
-    ranges = sum(not each.categorical for each in factors)
-    if ranges > MOST_RANGES or math.prod(len(each.choices) for each in factors if each.categorical) > MOST_POINTS:
+    ranges = sum(not factor.categorical for factor in factors)
+    if ranges > MOST_RANGES or math.prod(len(factor.choices) for factor in factors if factor.categorical) > MOST_POINTS:
         return True
     return len(layouts(factors)[0].points) > MOST_POINTS
 
@@ -106,7 +106,7 @@ def two_levels(count: int, resolution: int) -> Floats:
     while (2 ** (base - 1) if resolution == 4 else 2**base - 1) < count:
         base += 1
     words = [each for each in range(1, 2**base) if resolution == 3 or each.bit_count() % 2]
-    words.sort(key=lambda each: (each.bit_count(), each))
+    words.sort(key=lambda word: (word.bit_count(), word))
     return np.array(
         [[1.0 if (row & word).bit_count() % 2 else -1.0 for word in words[:count]] for row in range(2**base)]
     )
@@ -118,7 +118,7 @@ def screening(factors: Sequence[Factor], rng: np.random.Generator) -> list[Layou
 
     A factor of more than two choices takes as many columns as number them; a choice may then occur twice as often.
     """
-    columns = [1 if not each.categorical else max(1, math.ceil(math.log2(len(each.choices)))) for each in factors]
+    columns = [1 if not factor.categorical else max(1, math.ceil(math.log2(len(factor.choices)))) for factor in factors]
     count, found = sum(columns), []
     for name, cube in _cubes(count):
         points = np.empty((len(cube), len(factors)))

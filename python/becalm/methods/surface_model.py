@@ -40,9 +40,9 @@ class Model:
 
     def __init__(self, factors: Sequence[Factor], places: Sequence[Place]) -> None:
         self.factors = tuple(factors)
-        self.frame = Frame(tuple(len(each.choices) for each in factors))
-        self.varied = [each for each in places if each.coded is not None]
-        self.controls = [each for each in places if each.coded is None]
+        self.frame = Frame(tuple(len(factor.choices) for factor in factors))
+        self.varied = [place for place in places if place.coded is not None]
+        self.controls = [place for place in places if place.coded is None]
         self.points = np.array([each.coded for each in self.varied], dtype=np.float64).reshape(-1, len(factors))
         every = np.array([each.value for each in (*self.varied, *self.controls)])
         self.logarithmic = bool((every > 0).all())

@@ -98,7 +98,7 @@ class _Climb:
         self.base = known.best[0]
         self.level = float(process.expected(self.base[None])[0])
         self.compared = process.against(self.base)
-        self.choices = np.array([len(each.choices) for each in known.factors])
+        self.choices = np.array([len(factor.choices) for factor in known.factors])
 
     def worth(self, places: Floats) -> Floats:
         """Return the expected improvement, shape (m,)."""

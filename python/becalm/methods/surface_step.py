@@ -40,9 +40,9 @@ class Step:
         at = places.numbers[places.columns.first[self.factor]]
         return np.where(at > self.edge, 0.5, -0.5)
 
-    def joint(self, one: Places, other: Places) -> Floats:
+    def joint(self, places: Places, other: Places) -> Floats:
         """Return its contribution to the covariance of places, shape (n, m)."""
-        return np.asarray(VARIANCE * np.outer(self.sides(one), self.sides(other)))
+        return np.asarray(VARIANCE * np.outer(self.sides(places), self.sides(other)))
 
 
 def likeliest(places: Places, root: Floats, alpha: Floats) -> Step | None:

@@ -63,7 +63,7 @@ def swarm(
 def forecast(space: Space, rule: TrialDesign, *, parameters: SwarmParameters = USUAL) -> Forecast | None:
     """Return the forecast; None where there are only choices: with so few places a swarm may settle."""
     blocks = Blocks(rule, parameters.evaluations)
-    if all(each.categorical for each in space.factors):
+    if all(factor.categorical for factor in space.factors):
         return None
     return blocks.counted(_size(parameters, blocks), AGAIN, parameters.iterations)
 

@@ -24,7 +24,7 @@ FEWEST_LOOPS, MOST_LOOPS = 2, 12
 def places(factor: Factor, space: Space) -> tuple[Settings, ...]:
     """Return the settings at the places of a sweep, each once: of whole numbers there may be fewer."""
     if factor.categorical:
-        return tuple(Settings.of({factor.name: each}) for each in factor.choices)
+        return tuple(Settings.of({factor.name: choice}) for choice in factor.choices)
     levels = (factor.natural(float(at)) for at in np.linspace(-1, 1, PLACES))
     return tuple(dict.fromkeys(space.at({factor.name: level}) for level in levels))
 

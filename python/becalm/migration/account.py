@@ -76,16 +76,16 @@ class Accounted(Result):
 
     def cost(self, arm: str, quantity: str) -> Mean:
         """Return the cost of a move at `random` moments or at a `spot`."""
-        return Mean.of([getattr(each, arm)[quantity] for each in self.trials])
+        return Mean.of([getattr(trial, arm)[quantity] for trial in self.trials])
 
     def gain(self, quantity: str) -> Mean:
         """Return how much less a move costs at spots, pair by pair."""
-        return Mean.of([each.random[quantity] - each.spot[quantity] for each in self.trials])
+        return Mean.of([trial.random[quantity] - trial.spot[quantity] for trial in self.trials])
 
     @property
     def at_spots(self) -> int:
         """Moves that had a spot, of those that waited."""
-        return sum(each.why == "spot" for each in self.trials)
+        return sum(trial.why == "spot" for trial in self.trials)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
@@ -97,9 +97,9 @@ class Accounted(Result):
             for name in QUANTITIES
         }  # fmt: skip
         trials = [
-            {"at_ns": each.at_ns, "seed": each.seed, "alone": dict(each.alone), "random": dict(each.random),
-             "spot": dict(each.spot), "why": each.why, "waited_ns": each.waited_ns}
-            for each in self.trials
+            {"at_ns": trial.at_ns, "seed": trial.seed, "alone": dict(trial.alone), "random": dict(trial.random),
+             "spot": dict(trial.spot), "why": trial.why, "waited_ns": trial.waited_ns}
+            for trial in self.trials
         ]  # fmt: skip
         return {
             "becalm": VERSION, "schema": SCHEMA, "kind": "migration-account", "sentence": self.sentence,
@@ -141,7 +141,7 @@ def _played(request: Mapping[str, Any], once: Mapping[str, Any] | None) -> dict[
             "What a move costs is told of a program that ends: matrixmult, phases with a number, or trace."
         )
     mhz = request.get("machine", {}).get("mhz", 3_100)
-    own = next(each["own"] for each in found["found"]["programs"] if each["task"] == 1)
+    own = next(program["own"] for program in found["found"]["programs"] if program["task"] == 1)
     return {
         "references": own[0], "misses": own[1], "time_ns": task["cycles"] * 1e3 / mhz, "ended_ns": task["ended_ns"],
         "moved": task["moved"][0] if task["moved"] else (0, "ended"),

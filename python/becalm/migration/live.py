@@ -113,7 +113,7 @@ class Live:
             return Decided.of(answer["decided"])
         if "going" in answer:
             found = answer["going"]
-            kinds = tuple(each["kind"] for each in found["spots"])
+            kinds = tuple(spot["kind"] for spot in found["spots"])
             return Going(found["now_ns"], found["windows"], found["known"], found["longest_ns"], kinds)
         if "error" in answer:
             raise UsageError(answer["error"])

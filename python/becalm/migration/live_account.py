@@ -109,10 +109,10 @@ class LiveAccounted(Result):
 
 def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, ...]:
     """Return the rounds that every arm has, of rows by number of the round, one mapping an arm."""
-    common = sorted(set.intersection(*(set(each) for each in arms)))
+    common = sorted(set.intersection(*(set(arm) for arm in arms)))
     found = []
     for number in common:
-        rows = [each[number] for each in arms]
+        rows = [arm[number] for arm in arms]
         found.append(
             Round(
                 tuple({name: row[name] for name in QUANTITIES} for row in rows), tuple(row["place"] for row in rows),

@@ -111,7 +111,7 @@ def _known() -> str:
 
 
 def _source(head: str, sources: Sequence[Source]) -> Source | None:
-    return next((each for each in sources if each.recognises(head)), None)
+    return next((source for source in sources if source.recognises(head)), None)
 
 
 def _head(path: str) -> str:

@@ -56,7 +56,7 @@ class Spotted(Result):
     @property
     def spots(self) -> list[dict[str, Any]]:
         """The sweet spots in order of time: program, kind (0, 1, 2), time, counts, threshold."""
-        return sorted(self.found["spots"], key=lambda each: each["time_ns"])
+        return sorted(self.found["spots"], key=lambda spot: spot["time_ns"])
 
     @property
     def start_ns(self) -> int:
@@ -87,16 +87,16 @@ class Spotted(Result):
 
     def to_csv(self) -> str:
         """Return a row a window."""
-        return table_text([COLUMNS, *([int(each[name]) for name in COLUMNS] for each in self.windows())])
+        return table_text([COLUMNS, *([int(window[name]) for name in COLUMNS] for window in self.windows())])
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the same by column."""
         rows = list(self.windows())
-        return {name: [each[name] for each in rows] for name in COLUMNS}
+        return {name: [row[name] for row in rows] for name in COLUMNS}
 
     def to_log(self, program: int = 0) -> str:
         """Return the thesis's log of one program."""
-        marks = [each["time_ns"] for each in self.found["marks"] if each["program"] == program]
+        marks = [mark["time_ns"] for mark in self.found["marks"] if mark["program"] == program]
         seen = self.programs[program]
         return thesis_log.written(seen["task"], self.windows(program), marks, seen["ended"])
 
@@ -108,18 +108,18 @@ class Spotted(Result):
             task = seen["task"]
             row = {"pid": 1, "tid": task}
             events.append({"ph": "M", "name": "thread_name", **row, "args": {"name": f"task {self.label(number)}"}})
-            for each in self.windows(number):
-                if each["references"] and each["known"]:
-                    share = ratio(each["references"], each["misses"])
-                    event = {"ph": "C", "name": f"miss ratio of {self.label(number)}", "ts": each["from_ns"] / 1000}
+            for window in self.windows(number):
+                if window["references"] and window["known"]:
+                    share = ratio(window["references"], window["misses"])
+                    event = {"ph": "C", "name": f"miss ratio of {self.label(number)}", "ts": window["from_ns"] / 1000}
                     events.append({**row, **event, "args": {"ratio": share}})
-        for each in self.found["states"]:
-            start, end = each["from_ns"] / 1000, each["until_ns"] / 1000
-            row = {"pid": 1, "tid": self.programs[each["program"]]["task"]}
-            name = "evicted" if each["kind"] == 2 else "misses more"
+        for state in self.found["states"]:
+            start, end = state["from_ns"] / 1000, state["until_ns"] / 1000
+            row = {"pid": 1, "tid": self.programs[state["program"]]["task"]}
+            name = "evicted" if state["kind"] == 2 else "misses more"
             events.append({"ph": "X", "name": name, **row, "ts": start, "dur": end - start})
-        for each in self.spots:
-            row = {"pid": 1, "tid": self.programs[each["program"]]["task"]}
-            name = f"sweet spot, type {each['kind']}"
-            events.append({"ph": "i", "s": "t", "name": name, **row, "ts": each["time_ns"] / 1000})
+        for spot in self.spots:
+            row = {"pid": 1, "tid": self.programs[spot["program"]]["task"]}
+            name = f"sweet spot, type {spot['kind']}"
+            events.append({"ph": "i", "s": "t", "name": name, **row, "ts": spot["time_ns"] / 1000})
         return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"events": self.events, "unit": self.unit}}

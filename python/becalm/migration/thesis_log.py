@@ -35,21 +35,21 @@ def read(text: str, path: str) -> Stream:
         line = raw.strip()
         if not line:
             continue
-        if found := FIRST.fullmatch(line):
+        if match := FIRST.fullmatch(line):
             if task:
                 raise UsageError(f"{path} has a second beginning in line {number}. Give each program a file.")
-            task = int(found[1])
-        elif found := COUNTS.fullmatch(line):
-            at, kind, length, misses, references = (int(each) for each in found.groups())
+            task = int(match[1])
+        elif match := COUNTS.fullmatch(line):
+            at, kind, length, misses, references = (int(group) for group in match.groups())
             if length > at or misses > references:
                 raise UsageError(
                     f"Line {number} of {path} has more misses than references, or began before 0: {line!r}."
                 )
             window = windows.setdefault(at, [at - length, 0, 0, 0, 0])
             window[3 if kind == 2 else 1], window[4 if kind == 2 else 2] = references, misses
-        elif found := MARKED.fullmatch(line):
-            if found[2] == "signal1":
-                marks.append(int(found[1]))
+        elif match := MARKED.fullmatch(line):
+            if match[2] == "signal1":
+                marks.append(int(match[1]))
         elif LAST.fullmatch(line):
             ended = True
         else:
@@ -63,15 +63,15 @@ def read(text: str, path: str) -> Stream:
 def written(task: int, windows: Iterable[Mapping[str, Any]], marks: Iterable[int], ended: bool) -> str:
     """Return a log of one program's windows. Unknown windows have no line: the form has no word for them."""
     lines: list[tuple[int, int, str]] = [(at, 0, f"{at} signal1") for at in marks]
-    for each in windows:
-        at = each["until_ns"]
-        if not each["known"]:
+    for window in windows:
+        at = window["until_ns"]
+        if not window["known"]:
             continue
-        length = at - each["from_ns"]
-        lines.append((at, 1, f"{at} p1 {length} {each['misses']} {each['references']}"))
-        lines.append((at, 2, f"{at} p2 {length} {each['others_misses']} {each['others_references']}"))
-        lines += [(at, 3, f"{at} p3 sweetspot1")] if each["change"] else []
-        lines += [(at, 4, f"{at} p4 sweetspot2")] if each["evicted"] else []
+        length = at - window["from_ns"]
+        lines.append((at, 1, f"{at} p1 {length} {window['misses']} {window['references']}"))
+        lines.append((at, 2, f"{at} p2 {length} {window['others_misses']} {window['others_references']}"))
+        lines += [(at, 3, f"{at} p3 sweetspot1")] if window["change"] else []
+        lines += [(at, 4, f"{at} p4 sweetspot2")] if window["evicted"] else []
     body = [line for *_, line in sorted(lines)]
     last = [f"Finish tracking task with pid {task}"] if ended else []
     return "\n".join([f"Start tracking task with pid {task}", *body, *last, ""])

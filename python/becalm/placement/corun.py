@@ -98,20 +98,20 @@ def play(
         step = min(each.left / each.rate for each in processes if each.running)
         now += step
         changed = set()
-        for each in processes:
-            if each.running:
+        for process in processes:
+            if process.running:
                 # What is within rounding of its end has ended: equal tasks end together.
-                each.left -= step * each.rate
-                if each.left <= 1e-12:
-                    _end(each, now, drain, changed)
+                process.left -= step * process.rate
+                if process.left <= 1e-12:
+                    _end(process, now, drain, changed)
                     events += 1
     return _summed(problem, processes, now, events)
 
 
 def _most_events(processes: Sequence[_Process], needed: int) -> float:
     """Return about how many runs end until the longest has run often enough."""
-    longest = max(each.solo_s for each in processes)
-    return sum(needed * longest / each.solo_s for each in processes)
+    longest = max(process.solo_s for process in processes)
+    return sum(needed * longest / process.solo_s for process in processes)
 
 
 def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:

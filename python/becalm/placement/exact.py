@@ -60,7 +60,7 @@ def by_table(problem: Problem, repeat: int = 1) -> Found:
     """Solve by the engine, from a table of all sets (place/subsets.rs). `repeat`: for the mean time of a decision."""
     kind, first = problem.kinds
     tables = [
-        [(sum(1 << each for each in members), sum(lost)) for members, lost in problem.table(chip)] for chip in first
+        [(sum(1 << member for member in members), sum(lost)) for members, lost in problem.table(chip)] for chip in first
     ]
     request = {
         "items": len(problem.item), "tables": tables, "kind": kind, "alike": problem.alike, "repeat": repeat,
@@ -106,9 +106,9 @@ def _partition(
     """Return the chosen columns (None: none in time), the bound on the mean cost, and whether time ran out."""
     count, items, tasks = len(columns.members), len(problem.item), len(problem.tasks)
     jobs = [] if problem.single else list(range(tasks))
-    entries = [(each, index, 1.0) for index, members in enumerate(columns.members) for each in members]
+    entries = [(member, index, 1.0) for index, members in enumerate(columns.members) for member in members]
     entries += [(items + kind, index, 1.0) for index, kind in enumerate(columns.kind)]
-    low, high = [1.0] * items + [0.0] * len(chips), [1.0] * items + [float(each) for each in chips]
+    low, high = [1.0] * items + [0.0] * len(chips), [1.0] * items + [float(chip) for chip in chips]
     if jobs:
         at = items + len(chips)
         for index, (members, lost) in enumerate(zip(columns.members, columns.lost, strict=True)):
@@ -151,7 +151,7 @@ def by_generation(problem: Problem, search: Search) -> Found:
     worth, _ = problem.worth(first.sharing)
     sharing: Sharing = first.sharing
     if best is not None:
-        found = tuple(tuple(each for each in members if each < len(pairs)) for members in best)
+        found = tuple(tuple(member for member in members if member < len(pairs)) for members in best)
         sharing = min((first.sharing, found), key=lambda each: problem.worth(each)[0])
         worth = problem.worth(sharing)[0]
     bound = min(columns.bound / len(problem.tasks), worth)

@@ -35,13 +35,13 @@ def drawn(known: Characterisation, count: int, random: np.random.Generator) -> t
     """Return `count` programs, drawn at random."""
     rows = np.log(
         [
-            (max(each.lines, FLOOR_LINES), each.solo_s, each.cpi, max(each.sensitivity, FLOOR_SENSITIVITY))
-            for each in known.programs
+            (max(program.lines, FLOOR_LINES), program.solo_s, program.cpi, max(program.sensitivity, FLOOR_SENSITIVITY))
+            for program in known.programs
         ]
     )
     mean, covariance = rows.mean(axis=0), np.cov(rows, rowvar=False)
-    found: list[Program] = []
-    while len(found) < count:
+    programs: list[Program] = []
+    while len(programs) < count:
         lines, solo_s, cpi, sensitivity = (float(each) for each in np.exp(random.multivariate_normal(mean, covariance)))
         # Of the loss with the smallest part of the cache: how much is left at twice that, and at four times.
         seven, fourteen = random.uniform(0.1, 0.65), random.uniform(0.0, 0.65)
@@ -49,8 +49,8 @@ def drawn(known: Characterisation, count: int, random: np.random.Generator) -> t
             curve = (
                 (3.5, 1 + sensitivity), (7.0, 1 + sensitivity * seven), (14.0, 1 + sensitivity * seven * fourteen),
             )  # fmt: skip
-            found.append(Program(f"task {len(found) + 1}", cpi, lines, lines, solo_s, curve))
-    return tuple(found)
+            programs.append(Program(f"task {len(programs) + 1}", cpi, lines, lines, solo_s, curve))
+    return tuple(programs)
 
 
 @dataclass(frozen=True)

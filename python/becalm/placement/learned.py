@@ -125,7 +125,7 @@ def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.fl
         sensitivity, lacks, sensitivity * np.minimum(lacks, MOST_LACKING), rate, np.log(rate + FLOOR_LINES), whole,
         np.log(whole + FLOOR_LINES), np.minimum(whole, FULL_RATE) * rate,
     )  # fmt: skip
-    return np.stack([each.reshape(-1) for each in columns], axis=1)
+    return np.stack([column.reshape(-1) for column in columns], axis=1)
 
 
 def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
@@ -147,7 +147,7 @@ def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
         outputs, _ = infer(weights("costs", folder)["model"], features(problem.item, np.array(sets)))
         lost = np.clip(outputs[:, 0], 0.0, HIGHEST).reshape(len(sets), size)
         for members, values in zip(sets, lost, strict=True):
-            known.setdefault(tuple(problem.item[each].name for each in members), tuple(map(float, values)))
+            known.setdefault(tuple(problem.item[member].name for member in members), tuple(map(float, values)))
     if not known:
         return CoRunCosts(Origin.MODEL, (SetCosts((problem.item[0].name,), (0.0,)),))
     return CoRunCosts(Origin.MODEL, tuple(SetCosts(names, lost) for names, lost in known.items()))

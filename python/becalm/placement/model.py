@@ -81,7 +81,7 @@ class Characterisation:
 
     def named(self, names: Sequence[str]) -> tuple[Program, ...]:
         """Return the programs of these names. Raises UsageError for an unknown one."""
-        known = {each.name: each for each in self.programs}
+        known = {program.name: program for program in self.programs}
         for name in names:
             if name not in known:
                 raise UsageError(
@@ -116,7 +116,7 @@ def parsed(text: str, where: str) -> Characterisation:
         raise UsageError(f"{where} does not say {error}. published.toml inside becalm shows the form.") from None
     except (TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{where} describes no programs: {error}.") from None
-    names = [each.name for each in programs]
+    names = [program.name for program in programs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"{where} has two tasks that are called {twice[0]}.")
     return Characterisation(cache, programs)
@@ -156,9 +156,11 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
         raise UsageError(
             f"{count} programs do not fit into {cache.cache_mb:g} MB of cache, {cache.smallest_mb:g} for each."
         )
-    alone = np.array([each.cpi for each in programs])[chosen]
-    lines = np.array([each.lines for each in programs])[chosen]
-    knots = tuple(np.array(each)[chosen] for each in zip(*(_curve(each, cache) for each in programs), strict=True))
+    alone = np.array([program.cpi for program in programs])[chosen]
+    lines = np.array([program.lines for program in programs])[chosen]
+    knots = tuple(
+        np.array(each)[chosen] for each in zip(*(_curve(program, cache) for program in programs), strict=True)
+    )
     traffic = lines / 1000 * cache.line_bytes * cache.ghz / LINK_GB_S
     queue_alone = _queue(traffic / alone)
     cpi = alone.copy()
@@ -187,7 +189,7 @@ def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], fl
     sizes, the slopes that begin there (the last is 0), and the value at the smallest."""
     points = [(math.log(size), ratio) for size, ratio in program.cpi_at if size < cache.cache_mb]
     points.append((math.log(cache.cache_mb), 1.0))
-    sizes, ratios = [each[0] for each in points], [each[1] for each in points]
+    sizes, ratios = [point[0] for point in points], [point[1] for point in points]
     slopes = [(b - a) / (y - x) for x, y, a, b in zip(sizes, sizes[1:], ratios, ratios[1:], strict=False)]
     missing = MOST_SIZES - len(slopes)
     if missing < 0:
@@ -206,10 +208,10 @@ def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> Co
     count = sum(math.comb(len(programs), size) for size in set(sizes))
     if count > MOST_SETS:
         raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")
-    names = [each.name for each in programs]
-    found: list[SetCosts] = []
-    for size in sorted({each for each in sizes if 0 < each <= len(programs)}):
+    names = [program.name for program in programs]
+    costses: list[SetCosts] = []
+    for size in sorted({siz for siz in sizes if 0 < siz <= len(programs)}):
         sets = list(combinations(range(len(programs)), size))
         for chosen, lost in zip(sets, of_sets(programs, sets, cache), strict=True):
-            found.append(SetCosts(tuple(names[each] for each in chosen), tuple(map(float, lost))))
-    return CoRunCosts(Origin.MODEL, tuple(found))
+            costses.append(SetCosts(tuple(names[each] for each in chosen), tuple(map(float, lost))))
+    return CoRunCosts(Origin.MODEL, tuple(costses))

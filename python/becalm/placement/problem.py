@@ -47,7 +47,7 @@ class Problem:
         """Return the problem of these tasks. Raises UsageError for tasks that cannot be placed."""
         if not tasks:
             raise UsageError("There is no task to place.")
-        placed, room = items(tasks), sum(each.slots for each in chips)
+        placed, room = items(tasks), sum(chip.slots for chip in chips)
         if not room:
             raise UsageError("There is no chip to place tasks on.")
         if len(placed) > room:
@@ -56,7 +56,7 @@ class Problem:
                 f"{len(placed)} processes do not fit on chips that have room for {room}. Place them in "
                 f"{rounds} rounds (becalm.nouns.placement.in_rounds), or fewer of them."
             )
-        if any(each.threads > 2 for each in chips):
+        if any(chip.threads > 2 for chip in chips):
             raise UsageError("A chip has cores of more than two threads. becalm places on one or two threads a core.")
         return cls(tuple(tasks), tuple(chips), costs, objective)
 
@@ -73,7 +73,7 @@ class Problem:
     @property
     def rooms(self) -> tuple[int, ...]:
         """The number of processes that each chip takes."""
-        return tuple(each.slots for each in self.chips)
+        return tuple(chip.slots for chip in self.chips)
 
     @property
     def alike(self) -> bool:
@@ -120,7 +120,7 @@ class Problem:
     def losses(self, members: Sequence[int], chip: Chip) -> tuple[float, ...]:
         """Return the loss of each of these processes next to the others on such a chip, in their order; where two share
         a core, in the cheapest pairs. Raises UsageError for an unknown cost."""
-        names = [self.item[each].name for each in members]
+        names = [self.item[member].name for member in members]
         found = self._by_name(tuple(sorted(names)))
         lost = [found[sorted(names).index(name)] for name in names]
         if chip.threads > 1:
@@ -199,7 +199,7 @@ class Problem:
                 cost, pairs = best(tuple(each for each in rest if each != other), alone)
                 both = self._sibling(members[first], members[other]) + self._sibling(members[other], members[first])
                 choices.append((cost + both, ((first, other), *pairs)))
-            known[left, alone] = min(choices, key=lambda each: each[0])
+            known[left, alone] = min(choices, key=lambda choice: choice[0])
             return known[left, alone]
 
         known: dict[tuple[tuple[int, ...], int], tuple[float, tuple[tuple[int, int | None], ...]]] = {}

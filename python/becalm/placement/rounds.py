@@ -111,7 +111,7 @@ class Rounds:
 
     def sizes(self, members: Iterable[int]) -> int:
         """Return the number of processes of these tasks."""
-        return sum(self.problem.tasks[each].processes for each in members)
+        return sum(self.problem.tasks[member].processes for member in members)
 
     @property
     def countable(self) -> bool:
@@ -143,7 +143,7 @@ class Rounds:
         mean = 0.0
         for size, often in ((self.room, full), (rest, 1)):
             if size and often:
-                sets = [self.lasts(each) for each in combinations(range(count), size)]
+                sets = [self.lasts(combination) for combination in combinations(range(count), size)]
                 mean += often * math.fsum(sets) / len(sets)
         return mean
 
@@ -161,7 +161,7 @@ class Rounds:
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
         """Return the names in each round; a task of several processes is there once."""
-        return tuple(tuple(self.problem.tasks[each].name for each in members) for members in sharing)
+        return tuple(tuple(self.problem.tasks[member].name for member in members) for members in sharing)
 
 
 def plan(rounds: Rounds, search: Search, *, longest: bool = False) -> Found:

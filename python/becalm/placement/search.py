@@ -33,8 +33,8 @@ def swap(problem: Problem, search: Search) -> Found:
     paired afterwards where costs are of pairs: then it is not an optimum of both."""
     start = [0] * len(problem.item)
     for chip, members in enumerate(begun(problem)):
-        for each in members:
-            start[each] = chip
+        for member in members:
+            start[member] = chip
     request: dict[str, Any] = {
         "rooms": problem.rooms,
         "job": problem.job,

@@ -83,4 +83,4 @@ def di_lp(problem: Problem) -> Sharing:
 
 
 def _as_sharing(chips: Sequence[Sequence[int]]) -> Sharing:
-    return tuple(tuple(sorted(each)) for each in chips)
+    return tuple(tuple(sorted(chip)) for chip in chips)

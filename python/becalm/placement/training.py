@@ -145,8 +145,8 @@ def said(model: Model, inputs: Array) -> Array:
         svm = model["svm"]
         vectors = np.array(svm["vectors"])
         distance = (x**2).sum(axis=1)[:, None] + (vectors**2).sum(axis=1) - 2 * x @ vectors.T
-        found: Array = np.exp(-svm["gamma"] * distance) @ np.array(svm["coefficients"])[:, None] + svm["intercept"]
-        return found
+        array: Array = np.exp(-svm["gamma"] * distance) @ np.array(svm["coefficients"])[:, None] + svm["intercept"]
+        return array
     for layer in model["layers"]:
         x = x @ np.array(layer["weights"]).T + np.array(layer["bias"])
         if layer["activation"] == "sigmoid":
@@ -183,7 +183,7 @@ def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) 
         programs = drawn(known, 11, random)
         for size in (2, 3, 4):
             sets = np.array(list(combinations(range(11), size)))
-            inputs.append(features([each.task for each in programs], sets))
+            inputs.append(features([program.task for program in programs], sets))
             targets.append(of_sets(programs, sets.tolist(), known.cache).reshape(-1))
     return np.concatenate(inputs), np.concatenate(targets)
 
@@ -210,5 +210,5 @@ def train_classifier(known: Characterisation, name: str, seed: int) -> Model:
         for pool in (Generated(drawn(known, 11, random), known.cache) for _ in range(POOLS))
     ]
     return CLASSIFIERS[name](
-        np.concatenate([each.inputs for each in data]), np.concatenate([each.labels for each in data]), seed
+        np.concatenate([datum.inputs for datum in data]), np.concatenate([datum.labels for datum in data]), seed
     )

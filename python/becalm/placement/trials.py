@@ -60,20 +60,20 @@ class Trials:
     @property
     def best(self) -> float | None:
         """The least mean degradation that was seen; None where nothing was placed."""
-        costs = (each.cost(self.objective) for each in self.rows)
+        costs = (row.cost(self.objective) for row in self.rows)
         return min((cost for cost in costs if cost is not None), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
         rows = [
             {
-                "method": each.method,
-                "refused": each.refused,
-                "expected": each.expected,
-                "placement": None if each.placement is None else each.placement.to_json(),
-                "played": None if each.played is None else {**asdict(each.played), "mean": each.played.mean},
+                "method": row.method,
+                "refused": row.refused,
+                "expected": row.expected,
+                "placement": None if row.placement is None else row.placement.to_json(),
+                "played": None if row.played is None else {**asdict(row.played), "mean": row.played.mean},
             }
-            for each in self.rows
+            for row in self.rows
         ]
         return {
             "becalm": VERSION,
@@ -83,7 +83,7 @@ class Trials:
             "machine": self.machine,
             "origin": MODEL,
             "tasks": list(self.tasks),
-            "chips": [encode(each) for each in self.chips],
+            "chips": [encode(chip) for chip in self.chips],
             "objective": str(self.objective),
             "drain": self.drain,
             "rows": rows,
@@ -107,9 +107,9 @@ def tried(
     Raises UsageError for what cannot be placed by any of them.
     """
     programs = _numbered(known.named(names)) if names else known.programs
-    most = min(len(programs), max((each.slots for each in chips), default=1))
+    most = min(len(programs), max((chip.slots for chip in chips), default=1))
     table = costs(programs, known.cache, range(1, most + 1))
-    tasks = [each.task for each in programs]
+    tasks = [program.task for program in programs]
     rows = []
     for name in methods or [each.name for each in METHODS]:
         method_named(name)
@@ -128,18 +128,20 @@ def tried(
             if drain:
                 mean = _drawn(tasks, chips, table, objective, seed)
         rows.append(Trial(name, placed, played, expected=mean))
-    if all(each.placement is None for each in rows):
+    if all(row.placement is None for row in rows):
         raise UsageError(rows[0].refused)
-    return Trials(known.cache.name, tuple(each.name for each in tasks), tuple(chips), objective, drain, tuple(rows))
+    return Trials(known.cache.name, tuple(task.name for task in tasks), tuple(chips), objective, drain, tuple(rows))
 
 
 def _numbered(programs: Sequence[Program]) -> tuple[Program, ...]:
     """Return programs with names of their own: of several copies of one the second is "gcc 2"."""
     seen: Counter[str] = Counter()
     named = []
-    for each in programs:
-        seen[each.name] += 1
-        named.append(each if seen[each.name] == 1 else replace(each, name=f"{each.name} {seen[each.name]}"))
+    for program in programs:
+        seen[program.name] += 1
+        named.append(
+            program if seen[program.name] == 1 else replace(program, name=f"{program.name} {seen[program.name]}")
+        )
     return tuple(named)
 
 

@@ -37,14 +37,14 @@ def chosen(kind: str, environment: Mapping[str, str]) -> str:
     return "gitlab" if environment.get("GITLAB_CI") == "true" else "none"
 
 
-def github(found: CheckResult, file: str = "") -> str:
+def github(result: CheckResult, file: str = "") -> str:
     """Return the lines for the log. `file`: what they point at, below the repository; empty for the whole."""
-    return "".join(f"{line}\n" for line in _commands(found, file))
+    return "".join(f"{line}\n" for line in _commands(result, file))
 
 
-def _commands(found: CheckResult, file: str) -> Iterator[str]:
+def _commands(result: CheckResult, file: str) -> Iterator[str]:
     counts = dict.fromkeys(SEVERITY, 0)
-    for each in ordered(found):
+    for each in ordered(result):
         if each.gate not in SEVERITY or counts[each.gate] == MOST:
             continue
         counts[each.gate] += 1
@@ -62,7 +62,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def gitlab(found: CheckResult, file: str = "") -> str:
+def gitlab(result: CheckResult, file: str = "") -> str:
     """Return the text of a code quality report. `file`: what it points at; it needs one."""
     issues = [
         {
@@ -72,7 +72,7 @@ def gitlab(found: CheckResult, file: str = "") -> str:
             "severity": SEVERITY[each.gate][1],
             "location": {"path": file or ".", "lines": {"begin": 1}},
         }
-        for each in ordered(found)
+        for each in ordered(result)
         if each.gate in SEVERITY
     ]
     return json.dumps(issues, indent=2) + "\n"

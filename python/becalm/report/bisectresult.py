@@ -16,27 +16,27 @@ from becalm.wording.history import short, size
 from becalm.wording.measurement import percent
 
 
-def on_terminal(found: BisectResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(result: BisectResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = result.sentence.splitlines()
     return apart(
-        [Group(Text(first, "" if plain else "bold"), *map(Text, rest)), *(grid(t, plain) for t in tables(found))]
+        [Group(Text(first, "" if plain else "bold"), *map(Text, rest)), *(grid(t, plain) for t in tables(result))]
     )
 
 
-def tables(found: BisectResult) -> Iterator[Table]:
+def tables(result: BisectResult) -> Iterator[Table]:
     """Yield the measured commits in their order, and the skipped ones."""
     rows = tuple(
         (
-            short(each.commit),
-            size(each.size, (each.high - each.low) / 2) if math.isfinite(each.high) else f"{percent(each.size)} %",
-            str(each.pairs),
-            f"{percent(each.behind, 0.01)} %",
-            each.subject,
+            short(probe.commit),
+            size(probe.size, (probe.high - probe.low) / 2) if math.isfinite(probe.high) else f"{percent(probe.size)} %",
+            str(probe.pairs),
+            f"{percent(probe.behind, 0.01)} %",
+            probe.subject,
         )
-        for each in found.probes
+        for probe in result.probes
     )
-    if rows and (found.first or found.suspects):
+    if rows and (result.first or result.suspects):
         note = "behind: probability that the commit has the change already."
         head = ("commit", "against good", "pairs", "behind", "subject")
         yield Table("Measured", head, rows, (1, 2, 3), note, spare=(4, 2), names=(4,))
@@ -46,6 +46,6 @@ def tables(found: BisectResult) -> Iterator[Table]:
         yield Table(
             "Measured", ("commit", "against good", "pairs", "subject"), without, (1, 2), spare=(3, 2), names=(3,)
         )
-    if found.unusable:
-        skipped = tuple((short(commit), reason) for commit, reason in found.unusable.items())
+    if result.unusable:
+        skipped = tuple((short(commit), reason) for commit, reason in result.unusable.items())
         yield Table("Skipped", ("commit", "why"), skipped)

@@ -40,52 +40,52 @@ SILENT = "@\u200b"
 """An @ that calls nobody."""
 
 
-def on_terminal(found: CheckResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(result: CheckResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = result.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    return apart([head, *(grid(each, plain) for each in tables(found))])
+    return apart([head, *(grid(table, plain) for table in tables(result))])
 
 
-def tables(found: CheckResult) -> Iterator[Table]:
+def tables(result: CheckResult) -> Iterator[Table]:
     """Yield every benchmark, the worst first."""
-    if not found.checks:
+    if not result.checks:
         return
-    head = ("benchmark", "old", "new", "difference", f"{100 * found.confidence:g} % interval", "outcome")
-    yield Table("", head, tuple(map(_row, ordered(found))), (1, 2, 3, 4), spare=(1, 2), codes=0)
+    head = ("benchmark", "old", "new", "difference", f"{100 * result.confidence:g} % interval", "outcome")
+    yield Table("", head, tuple(map(_row, ordered(result))), (1, 2, 3, 4), spare=(1, 2), codes=0)
 
 
-def ordered(found: CheckResult) -> list[Checked]:
+def ordered(result: CheckResult) -> list[Checked]:
     """Return benchmarks above the limit, then undecided ones, then those within it; the worst of each first."""
     place = {gate: index for index, gate in enumerate(("above", "undecided", "within"))}
     return sorted(
-        found.checks, key=lambda each: (place[each.gate], -each.difference.harm[0] if each.difference else 0.0)
+        result.checks, key=lambda check: (place[check.gate], -check.difference.harm[0] if check.difference else 0.0)
     )
 
 
-def _row(each: Checked) -> tuple[str, ...]:
-    d = each.difference
+def _row(checked: Checked) -> tuple[str, ...]:
+    d = checked.difference
     shown = ("", "") if d is None else (number(d), ends(d))
-    return each.name, each.old, each.new, *shown, str(each.gate)
+    return checked.name, checked.old, checked.new, *shown, str(checked.gate)
 
 
-def as_markdown(found: CheckResult) -> str:
+def as_markdown(result: CheckResult) -> str:
     """Return the comment."""
-    text = written(_comment(found, whole=True))
-    return text if len(text) <= MOST_CHARACTERS else written(_comment(found, whole=False))
+    text = written(_comment(result, whole=True))
+    return text if len(text) <= MOST_CHARACTERS else written(_comment(result, whole=False))
 
 
-def _comment(found: CheckResult, *, whole: bool) -> Iterator[str]:
-    first, *rest = found.sentence.splitlines()
-    yield from (MARK, f"### {SIGNS[found.gate]} {_safe(first, whole)}", "")
+def _comment(result: CheckResult, *, whole: bool) -> Iterator[str]:
+    first, *rest = result.sentence.splitlines()
+    yield from (MARK, f"### {SIGNS[result.gate]} {_safe(first, whole)}", "")
     yield from (line for each in rest for line in (_safe(each, whole), ""))
-    rows = ordered(found)
-    for table in tables(found):
+    rows = ordered(result)
+    for table in tables(result):
         fit = Table("", table.head, tuple(_cells(row, whole) for row in table.rows[:MOST_ROWS]), table.numbers)
         yield from ("<details open><summary>Benchmarks</summary>", "", *lines_of(fit), "", "</details>", "")
     if len(rows) > MOST_ROWS:
         yield from (f"{len(rows) - MOST_ROWS} more are in the JSON.", "")
-    limit, level = 100 * found.fail_above, 100 * found.confidence
+    limit, level = 100 * result.fail_above, 100 * result.confidence
     yield f"<sub>becalm check, limit {limit:g} %, all intervals together at {level:g} %</sub>"
 
 

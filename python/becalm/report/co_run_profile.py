@@ -25,60 +25,66 @@ WIDEST = 5
 MOST_ROWS = 40
 
 
-def on_terminal(found: CoRunProfile, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(profile: CoRunProfile, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_parts(found, plain))
+    return Group(*_parts(profile, plain))
 
 
-def tables(found: CoRunProfile) -> Iterator[Cells]:
+def tables(profile: CoRunProfile) -> Iterator[Cells]:
     """Yield the programs, then what each loses next to which others."""
-    yield listed(_programs(found))
-    yield listed(_list(found, list(found.degradations)))
+    yield listed(_programs(profile))
+    yield listed(_list(profile, list(profile.degradations)))
 
 
-def _parts(found: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
-    yield Text(found.sentence, "" if plain else "bold")
+def _parts(profile: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
+    yield Text(profile.sentence, "" if plain else "bold")
     yield Text()
-    yield Fitted(_programs(found), (1,), (0,))
+    yield Fitted(_programs(profile), (1,), (0,))
     yield Text()
-    pairs = [each for each in found.degradations if len(each.beside) == 1 and not each.same_core]
-    if len(found.programs) <= WIDEST:
+    pairs = [
+        degradation
+        for degradation in profile.degradations
+        if len(degradation.beside) == 1 and not degradation.same_core
+    ]
+    if len(profile.programs) <= WIDEST:
         yield Text("share of its speed in % that each loses beside", "dim")
-        yield _square(found)
-        rest = [each for each in found.degradations if len(each.beside) > 1 or each.same_core]
+        yield _square(profile)
+        rest = [
+            degradation for degradation in profile.degradations if len(degradation.beside) > 1 or degradation.same_core
+        ]
     else:
-        rest = sorted(found.degradations, key=lambda each: -each.cost)
+        rest = sorted(profile.degradations, key=lambda degradation: -degradation.cost)
     if rest:
-        yield Fitted(_list(found, rest[:MOST_ROWS]), (0, 1), (3,))
+        yield Fitted(_list(profile, rest[:MOST_ROWS]), (0, 1), (3,))
     if len(rest) > MOST_ROWS:
         yield Text(f"and {len(rest) - MOST_ROWS:,} more lines: --json", "dim")
     if pairs:
-        yield Text(where(found), "dim")
-    for each in found.remarks:
-        yield Text(f"• {each}", "" if plain else "yellow")
-    if found.study is not None:
+        yield Text(where(profile), "dim")
+    for remark in profile.remarks:
+        yield Text(f"• {remark}", "" if plain else "yellow")
+    if profile.study is not None:
         yield Text()
-        yield Text(f"Study {found.study}. Who belongs together: becalm place {found.study}")
+        yield Text(f"Study {profile.study}. Who belongs together: becalm place {profile.study}")
 
 
-def _programs(found: CoRunProfile) -> Table:
+def _programs(profile: CoRunProfile) -> Table:
     made = _columns("", "program", "alone", "pressure rank", "sensitivity rank", left=2)
-    tasks = {each.name: each for each in found.tasks()}
+    tasks = {task.name: task for task in profile.tasks()}
     pressure = _ranks({name: each.pressure for name, each in tasks.items()})
     sensitivity = _ranks({name: each.sensitivity for name, each in tasks.items()})
-    for index, program in enumerate(found.programs):
+    for index, program in enumerate(profile.programs):
         solo = "fails" if program.solo_s is None else duration(program.solo_s * 1e9)
         ranks = (pressure.get(program.name, ""), sensitivity.get(program.name, ""))
         made.add_row(_letter(index), printable(program.name), solo, *ranks)
     return made
 
 
-def _square(found: CoRunProfile) -> Table:
+def _square(profile: CoRunProfile) -> Table:
     """Return the table in which rows lose next to columns."""
-    names = [each.name for each in found.programs]
+    names = [program.name for program in profile.programs]
     made = _columns("", *(_letter(index) for index in range(len(names))), left=1)
     for index, name in enumerate(names):
-        cells = [_cell(found.degradation(name, (other,))) if other != name else "" for other in names]
+        cells = [_cell(profile.degradation(name, (other,))) if other != name else "" for other in names]
         made.add_row(_letter(index), *cells)
     return made
 
@@ -91,13 +97,13 @@ def _list(found: CoRunProfile, some: list[Degradation]) -> Table:
     return made
 
 
-def _cell(each: Degradation | None) -> str:
-    if each is None:
+def _cell(degradation: Degradation | None) -> str:
+    if degradation is None:
         return "?"
-    if not math.isfinite(each.low):
-        return f"{percent(each.cost)} ± ?"
-    half = (each.high - each.low) / 2
-    return f"{percent(each.cost, half)} ± {percent(half, half)}"
+    if not math.isfinite(degradation.low):
+        return f"{percent(degradation.cost)} ± ?"
+    half = (degradation.high - degradation.low) / 2
+    return f"{percent(degradation.cost, half)} ± {percent(half, half)}"
 
 
 def _ranks(values: dict[str, float | None]) -> dict[str, str]:
@@ -111,7 +117,7 @@ def _letter(index: int) -> str:
 
 
 def _columns(*heads: str, left: int) -> Table:
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(heads):
-        made.add_column(head, justify="left" if index < left else "right", no_wrap=True)
-    return made
+        table.add_column(head, justify="left" if index < left else "right", no_wrap=True)
+    return table

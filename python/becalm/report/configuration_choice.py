@@ -23,43 +23,49 @@ NAME = 24
 """Characters that the name of a configuration keeps before columns are left out."""
 
 
-def on_terminal(found: ConfigurationChoice, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(choice: ConfigurationChoice, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = choice.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    return apart([head, *(grid(table, plain, NAME) for table in _tables(found, SHOWN))])
+    return apart([head, *(grid(table, plain, NAME) for table in _tables(choice, SHOWN))])
 
 
-def tables(found: ConfigurationChoice) -> Iterator[Table]:
+def tables(choice: ConfigurationChoice) -> Iterator[Table]:
     """Return all configurations, the chosen one first."""
-    return _tables(found, len(found.configurations))
+    return _tables(choice, len(choice.configurations))
 
 
-def _tables(found: ConfigurationChoice, most: int) -> Iterator[Table]:
-    head = ("configuration", "answer", "mean", "a further one", "worst", "spread", plural(found.unit))
-    chosen = [each for each in found.configurations if found.chosen and each.factors == found.chosen.factors]
-    order = [*chosen, *(each for each in found.configurations if each not in chosen)]
+def _tables(choice: ConfigurationChoice, most: int) -> Iterator[Table]:
+    head = ("configuration", "answer", "mean", "a further one", "worst", "spread", plural(choice.unit))
+    chosen = [
+        configuration
+        for configuration in choice.configurations
+        if choice.chosen and configuration.factors == choice.chosen.factors
+    ]
+    order = [*chosen, *(configuration for configuration in choice.configurations if configuration not in chosen)]
     left = len(order) - most
     note = (
-        f"a further one: what a further {found.unit} gives or betters ({percent(found.probability)} %). "
-        f"spread: standard deviation from {found.unit} to {found.unit}."
+        f"a further one: what a further {choice.unit} gives or betters ({percent(choice.probability)} %). "
+        f"spread: standard deviation from {choice.unit} to {choice.unit}."
         + (f" {left} more: --json, --report." if left > 0 else "")
     )
-    rows = tuple(_row(each, each in chosen, found.value_unit) for each in order[:most])
+    rows = tuple(_row(each, each in chosen, choice.value_unit) for each in order[:most])
     yield Table("", head, rows, (2, 3, 4, 5, 6), note, spare=(4, 6), codes=0)
 
 
-def _row(each: ConfigurationResult, chosen: bool, unit: str) -> tuple[str, ...]:
-    numbers = [quantity(value, unit) if math.isfinite(value) else "" for value in (each.mean, each.promise, each.worst)]
-    spread = f"{percent(each.spread)} %" if math.isfinite(each.spread) else ""
-    return each.name, _answer(each, chosen), *numbers, spread, str(each.units)
+def _row(result: ConfigurationResult, chosen: bool, unit: str) -> tuple[str, ...]:
+    numbers = [
+        quantity(value, unit) if math.isfinite(value) else "" for value in (result.mean, result.promise, result.worst)
+    ]
+    spread = f"{percent(result.spread)} %" if math.isfinite(result.spread) else ""
+    return result.name, _answer(result, chosen), *numbers, spread, str(result.units)
 
 
-def _answer(each: ConfigurationResult, chosen: bool) -> str:
+def _answer(result: ConfigurationResult, chosen: bool) -> str:
     if chosen:
         return "take"
-    if each.failed:
+    if result.failed:
         return "failed"
-    if each.rival:
+    if result.rival:
         return "as good?"
-    return "unsteady" if math.isfinite(each.spread) and not each.steady else ""
+    return "unsteady" if math.isfinite(result.spread) and not result.steady else ""

@@ -191,7 +191,7 @@ def _load(facts: Facts) -> str:
     averages, running = fact(facts, "load", "averages"), fact(facts, "load", "running_tasks")
     pressure = fact(facts, "load", "pressure", "cpu", "some_avg10")
     return _join(
-        "load average " + " ".join(f"{each:.2f}" for each in averages) if averages else "",
+        "load average " + " ".join(f"{average:.2f}" for average in averages) if averages else "",
         f"{counted(running, 'task')} running" if running is not None else "",
         f"CPU pressure {pressure:g} %" if pressure is not None else "",
     )
@@ -239,10 +239,10 @@ def _micro(ns: float) -> str:
 
 def _findings(findings: tuple[Advice, ...]) -> RenderableType:
     table = _table("What to know", mark=True)
-    for each in findings:
-        text = Text(each.what, STYLES[each.severity])
-        text.append(" ".join(["", *(part for part in (each.matters, each.way_out) if part)]), "default")
-        table.add_row(Text(MARKS[each.severity], STYLES[each.severity]), text)
+    for finding in findings:
+        text = Text(finding.what, STYLES[finding.severity])
+        text.append(" ".join(["", *(part for part in (finding.matters, finding.way_out) if part)]), "default")
+        table.add_row(Text(MARKS[finding.severity], STYLES[finding.severity]), text)
     return table
 
 

@@ -73,62 +73,62 @@ def home(found: object) -> ModuleType:
     return importlib.import_module(f"becalm.report.{HOMES.get(name, name.lower())}")
 
 
-def on_terminal(found: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
+def on_terminal(conclusion: Conclusion, *, plain: bool = False, columns: int = 80, **more: Any) -> RenderableType:
     """Return the report for the terminal. `plain`: ASCII except for the units, no colours; `more`: of its own
     report."""
-    draw: Callable[..., RenderableType] = home(found).on_terminal
-    return draw(found, plain=plain, columns=columns, **more)
+    draw: Callable[..., RenderableType] = home(conclusion).on_terminal
+    return draw(conclusion, plain=plain, columns=columns, **more)
 
 
-def as_markdown(found: Conclusion) -> str:
+def as_markdown(conclusion: Conclusion) -> str:
     """Return the report as Markdown, for an issue, a pull request or a paper's appendix."""
-    own = getattr(home(found), "as_markdown", None)
-    return str(own(found)) if own is not None else generic_markdown(found)
+    own = getattr(home(conclusion), "as_markdown", None)
+    return str(own(conclusion)) if own is not None else generic_markdown(conclusion)
 
 
-def as_html(found: Conclusion) -> str:
+def as_html(conclusion: Conclusion) -> str:
     """Return the report as one page that needs nothing else."""
-    own = getattr(home(found), "as_html", None)
-    return str(own(found)) if own is not None else generic_html(found)
+    own = getattr(home(conclusion), "as_html", None)
+    return str(own(conclusion)) if own is not None else generic_html(conclusion)
 
 
-def generic_markdown(found: Conclusion) -> str:
+def generic_markdown(conclusion: Conclusion) -> str:
     """Return sentence, tables and findings as Markdown."""
-    return written(_markdown(found))
+    return written(_markdown(conclusion))
 
 
-def generic_html(found: Conclusion) -> str:
+def generic_html(conclusion: Conclusion) -> str:
     """Return sentence, tables and findings as a page."""
-    lines = found.sentence.splitlines()
+    lines = conclusion.sentence.splitlines()
     return filled(
         "plain.html",
         title=lines[0] if lines else "becalm",
         lines=lines[1:],
-        tables=tuple(home(found).tables(found)),
-        findings=_findings(found),
+        tables=tuple(home(conclusion).tables(conclusion)),
+        findings=_findings(conclusion),
         facts="",
     )
 
 
-def as_json(found: Conclusion) -> str:
+def as_json(conclusion: Conclusion) -> str:
     """Return the documented form as text."""
-    return json.dumps(found.to_json(), indent=2, allow_nan=False)
+    return json.dumps(conclusion.to_json(), indent=2, allow_nan=False)
 
 
-def _findings(found: Conclusion) -> Sequence[Finding]:
-    return tuple(getattr(found, "findings", ()))
+def _findings(conclusion: Conclusion) -> Sequence[Finding]:
+    return tuple(getattr(conclusion, "findings", ()))
 
 
-def _markdown(found: Conclusion) -> Iterator[str]:
-    for line in found.sentence.splitlines():
+def _markdown(conclusion: Conclusion) -> Iterator[str]:
+    for line in conclusion.sentence.splitlines():
         yield from (f"**{escaped(line)}**", "")
-    for table in home(found).tables(found):
+    for table in home(conclusion).tables(conclusion):
         yield from ((f"## {escaped(table.title)}", "") if table.title else ())
         yield from (*grid(table, table.codes), "")
         if table.note:
             yield from (escaped(table.note), "")
-    if findings := _findings(found):
-        yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in findings))
+    if findings := _findings(conclusion):
+        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in findings))
 
 
 FORMS: dict[str, Callable[[Conclusion], str]] = {
@@ -150,22 +150,24 @@ def check(given: str) -> Path:
     return target(path)
 
 
-def write(found: Conclusion, path: Path) -> None:
+def write(conclusion: Conclusion, path: Path) -> None:
     """Write the report in the form that the file's name asks for. Raises MachineError."""
-    text = FORMS[path.suffix](found)
+    text = FORMS[path.suffix](conclusion)
     try:
         write_file(path, text)
     except OSError as error:
         raise MachineError(f"The report {path} cannot be written: {error.strerror}.") from error
 
 
-def tried(found: Conclusion) -> None:
+def tried(conclusion: Conclusion) -> None:
     """Draw it in every form, for nobody: raises whatever would be raised when a person asks for one of them."""
     for width in (20, 80):
-        Console(file=io.StringIO(), width=width, markup=False, emoji=False).print(on_terminal(found, columns=width))
+        Console(file=io.StringIO(), width=width, markup=False, emoji=False).print(
+            on_terminal(conclusion, columns=width)
+        )
     for form in dict.fromkeys(FORMS.values()):
         with contextlib.suppress(UsageError):
-            form(found).encode()
+            form(conclusion).encode()
 
 
 def listed(table: Any) -> Table:

@@ -46,7 +46,7 @@ class Names(Text):
         for count in range(len(self.names), 1, -1):
             rest = f"{BETWEEN}{len(self.names) - count} more" if count < len(self.names) else ""
             room = width - len(rest) - len(BETWEEN) * (count - 1)
-            if room >= sum(min(cell_len(each), SEVERAL) for each in self.names[:count]):
+            if room >= sum(min(cell_len(name), SEVERAL) for name in self.names[:count]):
                 return BETWEEN.join(_shared(self.names[:count], room)) + rest
         rest = f"{BETWEEN}{len(self.names) - 1} more" if len(self.names) > 1 else ""
         return cut(self.names[0], max(1, width - len(rest))) + rest
@@ -55,7 +55,7 @@ class Names(Text):
 def _shared(names: Sequence[str], room: int) -> Sequence[str]:
     """Return names in this room together: long ones have what short ones leave."""
     most = room
-    while sum(min(cell_len(each), most) for each in names) > room:
+    while sum(min(cell_len(name), most) for name in names) > room:
         most -= 1
     return distinct(names, most)
 
@@ -160,7 +160,7 @@ def _lettered(table: Table, encoding: str) -> Table:
 
 def _in_letters(cell: RenderableType, encoding: str) -> RenderableType:
     if isinstance(cell, Names):
-        return Names([lettered(each, encoding) for each in cell.names])
+        return Names([lettered(name, encoding) for name in cell.names])
     if isinstance(cell, Text):
         text = lettered(cell.plain, encoding)
         return cell if text == cell.plain else Text(text, cell.style)
@@ -172,7 +172,7 @@ def _cut(cells: Sequence[RenderableType], width: int, encoding: str) -> list[Ren
     # What stands for the sign of a cut may be longer.
     longer = len(lettered(CUT, encoding)) - len(CUT)
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in cells]
-    room = width - longer if any(cell_len(each) > width for each in texts) else width
+    room = width - longer if any(cell_len(text) > width for text in texts) else width
     short = distinct(
         [
             cell.within(width - longer * len(cell.names)) if isinstance(cell, Names) else text

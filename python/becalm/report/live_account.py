@@ -25,19 +25,19 @@ HEAD = {
 }
 
 
-def on_terminal(found: LiveAccounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(accounted: LiveAccounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the sentence, the tables, and the outcomes of the moves."""
     del columns
-    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
-    for table in tables(found):
+    parts: list[RenderableType] = [Text(accounted.sentence, "" if plain else "bold")]
+    for table in tables(accounted):
         parts += [Text(), grid(table, plain)]
     return Group(*parts)
 
 
-def tables(found: LiveAccounted) -> Iterator[Table]:
+def tables(accounted: LiveAccounted) -> Iterator[Table]:
     """Yield times, and counts where they are known: a row a comparison. The last note has the outcomes of the moves."""
-    note = " ".join(wording.live_lines(found))
-    effects = {(pair, name): found.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
+    note = " ".join(wording.live_lines(accounted))
+    effects = {(pair, name): accounted.effect(pair, name) for pair in PAIRS for name in QUANTITIES}
     known = any(effects[pair, name] is not None for pair in PAIRS for name in QUANTITIES[2:])
     groups = (QUANTITIES[:2], QUANTITIES[2:]) if known else (QUANTITIES[:2],)
     for names in groups:

@@ -39,7 +39,7 @@ def as_html(found: Verdict) -> str:
 
 def _summaries(found: Verdict) -> Iterator[Table]:
     summaries = sorted_summaries(found)
-    rates = any(each.throughput for each in summaries)
+    rates = any(summary.throughput for summary in summaries)
     head = (
         "program",
         "runs",
@@ -53,20 +53,22 @@ def _summaries(found: Verdict) -> Iterator[Table]:
     )
     rows = [
         (
-            each.name,
-            str(each.runs),
-            *_times(each),
-            f"{percent(each.cv.value)} %" if each.runs > 1 and each.cv is not None else "",
-            "" if each.user_ns is None or each.system_ns is None else duration(each.user_ns + each.system_ns),
-            *((per_second(each).removesuffix("/s"),) if rates else ()),
+            summary.name,
+            str(summary.runs),
+            *_times(summary),
+            f"{percent(summary.cv.value)} %" if summary.runs > 1 and summary.cv is not None else "",
+            ""
+            if summary.user_ns is None or summary.system_ns is None
+            else duration(summary.user_ns + summary.system_ns),
+            *((per_second(summary).removesuffix("/s"),) if rates else ()),
         )
-        for each in summaries
+        for summary in summaries
     ]
     times = Table("" if found.metric is None else "Wall time", head, tuple(rows), tuple(range(1, len(head))), codes=0)
     head = ("program", "metric", "better", "mean", "median", "min", "max", "spread")
     rows = [
         (
-            each.name,
+            summary.name,
             number.name,
             str(number.better),
             *(
@@ -75,12 +77,12 @@ def _summaries(found: Verdict) -> Iterator[Table]:
             ),
             f"{percent(number.cv.value)} %" if number.runs > 1 else "",
         )
-        for each in summaries
-        for number in each.metrics
+        for summary in summaries
+        for number in summary.metrics
     ]
     if rows:
         yield Table("", head, tuple(rows), tuple(range(3, len(head))), codes=0)
-    if any(each.mean_ns is not None for each in summaries) or not rows:
+    if any(summary.mean_ns is not None for summary in summaries) or not rows:
         yield times
 
 

@@ -50,35 +50,36 @@ PLACES = 160
 """Points of a violin's outline."""
 
 
-def drawn(found: Verdict) -> list[Summary]:
+def drawn(verdict: Verdict) -> list[Summary]:
     """Return the programs that can be drawn, in the order of the tables."""
-    return [each for each in sorted_summaries(found) if each.quantiles][:MOST]
+    return [summary for summary in sorted_summaries(verdict) if summary.quantiles][:MOST]
 
 
-def axis_unit(found: Verdict) -> tuple[str, float]:
+def axis_unit(verdict: Verdict) -> tuple[str, float]:
     """Return the unit of an axis and its size in what is measured."""
-    if found.metric is not None:
-        return found.metric.unit, 1.0
-    medians = [each.median_ns.value for each in found.summaries if each.median_ns is not None]
+    if verdict.metric is not None:
+        return verdict.metric.unit, 1.0
+    medians = [summary.median_ns.value for summary in verdict.summaries if summary.median_ns is not None]
     typical = median_of(medians) if medians else 1e9
     name = duration(typical).rpartition(" ")[2]
     return name, {**UNITS, "µs": 1e3, "min": 60e9}[name]
 
 
-def _label(found: Verdict) -> str:
-    unit, _ = axis_unit(found)
-    what = "wall time" if found.metric is None else found.metric.name
+def _label(verdict: Verdict) -> str:
+    unit, _ = axis_unit(verdict)
+    what = "wall time" if verdict.metric is None else verdict.metric.name
     return f"{what}, {unit}" if unit else what
 
 
-def body(found: Verdict) -> tuple[float, float]:
+def body(verdict: Verdict) -> tuple[float, float]:
     """Return the limits of an axis that a few far runs do not stretch, in what is measured.
 
     They are those of the histograms on the terminal: three interquartile ranges beyond the quartiles (Tukey).
     """
-    programs = drawn(found)
+    programs = drawn(verdict)
     bins = [
-        each.metrics[0].histogram if found.metric is not None and each.metrics else each.histogram for each in programs
+        program.metrics[0].histogram if verdict.metric is not None and program.metrics else program.histogram
+        for program in programs
     ]
     low = min(each.quantiles[0] if kept is None else kept.low for each, kept in zip(programs, bins, strict=True))
     high = max(each.quantiles[-1] if kept is None else kept.high for each, kept in zip(programs, bins, strict=True))
@@ -100,14 +101,14 @@ def tail(found: Verdict, program: Summary, limits: tuple[float, float]) -> str:
     return "; ".join(parts)
 
 
-def violins(found: Verdict, width: float = WIDTH) -> str:
+def violins(verdict: Verdict, width: float = WIDTH) -> str:
     """Return the picture of the distributions of each program's runs, with half of them in the box and the median
     marked."""
-    programs = drawn(found)
+    programs = drawn(verdict)
     if not programs:
         return ""
-    _, scale = axis_unit(found)
-    limits = body(found)
+    _, scale = axis_unit(verdict)
+    limits = body(verdict)
     names = NAME_WIDTH if width >= WIDTH else NARROW_NAMES
     with figure(0.75 + ROW * len(programs), width=width, fitted=True) as (made, axes):
         for row, each in enumerate(programs):
@@ -115,7 +116,7 @@ def violins(found: Verdict, width: float = WIDTH) -> str:
             inside = points[(points >= limits[0]) & (points <= limits[1])]
             points = (inside if len(inside) else points) / scale
             low, high = float(points[0]), float(points[-1])
-            color = color_of(found, each)
+            color = color_of(verdict, each)
             if high > low:
                 places = np.linspace(low, high, PLACES)
                 height = density(points, places)
@@ -125,7 +126,7 @@ def violins(found: Verdict, width: float = WIDTH) -> str:
             axes.plot([quarter, upper], [row, row], color=color, linewidth=4, solid_capstyle="butt")
             axes.plot([low, high], [row, row], color=color, linewidth=1)
             axes.plot([middle], [row], "o", color=INK, markersize=4)
-            if beyond := tail(found, each, limits):
+            if beyond := tail(verdict, each, limits):
                 # Dotted to the edge: there the runs go on.
                 axes.plot([high, limits[1] / scale], [row, row], ":", color=color, linewidth=1)
                 axes.annotate(
@@ -136,88 +137,94 @@ def violins(found: Verdict, width: float = WIDTH) -> str:
                     fontsize=8,
                     color=INK,
                 )
-        _rows(axes, [each.name for each in programs], names)
+        _rows(axes, [program.name for program in programs], names)
         room = 0.03 * (limits[1] - limits[0]) / scale
         axes.set_xlim(limits[0] / scale - room, limits[1] / scale + room)
-        axes.set_xlabel(_label(found))
+        axes.set_xlabel(_label(verdict))
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        told = "; ".join(f"{each.name} {measured(each).shown(measured(each).median.value)}" for each in programs)
+        told = "; ".join(
+            f"{program.name} {measured(program).shown(measured(program).median.value)}" for program in programs
+        )
         fit(made, axes)
         return svg(made, f"violins-{width:g}", f"Distribution of the runs, medians: {told}.")
 
 
-def distributions(found: Verdict) -> list[str]:
+def distributions(verdict: Verdict) -> list[str]:
     """Return for each program the picture of the share of its runs up to each time, next to the reference."""
-    programs = drawn(found)
+    programs = drawn(verdict)
     if not programs:
         return []
-    _, scale = axis_unit(found)
-    limits = body(found)
-    references = {d.reference for d in found.differences}
+    _, scale = axis_unit(verdict)
+    limits = body(verdict)
+    references = {d.reference for d in verdict.differences}
     reference = next((each for each in programs if each.name in references), None)
     pictures = []
-    for each in programs:
-        if each is reference:
+    for program in programs:
+        if program is reference:
             continue
         with figure(2.3, width=HALF, fitted=True) as (made, axes):
-            for one, dashes in ((reference, "--"), (each, "-")):
+            for one, dashes in ((reference, "--"), (program, "-")):
                 if one is not None:
                     x, y = step_ends(np.array(one.quantiles) / scale)
-                    axes.step(x, y, dashes, where="post", color=color_of(found, one), linewidth=1.6)
+                    axes.step(x, y, dashes, where="post", color=color_of(verdict, one), linewidth=1.6)
             axes.set_ylim(-0.02, 1.02)
             axes.set_xlim(limits[0] / scale, limits[1] / scale)
-            axes.set_xlabel(_label(found))
+            axes.set_xlabel(_label(verdict))
             axes.set_ylabel("share of runs")
-            axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
+            axes.set_title(cut(program.name, NAME_WIDTH), fontsize=9.5, loc="left")
             axes.grid(True, color=FAINT, linewidth=0.6)
             beside = f" beside that of {reference.name}" if reference is not None else ""
             fit(made, axes)
-            pictures.append(svg(made, f"distribution-{each.name}", f"Distribution of {each.name}{beside}."))
+            pictures.append(svg(made, f"distribution-{program.name}", f"Distribution of {program.name}{beside}."))
     return pictures
 
 
-def courses(found: Verdict) -> list[str]:
+def courses(verdict: Verdict) -> list[str]:
     """Return the pictures of each program's runs in the order they were made: drifts, steps and outliers show."""
-    programs = drawn(found)
+    programs = drawn(verdict)
     if not programs:
         return []
-    _, scale = axis_unit(found)
-    limits = body(found)
+    _, scale = axis_unit(verdict)
+    limits = body(verdict)
     pictures = []
-    for each in programs:
+    for program in programs:
         with figure(1.9, width=HALF, fitted=True) as (made, axes):
-            values = np.array(each.course)
+            values = np.array(program.course)
             places, within = np.arange(1, len(values) + 1), (values >= limits[0]) & (values <= limits[1])
-            axes.plot(places[within], values[within] / scale, ".", color=color_of(found, each), markersize=4)
+            axes.plot(places[within], values[within] / scale, ".", color=color_of(verdict, program), markersize=4)
             for beyond, edge, mark in ((values > limits[1], limits[1], "^"), (values < limits[0], limits[0], "v")):
                 if not beyond.any():
                     continue
                 axes.plot(
                     places[beyond], np.full(beyond.sum(), edge / scale), mark, color=ALARM, markersize=4, clip_on=False
                 )
-            axes.axhline(measured(each).median.value / scale, color=INK, linewidth=0.8)
+            axes.axhline(measured(program).median.value / scale, color=INK, linewidth=0.8)
             room = 0.05 * (limits[1] - limits[0]) / scale
             axes.set_ylim(limits[0] / scale - room, limits[1] / scale + room)
-            pieces = len(each.course) < each.runs
-            axes.set_xlabel(f"each the median of {each.runs / len(values):,.0f} runs, in order" if pieces else "run")
-            axes.set_ylabel(_label(found))
-            axes.set_title(cut(each.name, NAME_WIDTH), fontsize=9.5, loc="left")
+            pieces = len(program.course) < program.runs
+            axes.set_xlabel(f"each the median of {program.runs / len(values):,.0f} runs, in order" if pieces else "run")
+            axes.set_ylabel(_label(verdict))
+            axes.set_title(cut(program.name, NAME_WIDTH), fontsize=9.5, loc="left")
             fit(made, axes)
-            pictures.append(svg(made, f"course-{each.name}", f"Runs of {each.name} in order."))
+            pictures.append(svg(made, f"course-{program.name}", f"Runs of {program.name} in order."))
     return pictures
 
 
-def memories(found: Verdict, width: float = WIDTH) -> str:
+def memories(verdict: Verdict, width: float = WIDTH) -> str:
     """Return the picture of the resident memory of each program over one run."""
-    programs = [each for each in sorted_summaries(found) if each.memory][: len(COLORS)]
+    programs = [summary for summary in sorted_summaries(verdict) if summary.memory][: len(COLORS)]
     if not programs:
         return ""
     unit, scale = binary(max(size for each in programs for _, size in each.memory))
     with figure(2.6, width=width, fitted=True) as (made, axes):
-        for each in programs:
-            at, size = (np.array(column) for column in zip(*each.memory, strict=True))
+        for program in programs:
+            at, size = (np.array(column) for column in zip(*program.memory, strict=True))
             axes.plot(
-                at / 1e9, size / scale, color=color_of(found, each), linewidth=1.6, label=cut(each.name, NAME_WIDTH)
+                at / 1e9,
+                size / scale,
+                color=color_of(verdict, program),
+                linewidth=1.6,
+                label=cut(program.name, NAME_WIDTH),
             )
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
@@ -231,8 +238,8 @@ def memories(found: Verdict, width: float = WIDTH) -> str:
         return svg(made, f"memory-{width:g}", f"Memory over the time of one run: {told}.")
 
 
-def _most(each: Summary) -> str:
-    return quantity(max(size for _, size in each.memory), "bytes")
+def _most(summary: Summary) -> str:
+    return quantity(max(size for _, size in summary.memory), "bytes")
 
 
 def ratios(
@@ -285,9 +292,9 @@ def _ratio_ticks(axes: Axes, most: int) -> None:
     plain_ticks(axes.xaxis, axes.get_xlim(), most=most, form=_change)
 
 
-def color_of(found: Verdict, program: Summary) -> str:
+def color_of(verdict: Verdict, program: Summary) -> str:
     """Return the colour that a program has in all pictures of a page, by its place among those that were given."""
-    names = [each.name for each in found.summaries]
+    names = [summary.name for summary in verdict.summaries]
     return COLORS[names.index(program.name) % len(COLORS)] if program.name in names else OTHER
 
 

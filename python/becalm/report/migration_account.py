@@ -12,28 +12,32 @@ from becalm.report.table import Table
 from becalm.wording import migration_account as wording
 
 
-def on_terminal(found: Accounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(accounted: Accounted, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the sentence and the table."""
     del columns
-    head = Text(found.sentence, "" if plain else "bold")
-    return Group(head, Text(), grid(table(found), plain), Text(), Text(wording.whys(found), "" if plain else "dim"))
+    head = Text(accounted.sentence, "" if plain else "bold")
+    return Group(
+        head, Text(), grid(table(accounted), plain), Text(), Text(wording.whys(accounted), "" if plain else "dim")
+    )
 
 
-def as_markdown(found: Accounted) -> str:
+def as_markdown(accounted: Accounted) -> str:
     """Return the same in Markdown."""
-    return markdown.written([f"**{found.sentence}**", "", *markdown.grid(table(found)), "", wording.whys(found)])
+    return markdown.written(
+        [f"**{accounted.sentence}**", "", *markdown.grid(table(accounted)), "", wording.whys(accounted)]
+    )
 
 
-def table(found: Accounted) -> Table:
+def table(accounted: Accounted) -> Table:
     """Return a row for each way of moving, and their difference."""
     rows = [
-        (words, *(wording.count(found.cost(arm, name)) for name in ("references", "misses")), _time(found, arm))
+        (words, *(wording.count(accounted.cost(arm, name)) for name in ("references", "misses")), _time(accounted, arm))
         for words, arm in (("at a random moment", "random"), ("at a sweet spot", "spot"))
     ]
-    gains = (wording.count(found.gain("references")), wording.count(found.gain("misses")))
-    rows.append(("less at spots", *gains, wording.time(found.gain("time_ns"))))
+    gains = (wording.count(accounted.gain("references")), wording.count(accounted.gain("misses")))
+    rows.append(("less at spots", *gains, wording.time(accounted.gain("time_ns"))))
     return Table("", ("moved", "references more", "misses more", "time more"), tuple(rows), (1, 2, 3))
 
 
-def _time(found: Accounted, arm: str) -> str:
-    return wording.time(found.cost(arm, "time_ns"))
+def _time(accounted: Accounted, arm: str) -> str:
+    return wording.time(accounted.cost(arm, "time_ns"))

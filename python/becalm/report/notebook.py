@@ -41,7 +41,7 @@ def _parts(found: Any) -> Iterator[str]:
         yield from _pictures(found)
     yield from _tables(found)
     if findings := getattr(found, "findings", ()):
-        yield "<ul>" + "".join(f"<li>{_text(each.sentence)}</li>" for each in findings) + "</ul>"
+        yield "<ul>" + "".join(f"<li>{_text(finding.sentence)}</li>" for finding in findings) + "</ul>"
     yield "</div>"
 
 
@@ -60,10 +60,10 @@ def _tables(found: Any) -> Iterator[str]:
     yield f"<pre>{_text(screen.file.getvalue())}</pre>"  # type: ignore[attr-defined]
 
 
-def _pictures(found: Verdict) -> Iterator[str]:
+def _pictures(verdict: Verdict) -> Iterator[str]:
     from becalm.report import measured_figures as figures
 
-    yield from (picture for picture in (figures.ratios(found.differences), figures.violins(found)) if picture)
+    yield from (picture for picture in (figures.ratios(verdict.differences), figures.violins(verdict)) if picture)
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -21,68 +21,68 @@ MOST_PAIRS = 6
 
 
 def on_terminal(
-    found: PlacementAdvice, *, explain: bool = False, plain: bool = False, columns: int = 80
+    advice: PlacementAdvice, *, explain: bool = False, plain: bool = False, columns: int = 80
 ) -> RenderableType:
     """Return the sentence, the sharing, the costliest pairs, and further notes."""
     del columns
-    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
-    for table in tables(found):
+    parts: list[RenderableType] = [Text(advice.sentence, "" if plain else "bold")]
+    for table in tables(advice):
         parts += [Text(), grid(table, plain)]
-    said = wording.notes(found)
+    said = wording.notes(advice)
     parts += [Text(), *(Text(each, "" if plain else "dim") for each in said)]
     if explain:
-        parts += [Text(), *(Text(each) for each in wording.explained(found))]
+        parts += [Text(), *(Text(each) for each in wording.explained(advice))]
     return Group(*parts)
 
 
-def as_markdown(found: PlacementAdvice) -> str:
+def as_markdown(advice: PlacementAdvice) -> str:
     """Return the same in Markdown, with the reasons."""
-    lines = [f"**{markdown.escaped(found.sentence)}**"]
-    for table in tables(found):
+    lines = [f"**{markdown.escaped(advice.sentence)}**"]
+    for table in tables(advice):
         lines += ["", *markdown.grid(table)]
-    for each in (*wording.notes(found), *wording.explained(found)):
-        lines += ["", markdown.escaped(each)]
+    for note in (*wording.notes(advice), *wording.explained(advice)):
+        lines += ["", markdown.escaped(note)]
     return markdown.written(lines)
 
 
-def as_html(found: PlacementAdvice) -> str:
+def as_html(advice: PlacementAdvice) -> str:
     """Return the page."""
-    sharing, *costly = tables(found)
-    pictures = tuple(placement_figures.pictures(found))
-    parts = [Part("Who runs when" if found.shape is Shape.ROUNDS else "Who shares which chip", (), sharing)]
+    sharing, *costly = tables(advice)
+    pictures = tuple(placement_figures.pictures(advice))
+    parts = [Part("Who runs when" if advice.shape is Shape.ROUNDS else "Who shares which chip", (), sharing)]
     if pictures or costly:
         parts.append(Part("What pairs cost, and what is gained", pictures, costly[0] if costly else None))
     return filled(
         "parts.html",
-        title=found.sentence,
-        lines=(*wording.notes(found), *wording.explained(found)),
+        title=advice.sentence,
+        lines=(*wording.notes(advice), *wording.explained(advice)),
         parts=parts,
         findings=(),
         facts="",
     )
 
 
-def tables(found: PlacementAdvice) -> Iterator[Table]:
+def tables(advice: PlacementAdvice) -> Iterator[Table]:
     """Yield the sharing and the costliest pairs."""
     rows: list[tuple[str, ...]] = []
-    for number, names in enumerate(found.sharing):
-        lost = ", ".join(percent(found.degradation[name]) for name in names)
+    for number, names in enumerate(advice.sharing):
+        lost = ", ".join(percent(advice.degradation[name]) for name in names)
         shown = ", ".join(map(printable, names)) or "nobody"
-        if found.shape is Shape.ROUNDS:
+        if advice.shape is Shape.ROUNDS:
             rows.append((str(number + 1), shown, lost))
         else:
-            cpus = ",".join(map(str, found.chips[number].cpus)) or "?"
+            cpus = ",".join(map(str, advice.chips[number].cpus)) or "?"
             rows.append((str(number), cpus, shown, lost))
-    if found.shape is Shape.ROUNDS:
+    if advice.shape is Shape.ROUNDS:
         yield Table("", ("round", "programs", "lose beside each other"), tuple(rows))
     else:
         yield Table("", ("chip", "CPUs", "programs", "lose"), tuple(rows))
     pairs = tuple(
         (
             printable(each.one), printable(each.other), percent(each.of_one, each.error),
-            percent(each.of_other, each.error), "yes" if found.together(each.one, each.other) else "no",
+            percent(each.of_other, each.error), "yes" if advice.together(each.one, each.other) else "no",
         )
-        for each in found.costliest[:MOST_PAIRS]
+        for each in advice.costliest[:MOST_PAIRS]
     )  # fmt: skip
     if pairs:
         yield Table("", ("costliest pairs", "", "loses", "loses", "together"), pairs, (2, 3), names=(0, 1))

@@ -41,33 +41,33 @@ class PlacementExport:
         }  # fmt: skip
 
 
-def exported(found: PlacementAdvice, form: str) -> PlacementExport:
+def exported(advice: PlacementAdvice, form: str) -> PlacementExport:
     """Return the files of a form. Raises UsageError for another form, or a placement that it cannot express."""
     if form not in FORMS:
         raise UsageError(wording.no_form(form, ", ".join(FORMS)))
-    if found.shape is Shape.ROUNDS and form != "taskset":
+    if advice.shape is Shape.ROUNDS and form != "taskset":
         raise UsageError(wording.no_rounds(form))
-    if found.shape is Shape.CHIPS and form != "kubernetes" and not all(chip.cpus for chip in found.chips):
+    if advice.shape is Shape.CHIPS and form != "kubernetes" and not all(chip.cpus for chip in advice.chips):
         raise UsageError(wording.no_cpus())
-    return FORMS[form](found)
+    return FORMS[form](advice)
 
 
-def _taskset(found: PlacementAdvice) -> PlacementExport:
+def _taskset(advice: PlacementAdvice) -> PlacementExport:
     """Return the lines of a shell: `taskset -c 0,1 COMMAND &` (util-linux)."""
-    rounds = found.shape is Shape.ROUNDS
+    rounds = advice.shape is Shape.ROUNDS
     note = wording.ROUNDS if rounds else wording.TASKSET
     lines = ["#!/bin/sh", f"# {note}"]
-    for number, names in enumerate(found.sharing):
+    for number, names in enumerate(advice.sharing):
         if rounds:
             lines += ["", f"# round {number + 1}"]
         for name in dict.fromkeys(names):
-            command = found.commands.get(name)
+            command = advice.commands.get(name)
             if not command:
                 lines.append(wording.no_command(_comment(name)))
                 continue
             # What the agent runs as itself is run by its path elsewhere.
             words = shlex.join([agent_path() if command[0] == AGENT else command[0], *command[1:]])
-            cpus = ",".join(map(str, found.cpus_of(name)))
+            cpus = ",".join(map(str, advice.cpus_of(name)))
             lines.append(f"{words} &" if rounds or not cpus else f"taskset -c {cpus} {words} &")
         if rounds:
             lines.append("wait")
@@ -79,24 +79,24 @@ def _taskset(found: PlacementAdvice) -> PlacementExport:
 PROPERTIES = ("CPUAffinity", "AllowedCPUs")
 
 
-def _systemd(found: PlacementAdvice) -> PlacementExport:
+def _systemd(advice: PlacementAdvice) -> PlacementExport:
     """Return drop-ins (systemd.exec(5), systemd.resource-control(5))."""
     files = []
     taken: set[str] = set()
-    for name in found.degradation:
-        cpus = " ".join(map(str, found.cpus_of(name)))
+    for name in advice.degradation:
+        cpus = " ".join(map(str, advice.cpus_of(name)))
         unit = [Line(f"# {_comment(name)}"), Line("[Service]"), *(Line(f"{key}={cpus}") for key in PROPERTIES)]
         text = "\n".join(unit) + "\n"
         files.append((f"{_once(_unit(name), taken)}.service.d/becalm-placement.conf", text))
     return PlacementExport("systemd", tuple(files), wording.SYSTEMD)
 
 
-def _kubernetes(found: PlacementAdvice) -> PlacementExport:
+def _kubernetes(advice: PlacementAdvice) -> PlacementExport:
     """Return pods of quality of service Guaranteed, by chip (kubernetes.io: Control CPU Management Policies on the
     Node)."""
-    lines = [f"# {each}" for each in wording.KUBERNETES.split(". ")]
+    lines = [f"# {word}" for word in wording.KUBERNETES.split(". ")]
     pods: set[str] = set()
-    for number, names in enumerate(found.sharing):
+    for number, names in enumerate(advice.sharing):
         if not names:
             continue
         lines += ["---", "apiVersion: v1", "kind: Pod", "metadata:"]
@@ -105,7 +105,7 @@ def _kubernetes(found: PlacementAdvice) -> PlacementExport:
         for name in dict.fromkeys(names):
             cpus = names.count(name)
             lines += [f"  - name: {_once(_label(name), containers)}", f"    image: IMAGE  # of {_comment(name)}"]
-            if command := found.commands.get(name):
+            if command := advice.commands.get(name):
                 lines.append(f"    command: {json.dumps(list(command))}")
             lines += ["    resources:"]
             for what in ("requests", "limits"):
@@ -119,10 +119,10 @@ FORMS: dict[str, Callable[[PlacementAdvice], PlacementExport]] = {
 """The forms by name."""
 
 
-def lines(found: PlacementExport) -> Iterator[str]:
+def lines(export: PlacementExport) -> Iterator[str]:
     """Yield all files as one text, each with its name where there are several."""
-    for name, content in found.files:
-        if len(found.files) > 1:
+    for name, content in export.files:
+        if len(export.files) > 1:
             yield f"# {name}"
         yield from content.splitlines()
 

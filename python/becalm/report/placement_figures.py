@@ -24,32 +24,32 @@ DARKEST = 0.75
 """Opacity of the dearest cell: its number stays readable."""
 
 
-def pictures(found: PlacementAdvice) -> Iterator[Picture]:
+def pictures(advice: PlacementAdvice) -> Iterator[Picture]:
     """Yield the square of pairs, and the gains, as far as they are known."""
-    if found.costliest and len(_names(found)) > 1:
-        where = "round" if found.shape is Shape.ROUNDS else "chip"
+    if advice.costliest and len(_names(advice)) > 1:
+        where = "round" if advice.shape is Shape.ROUNDS else "chip"
         said = f"What the program of a row loses beside that of a column, % of its speed. Framed: they share a {where}."
-        most = f" The {MOST} programs of the costliest pairs." if len(_names(found)) < len(found.degradation) else ""
-        yield Picture(_square(found), said + most)
-    if found.over_random.noise is not None:
-        yield Picture(_gains(found), "What this sharing gains, with 95 % intervals.")
+        most = f" The {MOST} programs of the costliest pairs." if len(_names(advice)) < len(advice.degradation) else ""
+        yield Picture(_square(advice), said + most)
+    if advice.over_random.noise is not None:
+        yield Picture(_gains(advice), "What this sharing gains, with 95 % intervals.")
 
 
-def _names(found: PlacementAdvice) -> list[str]:
+def _names(advice: PlacementAdvice) -> list[str]:
     """Return the programs in the order of the sharing; of too many, those of the costliest pairs."""
-    order = [name for names in found.sharing for name in dict.fromkeys(names)]
+    order = [name for names in advice.sharing for name in dict.fromkeys(names)]
     if len(order) <= MOST:
         return order
-    costly = dict.fromkeys(name for pair in found.costliest for name in (pair.one, pair.other))
+    costly = dict.fromkeys(name for pair in advice.costliest for name in (pair.one, pair.other))
     kept = set(list(costly)[:MOST])
     return [name for name in order if name in kept]
 
 
-def _square(found: PlacementAdvice) -> str:
-    names = _names(found)
+def _square(advice: PlacementAdvice) -> str:
+    names = _names(advice)
     places = {name: place for place, name in enumerate(names)}
     costs: dict[tuple[int, int], float] = {}
-    for pair in found.costliest:
+    for pair in advice.costliest:
         if pair.one in places and pair.other in places:
             costs[places[pair.one], places[pair.other]] = pair.of_one
             costs[places[pair.other], places[pair.one]] = pair.of_other
@@ -57,7 +57,7 @@ def _square(found: PlacementAdvice) -> str:
         top = max((abs(cost) for cost in costs.values()), default=0.0) or 1.0
         for (row, column), cost in costs.items():
             _cell(axes, (row, column), cost, DARKEST * max(0.0, cost) / top)
-            if found.together(names[row], names[column]):
+            if advice.together(names[row], names[column]):
                 axes.add_patch(_box(row, column, fill=False, edgecolor=INK, linewidth=1.4, zorder=3))
         axes.set_xlim(-0.5, len(names) - 0.5)
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -80,8 +80,8 @@ def _box(row: int, column: int, **style: Any) -> Rectangle:
     return Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, **style)
 
 
-def _gains(found: PlacementAdvice) -> str:
-    rows = [(found.over_random, "over chance", AFTER), (found.over_worst, "over the worst", BEFORE)]
+def _gains(advice: PlacementAdvice) -> str:
+    rows = [(advice.over_random, "over chance", AFTER), (advice.over_worst, "over the worst", BEFORE)]
     with figure(1.5) as (drawn, axes):
         for place, (gain, _, color) in enumerate(rows):
             low, high = (gain.estimate if each is None else each for each in (gain.low, gain.high))
@@ -90,6 +90,6 @@ def _gains(found: PlacementAdvice) -> str:
         axes.axvline(0, color=FAINT, linewidth=1.0)
         axes.set_yticks(range(len(rows)), [name for _, name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        what = "time" if found.shape is Shape.ROUNDS else "speed"
+        what = "time" if advice.shape is Shape.ROUNDS else "speed"
         axes.set_xlabel(f"gain, % of {what}")
         return svg(drawn, "gains", f"What the sharing gains, in percent of {what}, with intervals")

@@ -22,7 +22,7 @@ def on_terminal(found: Trials | Training, *, plain: bool = False, columns: int =
     parts: list[RenderableType] = [Text(sentence(found), "" if plain else "bold")]
     for table in tables(found):
         parts += [Text(), grid(table, plain)]
-    parts += [Text(), *(Text(each, "" if plain else "dim") for each in notes(found))]
+    parts += [Text(), *(Text(note, "" if plain else "dim") for note in notes(found))]
     return Group(*parts)
 
 
@@ -45,7 +45,7 @@ def notes(found: Trials | Training) -> list[str]:
         return [
             each for each in (found.skipped, *(f"Written: {path}" for path in found.saved), wording.origin()) if each
         ]
-    return [*(f"{each.method}: {each.refused}" for each in found.rows if each.refused), wording.origin()]
+    return [*(f"{row.method}: {row.refused}" for row in found.rows if row.refused), wording.origin()]
 
 
 def tables(found: Trials | Training) -> Iterator[Table]:
@@ -54,7 +54,7 @@ def tables(found: Trials | Training) -> Iterator[Table]:
         yield from _trained(found)
         return
     best = found.best or 0.0
-    known = [(each.cost(found.objective), each) for each in found.rows]
+    known = [(row.cost(found.objective), row) for row in found.rows]
     placed = [(cost, each) for cost, each in known if cost is not None]
     rows, where = [], []
     for cost, each in sorted(placed, key=lambda one: one[0]):
@@ -74,17 +74,17 @@ def tables(found: Trials | Training) -> Iterator[Table]:
     yield Table("", ("method", "chips"), tuple(where))
 
 
-def _trained(found: Training) -> Iterator[Table]:
+def _trained(training: Training) -> Iterator[Table]:
     for held_out in ("workloads", "programs"):
         rows = tuple(
             (
-                each.method, f"{100 * each.accuracy:.1f} %", f"{each.precision:.3f}", f"{each.recall:.3f}",
-                f"{each.f:.3f}", f"{100 * each.regret:.3f} %", f"{100 * each.optimum:.3f} %",
+                score.method, f"{100 * score.accuracy:.1f} %", f"{score.precision:.3f}", f"{score.recall:.3f}",
+                f"{score.f:.3f}", f"{100 * score.regret:.3f} %", f"{100 * score.optimum:.3f} %",
             )
-            for each in found.scores
-            if each.held_out == held_out
+            for score in training.scores
+            if score.held_out == held_out
         )  # fmt: skip
         head = ("method", "right", "precision", "recall", "F", "over the best", "best loses")
         yield Table(f"{held_out} held out", head, rows, (1, 2, 3, 4, 5, 6))
-    costs = tuple((each.method, f"{each.correlation:.4f}", f"{100 * each.error:.3f} %") for each in found.costs)
+    costs = tuple((cost.method, f"{cost.correlation:.4f}", f"{100 * cost.error:.3f} %") for cost in training.costs)
     yield Table("costs of sets of programs held out", ("method", "correlation", "mean error"), costs, (1, 2))

@@ -290,16 +290,18 @@ def intervals(verdict: Verdict | None) -> list[str]:
     if verdict is None:
         return []
     verdict = shortened(verdict)
-    if len(verdict.differences) >= MANY and all(each.answer is Answer.UNKNOWN for each in verdict.differences):
+    if len(verdict.differences) >= MANY and all(
+        difference.answer is Answer.UNKNOWN for difference in verdict.differences
+    ):
         return [f"nothing is known yet of {len(verdict.differences) + 1} programs"]
     if verdict.differences:
         return [f"{d.name}  {_interval(d)}" for d in verdict.differences]
     lines = []
-    for each in verdict.summaries:
-        mean, _, _, shown = measured(each)
+    for summary in verdict.summaries:
+        mean, _, _, shown = measured(summary)
         half = (mean.high - mean.low) / 2 / mean.value
         sure = f" ± {percent(half)} %" if math.isfinite(half) else ""
-        lines.append(f"{each.name}  {shown(mean.value)}{sure}")
+        lines.append(f"{summary.name}  {shown(mean.value)}{sure}")
     return lines
 
 

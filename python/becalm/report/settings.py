@@ -137,7 +137,7 @@ def knob(row: Knob) -> RenderableType:
 
 def applied(done: ApplyResult, host: str = "local") -> RenderableType:
     """Return the settings that were applied, or would be."""
-    changed = [each for each in done.changes if each.changes]
+    changed = [change for change in done.changes if change.changes]
     parts: list[RenderableType] = []
     if done.boot is not None:
         parts += _boot_applied(done.profile, done.boot, host)
@@ -192,7 +192,9 @@ def _take_off(host: str) -> str:
 
 
 def _changes(changes: Sequence[Change]) -> Table:
-    return _places([(each.knob, each.place, (each.before or "?", each.after)) for each in changes], "before", "after")
+    return _places(
+        [(change.knob, change.place, (change.before or "?", change.after)) for change in changes], "before", "after"
+    )
 
 
 def _places(places: Sequence[Place], *heads: str) -> Table:
@@ -223,9 +225,9 @@ def folded(places: Sequence[Place]) -> list[Place]:
     """
     alike: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for knob, place, values in places:
-        found = NUMBERED.search(place)
-        pattern = place if found is None else f"{place[: found.start()]}\0{place[found.end() :]}"
-        alike.setdefault((knob, pattern, values), []).extend([] if found is None else [int(found.group())])
+        match = NUMBERED.search(place)
+        pattern = place if match is None else f"{place[: match.start()]}\0{place[match.end() :]}"
+        alike.setdefault((knob, pattern, values), []).extend([] if match is None else [int(match.group())])
     return [
         (knob, pattern.replace("\0", _ranges(numbers)), values) for (knob, pattern, values), numbers in alike.items()
     ]
@@ -259,7 +261,7 @@ def reset(done: Reset, host: str = "local") -> RenderableType:
     if done.unsettled:
         parts.append(Text(f"{counted(len(done.unsettled), 'place')} not as before:", "bold red"))
         parts += [Text(f"  {line}") for line in done.unsettled]
-        if any(each.fate == "foreign" for each in done.places):
+        if any(place.fate == "foreign" for place in done.places):
             parts.append(Text(f"To overwrite what somebody else set: {_take_off(host)} --force", "dim"))
     elif done.elsewhere:
         parts.append(Text(f"The machine is as it was before, but for {_interrupts(done.elsewhere)}:", "bold"))
@@ -302,7 +304,7 @@ def status(found: Status, host: str = "local") -> RenderableType:
             )
         if found.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, found.damaged))}.", "red"))
-        shown = [each for each in found.places if not each.side_effect and each.now != each.original]
+        shown = [place for place in found.places if not place.side_effect and place.now != place.original]
         parts.append(_places([(each.knob, each.place, (each.original, _now(each))) for each in shown], "before", "now"))
     if found.boot is not None:
         parts += _boot(found.boot, _take_off(host))
@@ -363,15 +365,15 @@ def _boot(entry: BootEntry, take_off: str) -> list[RenderableType]:
     parts.append(Text(f"Entry {entry.entry} of {entry.loader}: written by {entry.user} on {when}{about}."))
     if not (entry.armed or entry.running):
         parts.append(Text("Nothing starts it any more."))
-    parts += [Text(f"  {each.path}: somebody has changed it", "red") for each in entry.files if each.state == "changed"]
+    parts += [Text(f"  {file.path}: somebody has changed it", "red") for file in entry.files if file.state == "changed"]
     parts.append(Text(f"Remove it: {take_off}"))
     return parts
 
 
-def _now(each: Held) -> str:
+def _now(held: Held) -> str:
     """Return the value of a place; becalm's where others have changed it since, and the requested one where the kernel
     made another value of it."""
-    now = each.now or "?"
-    if each.ours not in (None, each.now):
-        return f"{now} (becalm set {each.ours})"
-    return now if each.asked is None else f"{now} (asked for {each.asked})"
+    now = held.now or "?"
+    if held.ours not in (None, held.now):
+        return f"{now} (becalm set {held.ours})"
+    return now if held.asked is None else f"{now} (asked for {held.asked})"

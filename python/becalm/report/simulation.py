@@ -18,87 +18,93 @@ from becalm.wording.calibration import sentence as calibrated
 from becalm.wording.measurement import counted, duration
 
 
-def on_terminal(found: Simulation, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(simulation: Simulation, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the sentence and its tables."""
     del columns
-    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold")]
-    parts += [grid(table, plain) for table in tables(found)]
-    parts += [Text(), Text(counts(found)), Text(f"Not modelled: {found.not_modelled}.", "" if plain else "dim")]
+    parts: list[RenderableType] = [Text(simulation.sentence, "" if plain else "bold")]
+    parts += [grid(table, plain) for table in tables(simulation)]
+    parts += [
+        Text(),
+        Text(counts(simulation)),
+        Text(f"Not modelled: {simulation.not_modelled}.", "" if plain else "dim"),
+    ]
     return Group(*parts)
 
 
-def tables(found: Simulation) -> Iterator[Table]:
+def tables(simulation: Simulation) -> Iterator[Table]:
     """Yield the tables of the CPUs' time, and of the waits of tasks and messages."""
-    capacity = sum(each.cpus * each.end_ns for each in found.runs)
+    capacity = sum(run.cpus * run.end_ns for run in simulation.runs)
     rows = []
     for what, name in (("running tasks", "run_ns"), ("switching, waking, moving", "overhead_ns"), ("idle", "idle_ns")):
-        total = sum(getattr(each, name) for each in found.runs)
+        total = sum(getattr(run, name) for run in simulation.runs)
         rows.append((what, f"{100 * total / capacity:.1f} %" if capacity else ""))
     yield Table("", ("time of the CPUs", "share"), tuple(rows), (1,))
-    first = found.runs[0]
+    first = simulation.runs[0]
     waits = [("waiting for a CPU", *_quantiles(first.wait))]
     if first.messages:
         waits.append(("message, sent to read", *_quantiles(first.message_latency)))
     yield Table("", ("", "median", "90 %", "99 %", "99.9 %", "longest"), tuple(waits), (1, 2, 3, 4, 5))
 
 
-def counts(found: Simulation) -> str:
+def counts(simulation: Simulation) -> str:
     """Return the counts of events, and the fairness."""
     said = [
-        f"{found.typical('switches'):,.0f} switches",
-        f"{counted(round(found.typical('preemptions')), 'preemption')} among them",
-        counted(round(found.typical("wakeups")), "wake-up"),
-        counted(round(found.typical("migrations")), "migration"),
+        f"{simulation.typical('switches'):,.0f} switches",
+        f"{counted(round(simulation.typical('preemptions')), 'preemption')} among them",
+        counted(round(simulation.typical("wakeups")), "wake-up"),
+        counted(round(simulation.typical("migrations")), "migration"),
     ]
-    return f"{', '.join(said)}; fairness {found.typical('fairness'):.3f} (Jain's index, 1 is fair)."
+    return f"{', '.join(said)}; fairness {simulation.typical('fairness'):.3f} (Jain's index, 1 is fair)."
 
 
-def as_html(found: Simulation) -> str:
+def as_html(simulation: Simulation) -> str:
     """Return the page."""
-    shares, waits = tables(found)
+    shares, waits = tables(simulation)
     parts = []
-    if found.timeline is not None and found.timeline.spans:
-        parts.append(Part("Who ran where", tuple(simulation_figures.timelines(found, found.timeline))))
-        waited = tuple(simulation_figures.waits(found.runs[0]))
+    if simulation.timeline is not None and simulation.timeline.spans:
+        parts.append(Part("Who ran where", tuple(simulation_figures.timelines(simulation, simulation.timeline))))
+        waited = tuple(simulation_figures.waits(simulation.runs[0]))
         parts.append(Part("How long they waited", waited, waits))
     else:
         parts.append(Part("How long they waited", (), waits))
     parts.append(Part("Where the time of the CPUs went", (), shares))
-    title, *lines = found.sentence.splitlines()
+    title, *lines = simulation.sentence.splitlines()
     return filled(
         "parts.html",
         title=title,
-        lines=(*lines, counts(found), f"Not modelled: {found.not_modelled}."),
+        lines=(*lines, counts(simulation), f"Not modelled: {simulation.not_modelled}."),
         parts=parts,
         findings=(),
         facts="",
     )
 
 
-def calibration_on_terminal(found: Calibration) -> RenderableType:
+def calibration_on_terminal(calibration: Calibration) -> RenderableType:
     """Return the sentence, each size, and how to use the costs."""
     sizes = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    whole = found.bootstrapped
+    whole = calibration.bootstrapped
     heads = ["groups", "measured", "simulated", "difference", *(["as a whole"] if whole else []), ""]
     for number, head in enumerate(heads):
         sizes.add_column(head, justify="right" if number < len(heads) - 1 else "left", no_wrap=True)
-    for each in found.sizes:
-        error = 100 * each.error_ns / each.measured_ns
-        real = f"{duration(each.measured_ns)} ± {error:.1f} %"
-        miss = f"{100 * each.residual:+.1f} %"
-        said = [*(["fitted"] if each.fitted else []), *([each.policy] if each.policy != "other" else [])]
-        model = f"{duration(each.simulated_ns)} ± {100 * each.simulated_error_ns / each.simulated_ns:.1f} %"
-        row = [str(each.groups), real, model, miss]
+    for siz in calibration.sizes:
+        error = 100 * siz.error_ns / siz.measured_ns
+        real = f"{duration(siz.measured_ns)} ± {error:.1f} %"
+        miss = f"{100 * siz.residual:+.1f} %"
+        said = [*(["fitted"] if siz.fitted else []), *([siz.policy] if siz.policy != "other" else [])]
+        model = f"{duration(siz.simulated_ns)} ± {100 * siz.simulated_error_ns / siz.simulated_ns:.1f} %"
+        row = [str(siz.groups), real, model, miss]
         if whole is not None:
-            played = whole.time(each.groups) if each.policy == "other" else None
-            row.append("" if played is None else f"{100 * (played / each.measured_ns - 1):+.1f} %")
+            played = whole.time(siz.groups) if siz.policy == "other" else None
+            row.append("" if played is None else f"{100 * (played / siz.measured_ns - 1):+.1f} %")
         sizes.add_row(*row, ", ".join(said))
-    parts: list[RenderableType] = [Text(calibrated(found)), Text(), sizes, Text()]
-    if found.r_squared is not None and found.possible is not None:
+    parts: list[RenderableType] = [Text(calibrated(calibration)), Text(), sizes, Text()]
+    if calibration.r_squared is not None and calibration.possible is not None:
         parts.append(
             Text(
-                f"R² of measured over simulated times {found.r_squared:.4f}{_adjusted(found.adjusted)}; the noise of "
-                f"the runs leaves {found.possible:.4f}. Whatever grows with the groups has an R² near 1: look at the "
+                "R² of measured over simulated times "
+                f"{calibration.r_squared:.4f}{_adjusted(calibration.adjusted)}; the noise of "
+                f"the runs leaves {calibration.possible:.4f}. Whatever grows with the groups has an R² "
+                "near 1: look at the "
                 "differences."
             )
         )
@@ -109,9 +115,12 @@ def calibration_on_terminal(found: Calibration) -> RenderableType:
                 f"beside another; R² {whole.r_squared:.4f}{_adjusted(whole.adjusted)}."
             )
         )
-    if found.outcome != "failed":
+    if calibration.outcome != "failed":
         parts.append(
-            Text(f"Use it: becalm simulate --host '{found.simulator}' --seeds 10 -- hackbench -g 10 -l {found.loops}")
+            Text(
+                f"Use it: becalm simulate --host '{calibration.simulator}' --seeds 10 -- hackbench -g 10 "
+                f"-l {calibration.loops}"
+            )
         )
     parts.append(Text(f"Not modelled: {NOT_MODELLED}.", "dim"))
     return Group(*parts)
@@ -121,5 +130,7 @@ def _adjusted(value: float | None) -> str:
     return "" if value is None else f" (adjusted {value:.4f})"
 
 
-def _quantiles(each: Latency) -> list[str]:
-    return [duration(ns) for ns in (each.p50_ns, each.p90_ns, each.p99_ns, each.p999_ns, each.largest_ns)]
+def _quantiles(latency: Latency) -> list[str]:
+    return [
+        duration(ns) for ns in (latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns, latency.largest_ns)
+    ]

@@ -58,35 +58,35 @@ def pieces(spans: Sequence[Turn], until_ns: int, count: int = PIECES) -> list[Tu
             inside = min(end, (piece + 1) * width) - max(start, piece * width)
             of = ran.setdefault((cpu, piece), {})
             of[which] = of.get(which, 0) + inside
-    found: list[Turn] = []
+    turns: list[Turn] = []
     for (cpu, piece), of in sorted(ran.items()):
         which = max(of, key=lambda each: (of[each], -each))
         if 2 * sum(of.values()) < min(width, until_ns - piece * width):
             continue
         start, end = piece * width, min((piece + 1) * width, until_ns)
-        if found and found[-1][0] == cpu and found[-1][1] == which and found[-1][3] == start:
-            found[-1] = (cpu, which, found[-1][2], end)
+        if turns and turns[-1][0] == cpu and turns[-1][1] == which and turns[-1][3] == start:
+            turns[-1] = (cpu, which, turns[-1][2], end)
         else:
-            found.append((cpu, which, start, end))
-    return found
+            turns.append((cpu, which, start, end))
+    return turns
 
 
-def timelines(found: Simulation, drawn: Timeline) -> Iterator[Picture]:
+def timelines(simulation: Simulation, drawn: Timeline) -> Iterator[Picture]:
     """Yield the whole time, and the first turns."""
     colors = colored(drawn)
     names = list(colors)
     spans = [(cpu, names.index(kind(drawn.names[task])), start, end) for cpu, task, start, end in drawn.spans]
-    rows = min(found.runs[0].cpus, ROWS)
+    rows = min(simulation.runs[0].cpus, ROWS)
     last = max(end for *_, end in spans)
-    end = found.runs[0].end_ns if drawn.dropped == 0 else last
-    more = f" The first {rows} of {found.runs[0].cpus} CPUs." if rows < found.runs[0].cpus else ""
+    end = simulation.runs[0].end_ns if drawn.dropped == 0 else last
+    more = f" The first {rows} of {simulation.runs[0].cpus} CPUs." if rows < simulation.runs[0].cpus else ""
     cut = f" {dropped(drawn.dropped, len(spans))}" if drawn.dropped else ""
     others = " Faint: all others." if len(names) > len(COLORS) else ""
-    whole = pieces([each for each in spans if each[0] < rows], end)
+    whole = pieces([span for span in spans if span[0] < rows], end)
     said = "All the time, piece by piece: who ran longest; no colour where a CPU was idle or switching for most."
     said += more + cut
     yield Picture(_gantt(whole, colors, rows, (0, end), "timeline", "Who ran where, all the time"), said + others)
-    first = sorted((each for each in spans if each[0] < rows), key=lambda each: each[2])[:TURNS]
+    first = sorted((span for span in spans if span[0] < rows), key=lambda span: span[2])[:TURNS]
     if len(first) < len(spans):
         until = max(each[3] for each in first)
         said = f"The first {counted(len(first), 'turn')}, each as it was."
@@ -105,7 +105,7 @@ def _gantt(
         shown = []
         for which, (called, color) in enumerate(colors.items()):
             bars = [(cpu, start / size, (end - start) / size) for cpu, each, start, end in turns if each == which]
-            for cpu in sorted({each[0] for each in bars}):
+            for cpu in sorted({bar[0] for bar in bars}):
                 row = [(start, width) for at, start, width in bars if at == cpu]
                 axes.broken_barh(row, (cpu - 0.38, 0.76), facecolors=color, linewidth=0)
             if color != FAINT:
@@ -130,7 +130,7 @@ def _legend(axes: Axes, shown: Sequence[tuple[str, str]]) -> None:
 def waits(run: SimulatedRun) -> Iterator[Picture]:
     """Yield the pictures of how many waits exceed each time: of tasks for a CPU and of messages for being read."""
     lines = [("waiting for a CPU", run.wait, BEFORE), ("message, sent to read", run.message_latency, AFTER)]
-    lines = [each for each in lines if len(each[1].survival) > 1 and each[1].largest_ns > 0]
+    lines = [line for line in lines if len(line[1].survival) > 1 and line[1].largest_ns > 0]
     if not lines:
         return
     least = max(1, min(_shortest(each) for _, each, _ in lines))
@@ -156,13 +156,13 @@ def waits(run: SimulatedRun) -> Iterator[Picture]:
     yield Picture(picture, "The share that waited longer than a time: where a line ends is the longest of all.")
 
 
-def _shortest(each: Latency) -> int:
-    return next((upper for upper, _ in each.buckets if upper > 0), 1)
+def _shortest(latency: Latency) -> int:
+    return next((upper for upper, _ in latency.buckets if upper > 0), 1)
 
 
-def curve(each: Latency, least: float) -> list[tuple[float, float]]:
+def curve(latency: Latency, least: float) -> list[tuple[float, float]]:
     """Return the survival curve from `least` on, which stands for all shorter times: never below it, and down to 0."""
-    points = each.survival
+    points = latency.survival
     before = [share for at, share in points if at <= least]
     return [(least, before[-1]), *((at, share) for at, share in points if at > least)]
 

@@ -24,26 +24,26 @@ NOT_SEEN = "not seen"
 """The word for a change that was not seen: it is short, so that both values fit next to it into 80 columns."""
 
 
-def on_terminal(found: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(comparison: StoredComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = comparison.sentence.splitlines()
     head = Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    noticed = [findings(found.findings, plain)] if found.findings else []
-    return apart([head, *(grid(each, plain, NAME) for each in tables(found)), *noticed])
+    noticed = [findings(comparison.findings, plain)] if comparison.findings else []
+    return apart([head, *(grid(table, plain, NAME) for table in tables(comparison)), *noticed])
 
 
-def tables(found: StoredComparison) -> Iterator[Table]:
+def tables(comparison: StoredComparison) -> Iterator[Table]:
     """Yield every benchmark that both have, the largest slowdown first."""
-    if not found.benchmarks:
+    if not comparison.benchmarks:
         return
-    level = f"{100 * found.confidence:g} % interval"
-    repeated = any(each.shift is not None for each in found.benchmarks)
+    level = f"{100 * comparison.confidence:g} % interval"
+    repeated = any(benchmark.shift is not None for benchmark in comparison.benchmarks)
     head = ("benchmark", "old", "new", "change", level, "answer", *(("shift",) if repeated else ()), "runs")
-    order = sorted(found.benchmarks, key=lambda each: -each.difference.harm[1])
-    rows = tuple(_row(each, repeated, found.shift is None) for each in order)
+    order = sorted(comparison.benchmarks, key=lambda benchmark: -benchmark.difference.harm[1])
+    rows = tuple(_row(each, repeated, comparison.shift is None) for each in order)
     rows += tuple(
-        (mean_of(each), "", "", f"{percent(each.difference, sign=True)} %", *[""] * (len(head) - 4))
-        for each in found.geometric_means
+        (mean_of(mean), "", "", f"{percent(mean.difference, sign=True)} %", *[""] * (len(head) - 4))
+        for mean in comparison.geometric_means
     )
     numbers = tuple(index for index in range(1, len(head)) if head[index] != "answer")
     note = "shift: standard deviation between sessions of the same program." if repeated else ""
@@ -51,17 +51,17 @@ def tables(found: StoredComparison) -> Iterator[Table]:
     yield Table("", head, rows, numbers, note, spare=(len(head) - 1, 1, *((6,) if repeated else ()), 2), codes=0)
 
 
-def as_html(found: StoredComparison) -> str:
+def as_html(comparison: StoredComparison) -> str:
     """Return the page."""
     from becalm.report import measured_figures as figures
 
-    lines = found.sentence.splitlines()
-    order = sorted(found.benchmarks, key=lambda each: -each.difference.harm[1])
+    lines = comparison.sentence.splitlines()
+    order = sorted(comparison.benchmarks, key=lambda benchmark: -benchmark.difference.harm[1])
     named = [replace(each.difference, name=each.name) for each in order]
-    parts = [Part(each.title or "Benchmarks", table=each) for each in tables(found)]
+    parts = [Part(table.title or "Benchmarks", table=table) for table in tables(comparison)]
     if forest := figures.ratios(named, "difference from the old one"):
-        alone = "" if found.bounded else " They hold for the runs alone."
-        caption = f"Intervals at {100 * found.confidence:g} % for all together; the line is no change.{alone}"
+        alone = "" if comparison.bounded else " They hold for the runs alone."
+        caption = f"Intervals at {100 * comparison.confidence:g} % for all together; the line is no change.{alone}"
         parts.insert(0, Part("Differences", (Picture(forest, caption),)))
     return filled(
         "measured.html",
@@ -70,23 +70,23 @@ def as_html(found: StoredComparison) -> str:
         mood="",
         lines=lines[1:],
         parts=parts,
-        findings=found.findings,
+        findings=comparison.findings,
         facts="",
     )
 
 
-def _row(each: BenchmarkDifference, repeated: bool, alone: bool) -> tuple[str, ...]:
-    d, shown = each.difference, value(each)
-    shift = ("" if each.shift is None else f"{percent(each.shift)} %",) if repeated else ()
+def _row(difference: BenchmarkDifference, repeated: bool, alone: bool) -> tuple[str, ...]:
+    d, shown = difference.difference, value(difference)
+    shift = ("" if difference.shift is None else f"{percent(difference.shift)} %",) if repeated else ()
     # Of the runs alone it is no more than a question.
-    doubt = "?" if alone and each.shift is None and d.worse is not None else ""
+    doubt = "?" if alone and difference.shift is None and d.worse is not None else ""
     return (
-        each.name,
-        shown(each.old),
-        shown(each.new),
+        difference.name,
+        shown(difference.old),
+        shown(difference.new),
         f"{percent(d.estimate, (d.high - d.low) / 2, sign=True)} %",
         ends(d),
         NOT_SEEN if d.answer is Answer.NO_DIFFERENCE_DETECTED else f"{d.answer}{doubt}",
         *shift,
-        f"{each.old_runs:,}, {each.new_runs:,}",
+        f"{difference.old_runs:,}, {difference.new_runs:,}",
     )

@@ -19,41 +19,41 @@ MOST_ROWS = 40
 """Machines that the terminal lists one by one; more are in the JSON."""
 
 
-def on_terminal(found: SurveyResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(result: SurveyResult, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_parts(found, plain))
+    return Group(*_parts(result, plain))
 
 
-def tables(found: SurveyResult) -> Iterator[Cells]:
+def tables(result: SurveyResult) -> Iterator[Cells]:
     """Yield the peers, then every machine."""
-    yield listed(_peers(found))
-    if found.rows:
-        yield listed(_machines(list(found.rows), set(), True))
+    yield listed(_peers(result))
+    if result.rows:
+        yield listed(_machines(list(result.rows), set(), True))
 
 
-def _parts(found: SurveyResult, plain: bool) -> Iterator[RenderableType]:
-    for line in found.sentence.splitlines():
+def _parts(result: SurveyResult, plain: bool) -> Iterator[RenderableType]:
+    for line in result.sentence.splitlines():
         yield Text(line, "bold")
     yield Text()
-    yield Fitted(_peers(found), (0, 1), (5,))
-    odd = {each.host for each in found.named}
-    shown = [row for row in found.rows if row.host in odd] if len(found.rows) > MOST_ROWS else list(found.rows)
+    yield Fitted(_peers(result), (0, 1), (5,))
+    odd = {each.host for each in result.named}
+    shown = [row for row in result.rows if row.host in odd] if len(result.rows) > MOST_ROWS else list(result.rows)
     if shown:
         yield Text()
         yield Fitted(_machines(shown, odd, plain), (0, 1), (5, 6, 2))
-    if len(shown) < len(found.rows):
-        yield Text(f"and {len(found.rows) - len(shown):,} more lines: becalm survey --json", "dim")
-    if found.findings:
+    if len(shown) < len(result.rows):
+        yield Text(f"and {len(result.rows) - len(shown):,} more lines: becalm survey --json", "dim")
+    if result.findings:
         yield Text()
-        yield findings(found.findings, plain)
-    for host, why in found.lost.items():
+        yield findings(result.findings, plain)
+    for host, why in result.lost.items():
         yield Text(f"{host}: {why}", "yellow")
 
 
-def _peers(found: SurveyResult) -> Table:
+def _peers(result: SurveyResult) -> Table:
     """Return the table of machines of one processor at one piece of work."""
     kinds = _columns("processor", "work", "machines", "time", "spread", "differ by nature")
-    for kind in found.kinds:
+    for kind in result.kinds:
         between = "" if kind.between is None else f"{percent(kind.between)} %"
         cells = [f"{kind.machines:,}", duration(kind.time_ns), f"{percent(kind.spread)} %", between]
         kinds.add_row(kind.kind, kind.work, *cells)
@@ -62,11 +62,11 @@ def _peers(found: SurveyResult) -> Table:
 
 def _columns(*heads: str) -> Table:
     """Return a table whose first column takes what the others leave."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, head in enumerate(heads):
-        made.add_column(head, justify="left" if index < 2 else "right", overflow="fold", no_wrap=index >= 2)
-    made.columns[0].min_width, made.columns[1].min_width = 13, 9
-    return made
+        table.add_column(head, justify="left" if index < 2 else "right", overflow="fold", no_wrap=index >= 2)
+    table.columns[0].min_width, table.columns[1].min_width = 13, 9
+    return table
 
 
 def _machines(rows: list[Row], odd: set[str], plain: bool) -> Table:

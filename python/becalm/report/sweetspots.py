@@ -25,118 +25,122 @@ MOST = 12
 """Programs, spots and migrations that are listed."""
 
 
-def on_terminal(found: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(spotted: Spotted, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the sentence, curves and tables."""
     del columns
-    parts: list[RenderableType] = [Text(found.sentence, "" if plain else "bold"), Text(), Text(wording.legend(found))]
-    parts += [Text(line) for line in curves(found, ASCII if plain else SHADES)]
-    for table in tables(found):
+    parts: list[RenderableType] = [
+        Text(spotted.sentence, "" if plain else "bold"),
+        Text(),
+        Text(wording.legend(spotted)),
+    ]
+    parts += [Text(line) for line in curves(spotted, ASCII if plain else SHADES)]
+    for table in tables(spotted):
         parts += [Text(), grid(table, plain)]
-    if lines := wording.moved(found):
+    if lines := wording.moved(spotted):
         parts += [Text(), *map(Text, lines)]
-    parts += [Text(), Text(wording.origin(found), "" if plain else "dim")]
+    parts += [Text(), Text(wording.origin(spotted), "" if plain else "dim")]
     return Group(*parts)
 
 
-def as_markdown(found: Spotted) -> str:
+def as_markdown(spotted: Spotted) -> str:
     """Return the same in Markdown."""
-    lines = [f"**{found.sentence}**", "", wording.legend(found), "", "```", *curves(found, SHADES), "```"]
-    for table in tables(found):
+    lines = [f"**{spotted.sentence}**", "", wording.legend(spotted), "", "```", *curves(spotted, SHADES), "```"]
+    for table in tables(spotted):
         lines += ["", *([f"**{table.title}**", ""] if table.title else []), *markdown.grid(table)]
-    for line in wording.moved(found):
+    for line in wording.moved(spotted):
         lines += ["", line]
-    return markdown.written([*lines, "", wording.origin(found)])
+    return markdown.written([*lines, "", wording.origin(spotted)])
 
 
-def as_html(found: Spotted) -> str:
+def as_html(spotted: Spotted) -> str:
     """Return the page."""
-    title, *lines = found.sentence.splitlines()
-    programs, *others = tables(found)
+    title, *lines = spotted.sentence.splitlines()
+    programs, *others = tables(spotted)
     parts = [
         Part(
-            wording.drawn(found),
-            tuple(sweetspots_figures.curves(found)),
+            wording.drawn(spotted),
+            tuple(sweetspots_figures.curves(spotted)),
             programs,
         )
     ]
-    parts += [Part(each.title[:1].upper() + each.title[1:] or "Sweet spots", (), each) for each in others]
+    parts += [Part(other.title[:1].upper() + other.title[1:] or "Sweet spots", (), other) for other in others]
     return filled(
         "parts.html",
         title=title,
-        lines=(*lines, *wording.moved(found), wording.origin(found)),
+        lines=(*lines, *wording.moved(spotted), wording.origin(spotted)),
         parts=parts,
         findings=(),
         facts="",
     )
 
 
-def curves(found: Spotted, shades: str) -> list[str]:
+def curves(spotted: Spotted, shades: str) -> list[str]:
     """Return the share of references that miss over time, a line a program, from 0 to the largest. `?`: not known."""
     lines = []
-    first, last = found.found["from_ns"], found.found["until_ns"]
-    for number, seen in list(enumerate(found.programs))[:MOST]:
+    first, last = spotted.found["from_ns"], spotted.found["until_ns"]
+    for number, seen in list(enumerate(spotted.programs))[:MOST]:
         cells: list[list[int] | None] = [None] * COLUMNS
-        for each in found.windows(number):
-            ends = (each["from_ns"], max(each["from_ns"], each["until_ns"] - 1))
+        for window in spotted.windows(number):
+            ends = (window["from_ns"], max(window["from_ns"], window["until_ns"] - 1))
             begin, end = (min(COLUMNS - 1, (at - first) * COLUMNS // max(1, last - first)) for at in ends)
-            for at in range(max(0, begin), end + 1) if each["known"] else ():
+            for at in range(max(0, begin), end + 1) if window["known"] else ():
                 cell = cells[at] or [0, 0]
-                cells[at] = [cell[0] + each["references"], cell[1] + each["misses"]]
+                cells[at] = [cell[0] + window["references"], cell[1] + window["misses"]]
         ratios = [None if each is None else ratio(*each) for each in cells]
         top = max((each for each in ratios if each is not None), default=0.0)
         drawn = "".join("?" if each is None else shades[round(each / top * 8) if top else 0] for each in ratios)
         lines.append(f"{seen['task']:>7} |{drawn}| {100 * top:.1f} %")
-        lines += _marks(found, number)
+        lines += _marks(spotted, number)
     return lines
 
 
-def _marks(found: Spotted, number: int) -> list[str]:
+def _marks(spotted: Spotted, number: int) -> list[str]:
     """Return a line below a program's curve with its own marks; none where it set none."""
-    first, last = found.found["from_ns"], found.found["until_ns"]
-    times = [each["time_ns"] for each in found.found.get("marks", ()) if each["program"] == number]
+    first, last = spotted.found["from_ns"], spotted.found["until_ns"]
+    times = [each["time_ns"] for each in spotted.found.get("marks", ()) if each["program"] == number]
     places = {min(COLUMNS - 1, max(0, (at - first) * COLUMNS // max(1, last - first))) for at in times}
     row = "".join("^" if at in places else " " for at in range(COLUMNS))
     return [f"{'marks':>7} |{row}| {len(times)}"] if times else []
 
 
-def tables(found: Spotted) -> Iterator[Table]:
+def tables(spotted: Spotted) -> Iterator[Table]:
     """Yield programs, spots, migrations."""
-    rows, (counted, missed) = [], wording.counts(found)
-    for number, seen in list(enumerate(found.programs))[:MOST]:
-        mine = [each["kind"] for each in found.spots if each["program"] == number]
-        kinds = [mine.count(kind) for kind in found.kinds]
+    rows, (counted, missed) = [], wording.counts(spotted)
+    for number, seen in list(enumerate(spotted.programs))[:MOST]:
+        mine = [spot["kind"] for spot in spotted.spots if spot["program"] == number]
+        kinds = [mine.count(kind) for kind in spotted.kinds]
         own = seen["own"]
         share = f"{100 * ratio(*own):.2f} %" if own[0] else ""
-        rows.append((one_line(found.label(number)), f"{own[0]:,}", share, *(f"{each}" for each in kinds)))
-    heads = [wording.COUNTED[kind] for kind in found.kinds]
+        rows.append((one_line(spotted.label(number)), f"{own[0]:,}", share, *(f"{kind}" for kind in kinds)))
+    heads = [wording.COUNTED[kind] for kind in spotted.kinds]
     yield Table("", ("task", counted, missed, *heads), tuple(rows), tuple(range(1, 3 + len(heads))))
-    names = [one_line(found.label(number)) for number in range(len(found.programs))]
+    names = [one_line(spotted.label(number)) for number in range(len(spotted.programs))]
     spots = [
-        (_at(found, each["time_ns"]), names[each["program"]], wording.KINDS[each["kind"]], _share(each))
-        for each in found.spots[:MOST]
+        (_at(spotted, spot["time_ns"]), names[spot["program"]], wording.KINDS[spot["kind"]], _share(spot))
+        for spot in spotted.spots[:MOST]
     ]
     if spots:
-        title = f"sweet spots, the first {MOST} of {len(found.spots)}" if len(found.spots) > MOST else ""
+        title = f"sweet spots, the first {MOST} of {len(spotted.spots)}" if len(spotted.spots) > MOST else ""
         yield Table(title, ("at", "task", "sweet spot", missed), tuple(spots), (0, 3))
-    ours = () if found.move is None else tuple(found.move["migrations"])
-    migrations = list(enumerate(found.found["migrations"]))
+    ours = () if spotted.move is None else tuple(spotted.move["migrations"])
+    migrations = list(enumerate(spotted.found["migrations"]))
     # What was asked for is listed in any case, however often the kernel moved it.
-    others = [each for each in migrations if each[0] not in ours][:MOST]
-    listed = sorted([*others, *(migrations[number] for number in ours)], key=lambda each: each[0])
+    others = [migration for migration in migrations if migration[0] not in ours][:MOST]
+    listed = sorted([*others, *(migrations[number] for number in ours)], key=lambda other: other[0])
     moved = [
         (
-            _at(found, each["time_ns"]),
+            _at(spotted, each["time_ns"]),
             names[each["program"]],
             f"{each['from']} to {each['to']}",
             *_excess(each),
-            _lasted(found, each),
-            *(("becalm" if number in ours else "",) if found.move is not None else ()),
+            _lasted(spotted, each),
+            *(("becalm" if number in ours else "",) if spotted.move is not None else ()),
         )
         for number, each in listed
     ]
     if moved:
-        head = ("at", "task", "CPU", "misses more" if found.miss_ratio else "new more", f"{counted} more", "for")
-        more = () if found.move is None else ("by",)
+        head = ("at", "task", "CPU", "misses more" if spotted.miss_ratio else "new more", f"{counted} more", "for")
+        more = () if spotted.move is None else ("by",)
         yield Table("migrations", (*head, *more), tuple(moved), (0, 3, 4, 5))
 
 
@@ -148,18 +152,18 @@ def _excess(moved: dict[str, Any]) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _lasted(found: Spotted, moved: dict[str, Any]) -> str:
+def _lasted(spotted: Spotted, moved: dict[str, Any]) -> str:
     """Return how long the misses of a move lasted."""
-    return "" if moved["until_ns"] is None else _time(found, moved["until_ns"] - moved["time_ns"])
+    return "" if moved["until_ns"] is None else _time(spotted, moved["until_ns"] - moved["time_ns"])
 
 
-def _at(found: Spotted, at: int) -> str:
+def _at(spotted: Spotted, at: int) -> str:
     """Return a time since the beginning."""
-    return _time(found, at - found.start_ns)
+    return _time(spotted, at - spotted.start_ns)
 
 
-def _time(found: Spotted, at: int) -> str:
-    return duration(at) if found.unit == "ns" else f"{at:,}"
+def _time(spotted: Spotted, at: int) -> str:
+    return duration(at) if spotted.unit == "ns" else f"{at:,}"
 
 
 def _share(spot: dict[str, Any]) -> str:

@@ -18,17 +18,21 @@ MOST = 12
 """Seconds that are shown."""
 
 
-def line(found: Interval, ratio: bool) -> str:
+def line(interval: Interval, ratio: bool) -> str:
     """Return the line of one second. `ratio`: whether misses and references are of a cache."""
-    where = ",".join(str(cpu) for cpu in found.cpus) or "none"
-    if found.unknown:
+    where = ",".join(str(cpu) for cpu in interval.cpus) or "none"
+    if interval.unknown:
         counts = "counts unknown: records were lost"
     elif ratio:
-        share = "no references" if found.ratio is None else f"{100 * found.ratio:.1f} % of {found.references:,} missed"
+        share = (
+            "no references"
+            if interval.ratio is None
+            else f"{100 * interval.ratio:.1f} % of {interval.references:,} missed"
+        )
         counts = share
     else:
-        counts = f"{found.references:,} counted, {found.misses:,} of them new or minor: no miss ratio"
-    return f"{found.switches:,} switches, {found.preempted:,} preempted; CPU {where}; {counts}"
+        counts = f"{interval.references:,} counted, {interval.misses:,} of them new or minor: no miss ratio"
+    return f"{interval.switches:,} switches, {interval.preempted:,} preempted; CPU {where}; {counts}"
 
 
 @contextmanager
@@ -43,8 +47,8 @@ def shown(
     seconds: deque[Interval] = deque(maxlen=MOST)
     with Live(Text("recording; Ctrl-C ends it", "dim"), console=to, auto_refresh=False, transient=True) as screen:
 
-        def draw(found: Interval) -> None:
-            seconds.append(found)
+        def draw(interval: Interval) -> None:
+            seconds.append(interval)
             screen.update(_table(seconds, ratio), refresh=True)
 
         yield draw
@@ -61,8 +65,10 @@ def _table(seconds: deque[Interval], ratio: bool) -> Table:
     )
     for name in names:
         table.add_column(name, justify="right")
-    for each in seconds:
-        share = f"{100 * each.ratio:.1f} %" if ratio and each.ratio is not None else f"{each.misses:,}"
-        counts = ("unknown", "unknown") if each.unknown else (f"{each.references:,}", share)
-        table.add_row(f"{each.switches:,}", f"{each.preempted:,}", ",".join(map(str, each.cpus)) or "none", *counts)
+    for second in seconds:
+        share = f"{100 * second.ratio:.1f} %" if ratio and second.ratio is not None else f"{second.misses:,}"
+        counts = ("unknown", "unknown") if second.unknown else (f"{second.references:,}", share)
+        table.add_row(
+            f"{second.switches:,}", f"{second.preempted:,}", ",".join(map(str, second.cpus)) or "none", *counts
+        )
     return table

@@ -51,42 +51,42 @@ def nested(field: int, value: bytes | str) -> bytes:
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
-def written(found: Spotted) -> bytes:
+def written(spotted: Spotted) -> bytes:
     """Return the trace."""
-    return b"".join(nested(1, packet) for packet in _packets(found))
+    return b"".join(nested(1, packet) for packet in _packets(spotted))
 
 
-def _packets(found: Spotted) -> Iterator[bytes]:
+def _packets(spotted: Spotted) -> Iterator[bytes]:
     events: list[tuple[int, int, bytes]] = []
-    for index, seen in enumerate(found.programs):
+    for index, seen in enumerate(spotted.programs):
         task, track = seen["task"], 10 * (index + 1)
-        thread = number(1, seen["process"]) + number(2, task) + nested(5, f"task {found.label(index)}")
-        yield _descriptor(number(1, track) + nested(2, f"task {found.label(index)}") + nested(4, thread))
+        thread = number(1, seen["process"]) + number(2, task) + nested(5, f"task {spotted.label(index)}")
+        yield _descriptor(number(1, track) + nested(2, f"task {spotted.label(index)}") + nested(4, thread))
         for kind, name in STATES.items():
             yield _descriptor(number(1, track + kind) + nested(2, name) + number(5, track))
-        name = "miss ratio" if found.miss_ratio else "no miss ratio: misses per reference"
+        name = "miss ratio" if spotted.miss_ratio else "no miss ratio: misses per reference"
         yield _descriptor(number(1, track + 3) + nested(2, name) + nested(8, nested(6, "ratio")) + number(5, track))
-        for each in found.windows(index):
-            if each["references"] and each["known"]:
-                share = double(44, ratio(each["references"], each["misses"]))
-                events.append((each["from_ns"], 1, _event(COUNTER, track + 3) + share))
-    events += _marks(found)
+        for window in spotted.windows(index):
+            if window["references"] and window["known"]:
+                share = double(44, ratio(window["references"], window["misses"]))
+                events.append((window["from_ns"], 1, _event(COUNTER, track + 3) + share))
+    events += _marks(spotted)
     # What ends at a time does so before something else begins then.
     for at, _, event in sorted(events, key=lambda each: each[:2]):
         yield number(8, at) + number(10, SEQUENCE) + nested(11, event) + number(58, MONOTONIC)
 
 
-def _marks(found: Spotted) -> Iterable[tuple[int, int, bytes]]:
-    for each in found.found["states"]:
-        if each["until_ns"] > each["from_ns"]:
-            track = 10 * (each["program"] + 1) + each["kind"]
-            yield each["from_ns"], 1, _event(BEGIN, track, STATES.get(each["kind"], "state"))
-            yield each["until_ns"], 0, _event(END, track)
-    for each in found.spots:
-        track = 10 * (each["program"] + 1)
-        yield each["time_ns"], 1, _event(INSTANT, track, f"sweet spot, type {each['kind']}")
-    for each in found.found["migrations"]:
-        yield each["time_ns"], 1, _event(INSTANT, 10 * (each["program"] + 1), _moved(each))
+def _marks(spotted: Spotted) -> Iterable[tuple[int, int, bytes]]:
+    for state in spotted.found["states"]:
+        if state["until_ns"] > state["from_ns"]:
+            track = 10 * (state["program"] + 1) + state["kind"]
+            yield state["from_ns"], 1, _event(BEGIN, track, STATES.get(state["kind"], "state"))
+            yield state["until_ns"], 0, _event(END, track)
+    for spot in spotted.spots:
+        track = 10 * (spot["program"] + 1)
+        yield spot["time_ns"], 1, _event(INSTANT, track, f"sweet spot, type {spot['kind']}")
+    for migration in spotted.found["migrations"]:
+        yield migration["time_ns"], 1, _event(INSTANT, 10 * (migration["program"] + 1), _moved(migration))
 
 
 def _moved(each: dict[str, Any]) -> str:

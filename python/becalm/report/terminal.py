@@ -172,13 +172,13 @@ def sorted_summaries(found: Verdict) -> list[Summary]:
     if (chosen := shown.key()) is not None:
         return sorted(found.summaries, key=chosen)  # type: ignore[arg-type]
     order = {place.name: index for index, place in enumerate(places(found))}
-    return sorted(found.summaries, key=lambda each: order.get(each.name, len(order)))
+    return sorted(found.summaries, key=lambda summary: order.get(summary.name, len(order)))
 
 
 def sorted_differences(found: Verdict) -> list[Difference]:
     """Return the comparisons in the same order."""
     order = {each.name: index for index, each in enumerate(sorted_summaries(found))}
-    return sorted(found.differences, key=lambda each: order.get(each.name, len(order)))
+    return sorted(found.differences, key=lambda difference: order.get(difference.name, len(order)))
 
 
 def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:
@@ -339,25 +339,25 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, Outcome] | No
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     if outcomes is not None:
         table.add_column("result", overflow="ellipsis", no_wrap=True)
-    for each in studies:
-        what = (each.study.title,) if each.study.title else [workload.name for workload in each.study.workloads]
-        wrong = measurement.damage(each)
+    for study in studies:
+        what = (study.study.title,) if study.study.title else [workload.name for workload in study.study.workloads]
+        wrong = measurement.damage(study)
         shown = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in what])
         cells: list[RenderableType] = [
-            str(each.number),
-            _when(each.created_ns),
-            Text(each.study.kind),
-            f"{each.runs:,}",
+            str(study.number),
+            _when(study.created_ns),
+            Text(study.study.kind),
+            f"{study.runs:,}",
             shown,
         ]
         if outcomes is not None:
-            cells.append(_cell(outcomes.get(each.number)))
+            cells.append(_cell(outcomes.get(study.number)))
         table.add_row(*cells)
     return Fitted(table, (4,) if outcomes is None else (4, 5), (1, 3))
 
 
-def _cell(found: Outcome | None) -> RenderableType:
+def _cell(outcome: Outcome | None) -> RenderableType:
     """Return the outcome of a study; a failed or interrupted one stands out."""
-    if found is None or not found.shown:
+    if outcome is None or not outcome.shown:
         return Text("")
-    return Names([found.shown]) if found.well else Text(found.shown, "yellow")
+    return Names([outcome.shown]) if outcome.well else Text(outcome.shown, "yellow")

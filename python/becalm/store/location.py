@@ -75,7 +75,7 @@ def _without_password(url: str) -> str:
         # Raises for what is no number.
         _ = parts.port
     user, at, where = parts.netloc.rpartition("@")
-    query = "&".join(each for each in parts.query.split("&") if each.partition("=")[0] != "password")
+    query = "&".join(word for word in parts.query.split("&") if word.partition("=")[0] != "password")
     return f"postgresql://{user.partition(':')[0]}{at}{where}{parts.path}{'?' if query else ''}{query}"
 
 

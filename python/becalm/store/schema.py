@@ -46,14 +46,16 @@ class Table:
 
     def sql(self, dialect: Dialect) -> list[str]:
         """Return the statements that make it."""
-        parts = [each.sql(dialect) for each in self.columns]
+        parts = [column.sql(dialect) for column in self.columns]
         if self.key:
             parts.append("PRIMARY KEY ({})".format(", ".join(f'"{name}"' for name in self.key)))
         else:
             parts.insert(0, f"id {dialect.numbered_forever if self.forever else dialect.numbered}")
         if self.unique:
             parts.append(f'UNIQUE ("{self.unique}")')
-        parts += [f'FOREIGN KEY ("{each.name}") REFERENCES {each.refers} (id)' for each in self.columns if each.refers]
+        parts += [
+            f'FOREIGN KEY ("{column.name}") REFERENCES {column.refers} (id)' for column in self.columns if column.refers
+        ]
         made = [f"CREATE TABLE {self.name} ({', '.join(parts)}){dialect.without_rowid if self.packed else ''}"]
         if self.indexed:
             made.append(f'CREATE INDEX ix_{self.name}_{self.indexed} ON {self.name} ("{self.indexed}")')
@@ -131,8 +133,8 @@ RUN = Table(
     (
         _OF_STUDY,
         *(
-            Column(each.name, _RUN_FORMS.get(each.name, "wide"), each.always and each.name not in _UNKNOWN)
-            for each in run_columns()
+            Column(column.name, _RUN_FORMS.get(column.name, "wide"), column.always and column.name not in _UNKNOWN)
+            for column in run_columns()
         ),
         Column("checksum", "integer", always=False),
     ),
@@ -154,7 +156,7 @@ LOAD = Table(
     "run_load",
     (
         _OF_STUDY,
-        *(Column(each.name, _FORMS[each.form], each.always) for each in load_columns()),
+        *(Column(column.name, _FORMS[column.form], column.always) for column in load_columns()),
         Column("checksum", "integer", always=False),
     ),
     key=("study_id", "first"),

@@ -314,8 +314,8 @@ class Store:
 
         def read(seqs: Sequence[int]) -> dict[int, Load]:
             with self.reading() as db:
-                found = recorded.loads(db, number, self._created_ns(db, number), seqs)
-                return {load.first: load for load in found if load.first == load.last}
+                document = recorded.loads(db, number, self._created_ns(db, number), seqs)
+                return {load.first: load for load in document if load.first == load.last}
 
         with self.reading() as db:
             return OwnLoads(np.fromiter(recorded.own_seqs(db, number), np.int64), read)

@@ -33,7 +33,7 @@ _CHUNK = 100
 DESCRIPTION = "its title, options, programs or date"
 """The parts of a study that its checksum covers, as people call them."""
 
-_COLUMNS = ("id", *(each.name for each in STUDY.columns))
+_COLUMNS = ("id", *(column.name for column in STUDY.columns))
 _DESCRIBED = ("kind", "title", "created_ns", "becalm", "host_name", "seed", "options", "environment")
 """The columns of the checksum, in order, without the numbers by which rows refer to each other."""
 
@@ -200,10 +200,10 @@ def is_fingerprint(fingerprint: str, facts: str) -> bool:
 
 def json_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a text. Raises TypeError, ValueError or RecursionError for anything else."""
-    found = json.loads(as_text(text))
-    if not isinstance(found, dict):
-        raise TypeError(f"not an object: {type(found).__name__}")
-    return found
+    document = json.loads(as_text(text))
+    if not isinstance(document, dict):
+        raise TypeError(f"not an object: {type(document).__name__}")
+    return document
 
 
 def _description(described: Mapping[str, Any], fingerprint: str, programs: Sequence[str]) -> int:

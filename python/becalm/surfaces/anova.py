@@ -92,9 +92,9 @@ def table(surface: Surface) -> tuple[Test, ...]:
     before = fitted(Data(data.frame, data.points, np.zeros_like(data.blocks), data.y), ())
     steps = [("blocks", fitted(data, ()))] if surface.block_count else []
     for order in ORDERS:
-        if any(each.order == order for each in surface.terms):
+        if any(term.order == order for term in surface.terms):
             allowed = ORDERS[: ORDERS.index(order) + 1]
-            steps.append((order, fitted(data, [each for each in surface.terms if each.order in allowed])))
+            steps.append((order, fitted(data, [term for term in surface.terms if term.order in allowed])))
     for source, now in steps:
         rows.append(_added(source, before, now, mse, surface.fit.freedom))
         before = now
@@ -168,16 +168,16 @@ def _half_a_step(y: Floats) -> float:
 
 def compared(data: Data) -> tuple[Compared, ...]:
     """Return the mean alone and every order of polynomial, as long as there are terms and runs for them."""
-    found: list[Compared] = []
+    compareds: list[Compared] = []
     for model in ("mean", *ORDERS):
         terms = () if model == "mean" else data.frame.terms(model)
-        if found and len(terms) == len(found[-1].surface.terms):
+        if compareds and len(terms) == len(compareds[-1].surface.terms):
             continue
         surface = fitted(data, terms)
-        found.append(summary(model, surface, found[-1].surface if found else None))
+        compareds.append(summary(model, surface, compareds[-1].surface if compareds else None))
         if surface.fit.freedom <= 0:
             break
-    return tuple(found)
+    return tuple(compareds)
 
 
 def summary(model: str, surface: Surface, before: Surface | None = None) -> Compared:
@@ -216,7 +216,7 @@ def chosen(models: Sequence[Compared], level: float) -> Compared:
     predicts each run from the others worse than their mean does gives way to the smaller one that does it best, of
     those whose own terms add something, or that lack no fit.
     """
-    usable = [each for each in models if not each.aliased and each.tested]
+    usable = [model for model in models if not model.aliased and model.tested]
     if not usable:
         return models[0]
     place = max((index for index, each in enumerate(usable) if each.added.p_value < level), default=0)
@@ -244,4 +244,4 @@ def _lacks(model: Compared, level: float) -> bool:
 
 def by_name(models: Sequence[Compared]) -> Mapping[str, Compared]:
     """Return models by their name."""
-    return {each.model: each for each in models}
+    return {model.model: model for model in models}

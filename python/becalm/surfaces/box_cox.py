@@ -82,7 +82,7 @@ def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
         return -0.5 * count * math.log(max(float(rest @ rest), 1e-300) / count)
 
     powers = np.linspace(-REACH, REACH, 201)
-    curve = np.array([likelihood(float(each)) for each in powers])
+    curve = np.array([likelihood(float(power)) for power in powers])
     place = int(curve.argmax())
     ends = (float(powers[max(0, place - 1)]), float(powers[min(len(powers) - 1, place + 1)]))
     best = float(minimize_scalar(lambda p: -likelihood(p), bounds=ends, method="bounded", options={"xatol": 1e-10}).x)

@@ -113,7 +113,7 @@ def path(found: Canonical, distances: Sequence[float], *, largest: bool = True) 
     if found.point is None:
         return np.empty((0, len(found.eigenvalues)))
     way = found.vectors[:, 0 if largest else -1]
-    return np.array([found.point + each * way for each in distances])
+    return np.array([found.point + distance * way for distance in distances])
 
 
 def steepest(slope: Floats, *, ascent: bool = True) -> Floats:

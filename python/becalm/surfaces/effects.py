@@ -144,4 +144,4 @@ def _judged(
 
 def named(effect: Effect, names: Sequence[str]) -> str:
     """Return an effect in the names of the factors."""
-    return ":".join(names[each] for each in effect.factors)
+    return ":".join(names[factor] for factor in effect.factors)

@@ -110,19 +110,21 @@ def combinations(frame: Frame) -> int:
     return math.prod(many or 1 for many in frame.choices)
 
 
-def separable(found: Polynomial, frame: Frame) -> bool:
+def separable(polynomial: Polynomial, frame: Frame) -> bool:
     """Return whether choices add to the response by themselves, whatever all other factors are."""
     own = [index for index in range(len(frame.variables)) if index not in frame.ranges]
-    mixed = (found.exponents[:, own] > 0).any(axis=1) & ((found.exponents > 0).sum(axis=1) > 1)
+    mixed = (polynomial.exponents[:, own] > 0).any(axis=1) & ((polynomial.exponents > 0).sum(axis=1) > 1)
     return not mixed.any()
 
 
-def _choices(found: Polynomial, frame: Frame) -> list[tuple[int, ...]]:
+def _choices(polynomial: Polynomial, frame: Frame) -> list[tuple[int, ...]]:
     """Return the combinations of choices that may have the highest point of a polynomial: all, or the best of each
     factor."""
-    if combinations(frame) <= MANY or not separable(found, frame):
+    if combinations(frame) <= MANY or not separable(polynomial, frame):
         return combinations_of(frame)
-    return [tuple(int(each) for each in _best_choices(found.exponents, found.coefficients[None, :], frame)[0])]
+    return [
+        tuple(int(each) for each in _best_choices(polynomial.exponents, polynomial.coefficients[None, :], frame)[0])
+    ]
 
 
 def _best_choices(exponents: Ints, coefficients: Floats, frame: Frame) -> Floats:

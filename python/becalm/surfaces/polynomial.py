@@ -40,11 +40,11 @@ class Polynomial:
 
     def gradient(self, at: Floats, variables: Ints) -> Floats:
         """Return the gradient at one point, shape (variables,), by some variables."""
-        return np.array([float(self.derivative(int(each))(at[None, :])[0]) for each in variables])
+        return np.array([float(self.derivative(int(variable))(at[None, :])[0]) for variable in variables])
 
     def hessian(self, at: Floats, variables: Ints) -> Floats:
         """Return the Hessian matrix at one point, by some variables."""
-        return np.array([self.derivative(int(each)).gradient(at, variables) for each in variables])
+        return np.array([self.derivative(int(variable)).gradient(at, variables) for variable in variables])
 
 
 def monomials(at: Floats, exponents: Ints) -> Floats:

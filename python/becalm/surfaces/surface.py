@@ -89,7 +89,7 @@ class Surface:
 
     def _polynomial(self, coefficients: Floats) -> Polynomial:
         nothing = (0,) * len(self.data.frame.variables)
-        return Polynomial(np.array([nothing, *(each.exponents for each in self.terms)]), coefficients)
+        return Polynomial(np.array([nothing, *(term.exponents for term in self.terms)]), coefficients)
 
 
 def fitted(data: Data, terms: Sequence[Term]) -> Surface:

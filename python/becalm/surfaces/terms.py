@@ -97,7 +97,7 @@ def columns(variables: Floats, terms: Sequence[Term]) -> Floats:
     """Return the terms at points, shape (n, variables) to (n, terms)."""
     if not terms:
         return np.empty((len(variables), 0))
-    exponents = np.array([each.exponents for each in terms])
+    exponents = np.array([term.exponents for term in terms])
     return monomials(variables, exponents)
 
 

@@ -22,11 +22,11 @@ def cost_alone(here: ConfirmationRun) -> Confirming:
     if not here.options.single_out or not confirmation.helps(judged.comparisons, TUNED):
         return
     units = [
-        each.knob
-        for each in judged.contributions
-        if AND not in each.knob
-        and attribution.unattributed_time(judged.comparisons, judged.contributions, each.program)
-        and not attribution.costs(each)
+        contribution.knob
+        for contribution in judged.contributions
+        if AND not in contribution.knob
+        and attribution.unattributed_time(judged.comparisons, judged.contributions, contribution.program)
+        and not attribution.costs(contribution)
     ]
     arms = distinct(
         {BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings}
@@ -41,11 +41,12 @@ def cost_alone(here: ConfirmationRun) -> Confirming:
     if loops < FEWEST_LOOPS:
         return
     found = yield from here.measured(arms, replace(shape, loops=loops), "fresh runs with each setting alone: its cost")
-    shifts = {(each.arm, each.program): each.shift for each in found.comparisons}
+    shifts = {(comparison.arm, comparison.program): comparison.shift for comparison in found.comparisons}
     tuned.judged = replace(
         judged,
         contributions=tuple(
-            replace(each, alone=shifts.get((ONLY + each.knob, each.program))) for each in judged.contributions
+            replace(contribution, alone=shifts.get((ONLY + contribution.knob, contribution.program)))
+            for contribution in judged.contributions
         ),
     )
 

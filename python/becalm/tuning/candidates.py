@@ -66,12 +66,14 @@ def candidates(
             candidates.append(Candidate(knob.name, value, group, requires, knob.restricts_cpus, knob.conflicts))
         else:
             reasons[knob.name] = reason
-    while alone := [each for each in candidates if not {other.knob for other in candidates}.issuperset(each.requires)]:
-        present = {each.knob for each in candidates}
+    while alone := [
+        candidate for candidate in candidates if not {other.knob for other in candidates}.issuperset(candidate.requires)
+    ]:
+        present = {candidate.knob for candidate in candidates}
         for each in alone:
             missing = (name for name in each.requires if name not in present)
             reasons[each.knob] = f"it has no meaning without {', '.join(missing)}"
-        candidates = [each for each in candidates if each not in alone]
+        candidates = [candidate for candidate in candidates if candidate not in alone]
     excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
     return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
 

@@ -71,9 +71,7 @@ def confirm(
     here.reported = here.samples
     if tuned.choice.settings != chosen:
         wanted = distinct({BASELINE: NO_SETTINGS, TUNED: tuned.choice.settings, SEARCHED: chosen} | arms_of(here))
-        whole = {
-            name: settings for name, settings in wanted.items() if name in {each.name for each in tuned.judged.arms}
-        }
+        whole = {name: settings for name, settings in wanted.items() if name in {arm.name for arm in tuned.judged.arms}}
     yield from _beside(here, {name: settings for name, settings in wanted.items() if name not in whole})
     if tuned.choice.settings == chosen:
         recommend_best(here)
@@ -81,7 +79,7 @@ def confirm(
         here.reported = here.samples
     # What single settings do is no question where the whole does nothing.
     asked = {name for name in wanted if confirmation.helps(tuned.judged.comparisons, TUNED) or WITHOUT not in name}
-    asked -= {each.name for each in tuned.judged.arms}
+    asked -= {arm.name for arm in tuned.judged.arms}
     if asked:
         tuned.findings.append(_too_short([name for name in wanted if name in asked]))
     yield from _unbundle_boot(here)
@@ -110,7 +108,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     space, tuned, why = here.space, here.tuned, "the strongest settings, before saying that none help"
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
     everything = space.settings(space.candidates)
-    union = space.settings(each for each in space.candidates if each.knob in listed)
+    union = space.settings(candidate for candidate in space.candidates if candidate.knob in listed)
     if not everything.values:
         return False
     wanted = {BASELINE: NO_SETTINGS, TUNED: union if union.values else everything, EVERYTHING: everything}
@@ -148,7 +146,7 @@ def _told(here: ConfirmationRun, found: confirmation.Confirmation, arms: dict[st
     arms = {strongest if name == TUNED else name: settings for name, settings in arms.items()}
     helping = _helping(judged)
     best = max(helping, key=lambda each: each.ratio.low, default=None)
-    least_known = max(judged.comparisons, key=lambda each: each.ratio.high, default=None)
+    least_known = max(judged.comparisons, key=lambda comparison: comparison.ratio.high, default=None)
     tuned.findings.append(
         finding(
             "strongest",
@@ -184,9 +182,9 @@ def _whole(
     left = here.loops_left(arms, shape)
     if left is None or not alone or shape.boots or find(here.options.objective) is TIME or not found.comparisons:
         return found
-    more = min(left, MOST_LOOPS - max(each.loops for each in found.comparisons))
+    more = min(left, MOST_LOOPS - max(comparison.loops for comparison in found.comparisons))
     strict = here.judged(1 - FIRST_LOOK * (1 - here.options.confidence))
-    mine = [each for each in strict.comparisons if each.arm == TUNED]
+    mine = [comparison for comparison in strict.comparisons if comparison.arm == TUNED]
     if more < FEWEST_LOOPS or not all(each.ratio.low <= 1 <= each.ratio.high for each in mine):
         return found
     return (yield from here.measured(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
@@ -216,17 +214,17 @@ def _beside(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:
 
 
 def _helping(judged: confirmation.Confirmation) -> list[ArmComparison]:
-    return [each for each in judged.comparisons if confirmation.helps(judged.comparisons, each.arm)]
+    return [comparison for comparison in judged.comparisons if confirmation.helps(judged.comparisons, comparison.arm)]
 
 
 def _renamed(judged: confirmation.Confirmation, name: str) -> confirmation.Confirmation:
     """Return the confirmation with another name for the arm TUNED, for a search that chose no settings."""
-    arms = tuple(replace(each, name=name) if each.name == TUNED else each for each in judged.arms)
+    arms = tuple(replace(arm, name=name) if arm.name == TUNED else arm for arm in judged.arms)
     comparisons = tuple(
-        replace(each, arm=name, sentence=each.sentence.replace(named(TUNED), named(name)))
-        if each.arm == TUNED
-        else each
-        for each in judged.comparisons
+        replace(comparison, arm=name, sentence=comparison.sentence.replace(named(TUNED), named(name)))
+        if comparison.arm == TUNED
+        else comparison
+        for comparison in judged.comparisons
     )
     return replace(judged, arms=arms, comparisons=comparisons)
 
@@ -240,7 +238,9 @@ def _unbundle_boot(here: ConfirmationRun) -> Confirming:
     chosen = tuned.choice.settings
     boot = [name for name, _ in space.at_boot(chosen).values]
     unit = AND.join(boot)
-    helped = any(each.knob == unit for each in tuned.judged.contributions) and unit not in tuned.judged.spare
+    helped = (
+        any(contribution.knob == unit for contribution in tuned.judged.contributions) and unit not in tuned.judged.spare
+    )
     if len(boot) < 2 or not here.options.single_out or not helped:
         return
     bare = {BASELINE: NO_SETTINGS, TUNED: chosen}
@@ -260,12 +260,12 @@ def _undecided(judged: confirmation.Confirmation) -> dict[str, int]:
     """Return the knobs of which it is open whether they help or can be left out, with the loops that would probably
     decide."""
     by_knob: dict[str, list[AblationEffect]] = {}
-    for each in judged.contributions:
-        by_knob.setdefault(each.knob, []).append(each)
+    for contribution in judged.contributions:
+        by_knob.setdefault(contribution.knob, []).append(contribution)
     return {
-        knob: max(MOST_LOOPS if each.loops_needed is None else each.loops_needed for each in effects)
+        knob: max(MOST_LOOPS if effect.loops_needed is None else effect.loops_needed for effect in effects)
         for knob, effects in by_knob.items()
-        if knob not in judged.droppable and not any(each.ratio.low > 1 for each in effects)
+        if knob not in judged.droppable and not any(effect.ratio.low > 1 for effect in effects)
     }
 
 
@@ -355,11 +355,11 @@ def _try_without(
         return False
     here.reported = here.samples
     first = tuned.judged
-    old = {each.name for each in last.arms}
+    old = {arm.name for arm in last.arms}
     tuned.judged = replace(
         first,
-        arms=(*last.arms, *(each for each in first.arms if each.name not in old)),
-        comparisons=(*last.comparisons, *(each for each in first.comparisons if each.arm not in old)),
+        arms=(*last.arms, *(arm for arm in first.arms if arm.name not in old)),
+        comparisons=(*last.comparisons, *(comparison for comparison in first.comparisons if comparison.arm not in old)),
         settings=fewer,
     )
     return True

@@ -84,7 +84,7 @@ class ConfirmationRun:
     @property
     def requires(self) -> dict[str, tuple[str, ...]]:
         """Knobs that each knob needs."""
-        return {each.knob: each.requires for each in self.space.candidates}
+        return {candidate.knob: candidate.requires for candidate in self.space.candidates}
 
     def without(self, knobs: Sequence[str]) -> Settings:
         """Return the chosen settings without some knobs, and without those that need these."""
@@ -185,7 +185,7 @@ class ConfirmationRun:
         A loop then has twice the usual runs, or more until half of its time goes into runs and not into boots.
         """
         options = self.options
-        boots = len({self.space.at_boot(each) for each in arms.values()})
+        boots = len({self.space.at_boot(arm) for arm in arms.values()})
         if boots < 2:
             return Shape(max(self.enough(), self.least_loops), self.runs)
         even = int(np.ceil(boots * options.allowed.boot_ns / max(1.0, self.run_ns * len(arms))))
@@ -206,7 +206,7 @@ class ConfirmationRun:
 
     def loop_ns(self, arms: Mapping[str, Settings], shape: Shape) -> float:
         """Return the time of one loop of these arms, with its boots, ns."""
-        boots = len({self.space.at_boot(each) for each in arms.values()}) if shape.boots else 0
+        boots = len({self.space.at_boot(arm) for arm in arms.values()}) if shape.boots else 0
         return max(1.0, self.run_ns * shape.runs * len(arms) + boots * self.options.allowed.boot_ns)
 
     def loops_left(self, arms: Mapping[str, Settings], shape: Shape, after_ns: float = 0.0) -> int | None:
@@ -227,19 +227,22 @@ def with_contributions(
 ) -> confirmation.Confirmation:
     """Return a confirmation with the effects of single knobs from another one, `instead` of its own effects of these
     units, and with arms that it lacks."""
-    known = {each.name for each in first.arms}
-    measured = {each.name for each in again.arms if each.name.startswith(WITHOUT) or each.name not in known}
+    known = {arm.name for arm in first.arms}
+    measured = {arm.name for arm in again.arms if arm.name.startswith(WITHOUT) or arm.name not in known}
     return replace(
         first,
         arms=(
-            *(each for each in first.arms if each.name not in measured),
-            *(each for each in again.arms if each.name in measured),
+            *(arm for arm in first.arms if arm.name not in measured),
+            *(arm for arm in again.arms if arm.name in measured),
         ),
         comparisons=(
-            *(each for each in first.comparisons if each.arm not in measured),
-            *(each for each in again.comparisons if each.arm in measured),
+            *(comparison for comparison in first.comparisons if comparison.arm not in measured),
+            *(comparison for comparison in again.comparisons if comparison.arm in measured),
         ),
-        contributions=(*(each for each in first.contributions if each.knob not in instead), *again.contributions),
+        contributions=(
+            *(contribution for contribution in first.contributions if contribution.knob not in instead),
+            *again.contributions,
+        ),
         droppable=(*(each for each in first.droppable if each not in instead), *again.droppable),
         spare=(*(each for each in first.spare if each not in instead), *again.spare),
     )

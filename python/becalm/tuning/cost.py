@@ -63,7 +63,7 @@ def cost(
     measured values, where these are not the wall times."""
     given, options = options, complete(options)
     allowed, timed = options.allowed, options.minimize == "time"
-    run_ns = sum(float(each[-1]) if len(each) < 3 else float(each[1:].mean()) for each in pilots if len(each))
+    run_ns = sum(float(pilot[-1]) if len(pilot) < 3 else float(pilot[1:].mean()) for pilot in pilots if len(pilot))
     noise = _noise(pilots if responses is None else responses)
     loops, runs = first_look(options)
     look = loops * runs + 1
@@ -107,10 +107,10 @@ def cost(
         duration_ns=round(whole) if whole else None,
         budget_ns=options.budget_ns,
         noise=noise,
-        pilots=min((len(one) for one in pilots), default=0),
+        pilots=min((len(pilot) for pilot in pilots), default=0),
         smallest=smallest,
         count=knobs,
-        factors=tuple(one.spelled for one in allowed.space.factors),
+        factors=tuple(factor.spelled for factor in allowed.space.factors),
         longest_ns=None if options.budget_ns is None else round(options.budget_ns / least),
     )
     buys = _buys(options, noise, run_ns, each_ns)
@@ -201,7 +201,7 @@ def _look(options: TuneOptions, run_ns: float) -> int:
 
 def _noise(pilots: Sequence[Floats]) -> float:
     """Return the noise of single runs, a share of their mean, without the first of a program, which fills caches."""
-    kept = [each[1:] / each[1:].mean() for each in pilots if len(each) > 3]
+    kept = [pilot[1:] / pilot[1:].mean() for pilot in pilots if len(pilot) > 3]
     if not kept:
         return math.nan
     freedom = sum(len(each) - 1 for each in kept)

@@ -67,15 +67,15 @@ class Course:
             if settings not in known:
                 known[settings] = len(self.settings)
                 self.settings.append(settings)
-        positions = tuple(known[each] for each in request.ask.arms)
-        asked = NumberedAsk(
-            request.ask, self.next_loop, positions, tuple(each for each in programs if each is not None)
+        positions = tuple(known[arm] for arm in request.ask.arms)
+        ask = NumberedAsk(
+            request.ask, self.next_loop, positions, tuple(program for program in programs if program is not None)
         )
         self.next_loop += request.ask.loops
-        self._group(asked)
-        return asked
+        self._group(ask)
+        return ask
 
-    def limits_ns(self, request: PhaseRequest, asked: NumberedAsk, arm: int) -> dict[int, int]:
+    def limits_ns(self, request: PhaseRequest, ask: NumberedAsk, arm: int) -> dict[int, int]:
         """Return the time limits for runs of an arm, ns by program; without a rule none."""
         rule, best = self.options.abort_above, request.ask.best
         # What is confirmed is measured to its end, and so is what all others are held against.
@@ -85,7 +85,7 @@ class Course:
         for program in self.programs:
             positions = self._positions()
             known = (positions[each] for each in (best, NO_SETTINGS) if each in positions)
-            usual = (self.trials.usual_ns(each, program, asked.first) for each in known)
+            usual = (self.trials.usual_ns(each, program, ask.first) for each in known)
             if (best_ns := next((each for each in usual if each is not None), None)) is not None:
                 found[program] = rule.limit_ns(best_ns)
         return found
@@ -99,7 +99,7 @@ class Course:
     def _with_kernel(self, request: PhaseRequest) -> bool:
         return request.floor and self.kernel is not None
 
-    def _group(self, asked: NumberedAsk) -> None:
+    def _group(self, ask: NumberedAsk) -> None:
         """Record which of the settings need the same boot, and which loops have boots of their own."""
         space = self.options.allowed.space
         boots = [space.at_boot(NO_SETTINGS)]
@@ -108,44 +108,42 @@ class Course:
             if boot not in boots:
                 boots.append(boot)
             self.trials.boots[position] = boots.index(boot)
-        if asked.ask.boots:
-            self.trials.own_boots |= set(asked.loops)
+        if ask.ask.boots:
+            self.trials.own_boots |= set(ask.loops)
 
-    def next_block(self, request: PhaseRequest, asked: NumberedAsk) -> Block | None:
+    def next_block(self, request: PhaseRequest, ask: NumberedAsk) -> Block | None:
         """Return the next block of a request; None when all is measured, or the time is over."""
         # Where slow runs are ended early, how long each may take is made known before its arm.
         alone = self.options.abort_above is not None
-        block = next_trial(asked.wanted, self.trials, self.study.seed, joined=not alone)
+        block = next_trial(ask.wanted, self.trials, self.study.seed, joined=not alone)
         if block is None or request.within_ns is None:
             return block
         # Of a warm-up, the loop is what is missing to -1.
         loop = max(block.steps[0].round, -1 - block.steps[0].round)
-        done = loop - asked.first
+        done = loop - ask.first
         if done < request.fewest or self.trials.begun(loop):
             return block
-        whole = replace(asked, ask=replace(asked.ask, loops=done))
+        whole = replace(ask, ask=replace(ask.ask, loops=done))
         took_ns = self.trials.took_ns(whole, self.programs)
         return block if took_ns * (done + 1) / done <= request.within_ns else None
 
-    def complete(self, request: PhaseRequest, asked: NumberedAsk) -> bool:
+    def complete(self, request: PhaseRequest, ask: NumberedAsk) -> bool:
         """Return whether nothing of a request is left to measure."""
-        return self.next_block(request, asked) is None
+        return self.next_block(request, ask) is None
 
-    def answer(self, request: PhaseRequest, asked: NumberedAsk) -> PhaseResult:
+    def answer(self, request: PhaseRequest, ask: NumberedAsk) -> PhaseResult:
         """Return the result of the runs for a request that is complete."""
-        first = asked.settings[0]
-        floor = (
-            () if not self._with_kernel(request) or self.kernel is None else (self.trials.samples(asked, self.kernel))
-        )
+        first = ask.settings[0]
+        floor = () if not self._with_kernel(request) or self.kernel is None else (self.trials.samples(ask, self.kernel))
         return PhaseResult(
-            samples=tuple(tuple(self.trials.samples(asked, program)) for program in self.programs),
-            together=tuple(self.trials.together(asked, self.programs)),
+            samples=tuple(tuple(self.trials.samples(ask, program)) for program in self.programs),
+            together=tuple(self.trials.together(ask, self.programs)),
             # What CPU time and kernel tell is of wall time.
             cpu=()
             if self.options.metric is not None
-            else tuple(tuple(self.trials.cpu(asked, first, program)) for program in self.programs),
+            else tuple(tuple(self.trials.cpu(ask, first, program)) for program in self.programs),
             floor=tuple(floor),
-            took_ns=float(self.trials.took_ns(asked, self.programs)),
+            took_ns=float(self.trials.took_ns(ask, self.programs)),
         )
 
 
@@ -160,5 +158,5 @@ def replay(course: Course) -> SearchResult | None:
                 return None
             request = phases.send(course.answer(request, asked))
     except StopIteration as end:
-        found: SearchResult = end.value
-        return found
+        result: SearchResult = end.value
+        return result

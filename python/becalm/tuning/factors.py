@@ -97,12 +97,12 @@ def _unsuited(knob: Knob) -> str | None:
 def _within_rights(knob: Knob, factor: Factor, wanted: SearchLimits, *, told: bool = False) -> Factor:
     """Return a factor without the values that an ordinary user may not set. Raises UsageError where too few are
     left."""
-    if wanted.privileged or not any(knob.needs_rights(each) for each in ends(factor)):
+    if wanted.privileged or not any(knob.needs_rights(end) for end in ends(factor)):
         return factor
     least = knob.privileged.get("below") if isinstance(knob.privileged, Mapping) else None
     if not told and not factor.categorical and least is not None and least < factor.high:
         return replace(factor, low=float(least))
-    beyond = next(each for each in ends(factor) if knob.needs_rights(each))
+    beyond = next(end for end in ends(factor) if knob.needs_rights(end))
     raise UsageError(f"--factor {knob.name}: {beyond} {NEEDS_ROOT}.")
 
 
@@ -120,31 +120,31 @@ def _named(knobs: Sequence[Knob], text: str) -> Factor:
                 f"--factor {name}={rest.strip()} has no range. Write two numbers with .. between them, within what it "
                 f"takes, {knob.domain.words}; or --factor {name} alone for all of that."
             )
-        made = Factor(name, choices=choices)
-        if wrong := [each for each in choices if not knob.domain.holds(each)]:
+        factor = Factor(name, choices=choices)
+        if wrong := [choice for choice in choices if not knob.domain.holds(choice)]:
             raise UsageError(f"{name} cannot be {wrong[0]!r}: it takes {knob.domain.words}.")
-        return made
-    made = Factor.parse(text)
+        return factor
+    factor = Factor.parse(text)
     limits = knob.domain.range
     if limits is None:
         raise UsageError(f"{name} has no range: it takes {knob.domain.words}. Name choices: {_example(knob)}.")
-    by = _times(made, limits)
-    low, high = made.low * by, made.high * by
+    by = _times(factor, limits)
+    low, high = factor.low * by, factor.high * by
     if low < limits.low or high > limits.high:
         raise UsageError(
-            f"--factor {name}: {made.spelled.partition('=')[2]} reaches beyond what it takes, {knob.domain.words}."
+            f"--factor {name}: {factor.spelled.partition('=')[2]} reaches beyond what it takes, {knob.domain.words}."
         )
     whole = math.ceil(low - 1e-6), math.floor(high + 1e-6)
     if whole[0] >= whole[1]:
         raise UsageError(f"--factor {name}: there are no two whole numbers from {low:g} to {high:g}.")
-    said = [each for each in rest.split(":")[1:] if each.strip() in ("log", "linear")]
-    scale = made.scale if said else limits.scale
+    said = [word for word in rest.split(":")[1:] if word.strip() in ("log", "linear")]
+    scale = factor.scale if said else limits.scale
     return Factor(name, float(whole[0]), float(whole[1]), limits.unit, scale, True)
 
 
 def _own(knob: Knob, marks: Sequence[str]) -> Factor:
     """Return a knob with all of its domain. Raises UsageError where that has neither range nor choices."""
-    if unknown := [each for each in marks if each not in MARKS]:
+    if unknown := [mark for mark in marks if mark not in MARKS]:
         raise UsageError(f"{knob.name}: there may be :log and :linear behind it, not :{unknown[0]}.")
     try:
         made = Factor.of_domain(knob.name, knob.domain)
@@ -157,15 +157,15 @@ def _own(knob: Knob, marks: Sequence[str]) -> Factor:
     return replace(made, scale=Scale.LOG if "log" in marks else Scale.LINEAR)
 
 
-def _times(made: Factor, limits: Range) -> float:
+def _times(factor: Factor, limits: Range) -> float:
     """Return the size of the given unit in the knob's. Raises UsageError for a unit that it does not have."""
-    if made.unit in ("", limits.unit):
+    if factor.unit in ("", limits.unit):
         return 1.0
     for kind in KINDS:
-        if made.unit in kind and limits.unit in kind:
-            return kind[made.unit] / kind[limits.unit]
+        if factor.unit in kind and limits.unit in kind:
+            return kind[factor.unit] / kind[limits.unit]
     has = f"its unit is {limits.unit}" if limits.unit else "it has no unit"
-    raise UsageError(f"--factor {made.name}: {made.unit!r} is no unit of it; {has}.")
+    raise UsageError(f"--factor {factor.name}: {factor.unit!r} is no unit of it; {has}.")
 
 
 def _example(knob: Knob) -> str:

@@ -203,7 +203,7 @@ def _search(
 def _noise(samples: Sequence[Sample]) -> float:
     """Return the standard deviation of single runs of the machine as it is over the whole search, a share of their
     mean."""
-    runs = np.concatenate([np.empty(0), *(loop for each in samples for loop in each.loops)])
+    runs = np.concatenate([np.empty(0), *(loop for sample in samples for loop in sample.loops)])
     return float(runs.std(ddof=1) / runs.mean()) if len(runs) > 2 else 0.0
 
 
@@ -245,7 +245,7 @@ def affordable(
 
 def _boots(space: Space) -> bool:
     """Return whether a search in this space starts the machine again."""
-    varied = (*(each.knob for each in space.candidates), *(each.name for each in space.factors))
+    varied = (*(candidate.knob for candidate in space.candidates), *(factor.name for factor in space.factors))
     return not set(space.boot).isdisjoint(varied)
 
 
@@ -264,7 +264,7 @@ def _origins(look: PhaseResult, programs: Sequence[str], confidence: float) -> l
 
 def _parallel(look: PhaseResult, programs: Sequence[str], space: Space) -> list[Finding]:
     """Return programs that use several CPUs while settings are tried that keep them on fewer."""
-    confining = [each.knob for each in space.candidates if each.restricts_cpus]
+    confining = [candidate.knob for candidate in space.candidates if candidate.restricts_cpus]
     found = []
     for samples, cpu, program in zip(look.samples, look.cpu, programs, strict=False):
         wall = sum(float(loop.sum()) for loop in samples[0].loops)

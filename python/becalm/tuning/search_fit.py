@@ -52,7 +52,7 @@ def search_fit(
     """
     alike = _alike(tried)
     values = [dict(sample.settings.values) for *_, sample in alike if sample.settings != NO_SETTINGS]
-    factors = tuple(each for each in space.factors if len({some.get(each.name) for some in values}) > 1)
+    factors = tuple(factor for factor in space.factors if len({some.get(factor.name) for some in values}) > 1)
     places, order = [], []
     for number, index, ask, sample in alike:
         value = sample.value(objective) / (UNIT_NS if metric is None else 1.0)
@@ -62,23 +62,23 @@ def search_fit(
             places.append(Place(_place(factors, sample), block, value))
         elif math.isfinite(value):
             places.append(Place(None, block, value))
-    good = [each for each in places if math.isfinite(each.value)]
+    good = [place for place in places if math.isfinite(place.value)]
     noticed = []
-    if failed := sum(each.coded is not None and not math.isfinite(each.value) for each in places):
+    if failed := sum(place.coded is not None and not math.isfinite(place.value) for place in places):
         slow = sum(sample.slow for *_, sample in alike)
-        trials = sum(each.coded is not None for each in places)
+        trials = sum(place.coded is not None for place in places)
         noticed.append(finding("censored", {"failed": failed, "trials": trials, "slow": slow}))
     if not factors or sum(each.coded is not None for each in good) < 3:
         return None, noticed
-    terms = sum(max(1, len(each.choices) - 1) for each in factors)
-    many = len(factors) > MOST_FACTORS or math.prod(len(each.choices) or 1 for each in factors) > MOST_CHOICES
+    terms = sum(max(1, len(factor.choices) - 1) for factor in factors)
+    many = len(factors) > MOST_FACTORS or math.prod(len(factor.choices) or 1 for factor in factors) > MOST_CHOICES
     varied_runs = sum(each.coded is not None for each in good)
     if many and varied_runs < terms + SPARE:
         why = f"{len(factors)} settings were varied in {varied_runs} runs, too few for a polynomial in all of them."
         return None, [*noticed, finding("no_fit", {"why": why})]
     model = Model(factors, good)
     known = iter(model.values)
-    varied = [each for each in places if each.coded is not None]
+    varied = [place for place in places if place.coded is not None]
     responses = tuple(float(next(known)) if math.isfinite(each.value) else math.nan for each in varied)
     coded = tuple(each.coded for each in varied if each.coded is not None)
     sheet = Sheet(factors, coded, (1,) * len(coded), tuple(order), {_response(metric): responses})
@@ -109,4 +109,4 @@ def _alike(tried: Tried) -> list[tuple[int, int, Ask, Sample]]:
 
 def _place(factors: Sequence[Factor], sample: Sample) -> tuple[float, ...]:
     levels = sample.settings.to_json()
-    return tuple(float(np.round(each.coded(levels[each.name]), 12)) for each in factors)
+    return tuple(float(np.round(factor.coded(levels[factor.name]), 12)) for factor in factors)

@@ -90,7 +90,7 @@ def filled(searching: Searching, seed: int) -> Sheet:
     design = assemble("box-behnken", FACTORS, replace(DesignOptions(), centre=(CENTRE, None)), seed)
     values = []
     for run in design.runs:
-        omega, phi_p, phi_g = (float(each) for each in run.levels)
+        omega, phi_p, phi_g = (float(level) for level in run.levels)
         parameters = SwarmParameters(omega, phi_p, phi_g, evaluations=searching.evaluations)
         # The same models for all runs, so that these differ by their parameters; but searches of their own.
         found = losses(parameters, searching, seed + run.run * searching.searches)

@@ -34,11 +34,11 @@ def leave_out_together(here: ConfirmationRun) -> Confirming:
         return
     silent = _silent(here)
     wanted = [*families(silent), *_all_or_halves(here, silent)]
-    asked: set[Group] = set()
+    groups: set[Group] = set()
     telling: dict[Group, tuple[AblationEffect, ...]] = {}
     for _ in range(ROUNDS):
-        wanted = [each for each in dict.fromkeys(wanted) if len(each) > 1 and each not in asked]
-        asked |= set(wanted)
+        wanted = [fromkey for fromkey in dict.fromkeys(wanted) if len(fromkey) > 1 and fromkey not in groups]
+        groups |= set(wanted)
         found = yield from _without(here, wanted)
         telling |= {group: effects for group, effects in found.items() if _tells(here, group, effects)}
         wanted = [half for group in _smallest(telling) for half in _halves(group)]
@@ -58,11 +58,19 @@ def _silent(here: ConfirmationRun) -> Group:
     In the order of the chosen settings. Almost no effect on the spread is one within the margin.
     """
     judged, margin, silent = here.tuned.judged, here.options.margin, set[str]()
-    units = {each.knob for each in judged.contributions}
-    if any(attribution.unattributed_spread(judged.comparisons, judged.contributions, each) for each in here.programs):
-        silent |= units - {each.knob for each in judged.contributions if each.ratio.low > 1 + margin}
-    if any(attribution.unattributed_time(judged.comparisons, judged.contributions, each) for each in here.programs):
-        silent |= units - {each.knob for each in judged.contributions if attribution.costs(each)}
+    units = {contribution.knob for contribution in judged.contributions}
+    if any(
+        attribution.unattributed_spread(judged.comparisons, judged.contributions, program) for program in here.programs
+    ):
+        silent |= units - {
+            contribution.knob for contribution in judged.contributions if contribution.ratio.low > 1 + margin
+        }
+    if any(
+        attribution.unattributed_time(judged.comparisons, judged.contributions, program) for program in here.programs
+    ):
+        silent |= units - {
+            contribution.knob for contribution in judged.contributions if attribution.costs(contribution)
+        }
     order = [name for name, _ in here.tuned.choice.settings.values]
     return tuple(sorted(silent, key=lambda unit: min(map(order.index, attribution.knobs_of(unit)))))
 
@@ -79,10 +87,10 @@ def _halves(group: Group) -> list[Group]:
 
 def _tells(here: ConfirmationRun, group: Group, effects: Iterable[AblationEffect]) -> bool:
     """Return whether a group has an effect that no member is shown to have by itself: less spread, or time."""
-    alone = [each for each in here.tuned.judged.contributions if each.knob in group]
+    alone = [contribution for contribution in here.tuned.judged.contributions if contribution.knob in group]
     for effect in effects:
         members = [each for each in alone if each.program == effect.program]
-        if attribution.helps(effect) and not any(each.ratio.low > 1 + here.options.margin for each in members):
+        if attribution.helps(effect) and not any(member.ratio.low > 1 + here.options.margin for member in members):
             return True
         if attribution.costs(effect) and not any(map(attribution.costs, members)):
             return True
@@ -108,7 +116,7 @@ def _without(
     why = "fresh runs without several settings at once, which may do the same"
     found = yield from here.measured(arms, replace(shape, loops=loops), why)
     return {
-        names[arm]: tuple(each for each in found.contributions if WITHOUT + each.knob == arm)
+        names[arm]: tuple(contribution for contribution in found.contributions if WITHOUT + contribution.knob == arm)
         for arm in arms
         if arm in names
     }
@@ -125,6 +133,6 @@ def _with_groups(
             kept |= set([each for each in judged.spare if each in group][-1:])
     return replace(
         judged,
-        contributions=(*judged.contributions, *(each for effects in groups.values() for each in effects)),
+        contributions=(*judged.contributions, *(effect for effects in groups.values() for effect in effects)),
         spare=tuple(each for each in judged.spare if each not in kept),
     )

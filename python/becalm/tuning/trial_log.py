@@ -192,16 +192,16 @@ class TrialLog:
         ]
         return len(gaps), float(np.median(gaps)) if gaps else None
 
-    def samples(self, asked: NumberedAsk, program: int) -> list[Sample]:
+    def samples(self, ask: NumberedAsk, program: int) -> list[Sample]:
         """Return the samples of an ask for one program, one per arm."""
         found = []
-        for arm, settings in zip(asked.ask.arms, asked.settings, strict=True):
-            cells = [self.cell(loop, settings, program) for loop in asked.loops]
+        for arm, settings in zip(ask.ask.arms, ask.settings, strict=True):
+            cells = [self.cell(loop, settings, program) for loop in ask.loops]
             wall = tuple(np.array(cell.wall, dtype=np.float64) for cell in cells if cell.wall)
             ran_badly = sum(cell.failed for cell in cells)
             refused = settings in self.refused and not ran_badly
             failed = max(int(refused), ran_badly)
-            ended = tuple(each for cell in cells for each in cell.ended_ns)
+            ended = tuple(ended_n for cell in cells for ended_n in cell.ended_ns)
             if program in self.metrics:
                 printed = tuple(np.array(cell.printed, dtype=np.float64) for cell in cells if cell.wall)
                 found.append(Sample(arm, printed, failed, wall, ended, refused))
@@ -209,12 +209,12 @@ class TrialLog:
                 found.append(Sample(arm, wall, failed, ended_ns=ended, refused=refused))
         return found
 
-    def together(self, asked: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
+    def together(self, ask: NumberedAsk, programs: Iterable[int]) -> list[Sample]:
         """Return the samples of an ask for all programs together: the loops of each, one after the other.
 
         A spread is a share of its own loop's mean, so that long programs weigh no more than short ones.
         """
-        by_program = [self.samples(asked, program) for program in programs]
+        by_program = [self.samples(ask, program) for program in programs]
         return [
             Sample(
                 arm[0].settings,
@@ -229,17 +229,17 @@ class TrialLog:
             for arm in zip(*by_program, strict=True)
         ]
 
-    def took_ns(self, asked: NumberedAsk, programs: Iterable[int]) -> int:
+    def took_ns(self, ask: NumberedAsk, programs: Iterable[int]) -> int:
         """Return the time of an ask for these programs, ns: the same whether it was measured now or read from a
         store."""
         return sum(
             self.cell(loop, settings, program).took_ns
-            for loop in asked.loops
-            for settings in set(asked.settings)
+            for loop in ask.loops
+            for settings in set(ask.settings)
             for program in programs
         )
 
-    def cpu(self, asked: NumberedAsk, settings: int, program: int) -> list[Floats]:
+    def cpu(self, ask: NumberedAsk, settings: int, program: int) -> list[Floats]:
         """Return the CPU times of an arm's counted runs, ns, one array a loop; NaN where unknown."""
-        cells = (self.cell(loop, settings, program) for loop in asked.loops)
+        cells = (self.cell(loop, settings, program) for loop in ask.loops)
         return [np.array(cell.cpu, dtype=np.float64) for cell in cells if cell.wall]

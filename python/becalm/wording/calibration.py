@@ -10,9 +10,9 @@ WANTED = 0.1
 """A prediction within so much is called good."""
 
 
-def not_reached(found: Calibration) -> str:
+def not_reached(calibration: Calibration) -> str:
     """Return the sentence about the sizes for which the budget was too small."""
-    return f"The budget was over before there were two runs with {listed(map(str, found.not_reached))} groups."
+    return f"The budget was over before there were two runs with {listed(map(str, calibration.not_reached))} groups."
 
 
 FAILURE = (
@@ -21,10 +21,10 @@ FAILURE = (
 )
 
 
-def _misfit(found: Calibration) -> str:
+def _misfit(calibration: Calibration) -> str:
     """Return the part about the fitted size that is farthest off, or the noise that it was fitted to."""
-    worst = max(found.fitted, key=lambda size: size.beyond_noise)
-    noisiest = max(found.fitted, key=lambda size: size.noise)
+    worst = max(calibration.fitted, key=lambda size: size.beyond_noise)
+    noisiest = max(calibration.fitted, key=lambda size: size.noise)
     if worst.beyond_noise > DOUBTFUL:
         return (
             f"They do not explain what they were fitted to: {counted(worst.groups, 'group')} of tasks of the policy "
@@ -36,28 +36,31 @@ def _misfit(found: Calibration) -> str:
     )
 
 
-def sentence(found: Calibration) -> str:
+def sentence(calibration: Calibration) -> str:
     """Return the sentence about the fitted costs, and how far their predictions may be trusted."""
-    costs = found.costs
+    costs = calibration.costs
     fitted = (
-        f"As on {found.host}, a message takes {duration(costs.message_ns)} to write and as long to read, waking a task "
+        f"As on {calibration.host}, a message takes {duration(costs.message_ns)} to write and as long to "
+        "read, waking a task "
         f"{duration(costs.wakeup_ns)}, a switch {duration(costs.switch_ns)}."
     )
-    if found.outcome == "failed":
-        return f"{fitted} {_misfit(found)} {FAILURE}"
-    if found.outcome == "doubtful":
-        fitted = f"{fitted} {_misfit(found)} Compare settings in the model, and do not read times off it."
-    if found.worst is None and found.not_reached:
-        return f"{fitted} {not_reached(found)}"
-    if found.worst is None:
-        return f"{fitted} How well that predicts other sizes was not tried: --validate {found.host}."
-    sizes = len(found.predicted)
-    missed = f" {not_reached(found)}" if found.not_reached else ""
-    if found.worst <= WANTED:
+    if calibration.outcome == "failed":
+        return f"{fitted} {_misfit(calibration)} {FAILURE}"
+    if calibration.outcome == "doubtful":
+        fitted = f"{fitted} {_misfit(calibration)} Compare settings in the model, and do not read times off it."
+    if calibration.worst is None and calibration.not_reached:
+        return f"{fitted} {not_reached(calibration)}"
+    if calibration.worst is None:
+        return f"{fitted} How well that predicts other sizes was not tried: --validate {calibration.host}."
+    sizes = len(calibration.predicted)
+    missed = f" {not_reached(calibration)}" if calibration.not_reached else ""
+    if calibration.worst <= WANTED:
         return (
-            f"{fitted} The {sizes} sizes that were not fitted are predicted within {100 * found.worst:.1f} %.{missed}"
+            f"{fitted} The {sizes} sizes that were not fitted are predicted within "
+            f"{100 * calibration.worst:.1f} %.{missed}"
         )
     return (
-        f"{fitted} Of the {sizes} sizes that were not fitted the worst is off by {100 * found.worst:.0f} %: compare "
+        f"{fitted} Of the {sizes} sizes that were not fitted the worst is off by "
+        f"{100 * calibration.worst:.0f} %: compare "
         f"settings in the model, and do not read times off it.{missed}"
     )

@@ -59,15 +59,15 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "at", datetime.fromtimestamp(trust["at"]).strftime("%Y-%m-%d %H:%M")
 
 
-def length(found: WorkLength | None) -> str:
+def length(work_length: WorkLength | None) -> str:
     """Return a length of work, with the median of its searches where that is another."""
-    if found is None:
+    if work_length is None:
         return UNKNOWN
-    if found.typical_ns < 1.05 * found.ns:
-        return duration(found.ns)
+    if work_length.typical_ns < 1.05 * work_length.ns:
+        return duration(work_length.ns)
     # In ns without saying so again, as long as both are read at a glance.
-    typical = f"{found.typical_ns:.3g}" if found.typical_ns < 999.5 else duration(found.typical_ns)
-    return f"{duration(found.ns)} (typ. {typical})"
+    typical = f"{work_length.typical_ns:.3g}" if work_length.typical_ns < 999.5 else duration(work_length.typical_ns)
+    return f"{duration(work_length.ns)} (typ. {typical})"
 
 
 def shortest(cell: TimerCell) -> str:

@@ -51,37 +51,39 @@ class Reason:
         return f"{figure}{self.text}{_steadiness([self])}"
 
 
-def reasons(found: ClockReport) -> list[Reason]:
+def reasons(report: ClockReport) -> list[Reason]:
     """Return the reasons of every cell, then those of what was left out."""
     said = []
-    for cell in found.cells:
+    for cell in report.cells:
         name = f"{cell.timer}, {cell.flush}"
         if cell.no_t_min is not None:
             said.append(Reason("t_min", name, cell.no_t_min, cell))
         elif cell.no_t_diff:
             said.append(Reason("t_diff", name, cell.no_t_diff, cell))
-    left_out = ((", ".join(filter(None, (each.timer, each.flush))), each.reason) for each in found.absences)
+    left_out = (
+        (", ".join(filter(None, (absence.timer, absence.flush))), absence.reason) for absence in report.absences
+    )
     return [*said, *(Reason("", name, text) for name, text in left_out)]
 
 
-def grouped(found: ClockReport) -> Iterator[tuple[str, str]]:
+def grouped(report: ClockReport) -> Iterator[tuple[str, str]]:
     """Yield the number of cells and their common reason, and which ones they are."""
     alike: dict[tuple[str, str], list[Reason]] = {}
-    for each in reasons(found):
-        alike.setdefault((each.figure, _NUMBER.sub("#", each.text)), []).append(each)
+    for reason in reasons(report):
+        alike.setdefault((reason.figure, _NUMBER.sub("#", reason.text)), []).append(reason)
     for (figure, _), mine in alike.items():
         text = f"{merged([each.text for each in mine])}{_steadiness(mine)}"
         if figure:
-            yield f"{figure} of {counted(len(mine), 'cell')}", f"{text}\n{_cells(mine, found)}"
+            yield f"{figure} of {counted(len(mine), 'cell')}", f"{text}\n{_cells(mine, report)}"
         elif len(mine) == 1:
             yield mine[0].name, text
         else:
             yield f"{len(mine)} left out", f"{text}\n{'; '.join(each.name for each in mine)}"
 
 
-def hints(found: ClockReport) -> str:
+def hints(report: ClockReport) -> str:
     """Return what the words of the reasons mean, and what helps."""
-    said = [each.text for each in reasons(found)]
+    said = [reason.text for reason in reasons(report)]
     return " ".join(hint for word, hint in HINTS if any(word in text for text in said))
 
 
@@ -117,7 +119,7 @@ def _steadiness(mine: Sequence[Reason]) -> str:
     )
 
 
-def _cells(mine: Sequence[Reason], found: ClockReport) -> str:
+def _cells(mine: Sequence[Reason], report: ClockReport) -> str:
     """Return the names of the cells: timers by flush, flushes with the same timers together."""
     flushes: dict[str, list[str]] = {}
     for each in mine:
@@ -125,7 +127,7 @@ def _cells(mine: Sequence[Reason], found: ClockReport) -> str:
             flushes.setdefault(each.cell.flush, []).append(each.cell.timer)
     together: dict[tuple[str, ...], list[str]] = {}
     for flush, timers in flushes.items():
-        all_ = [cell.timer for cell in found.cells if cell.flush == flush]
+        all_ = [cell.timer for cell in report.cells if cell.flush == flush]
         named = ("all timers",) if len(all_) > 1 and timers == all_ else tuple(timers)
         together.setdefault(named, []).append(flush)
     return "; ".join(f"{', '.join(names)}: {', '.join(timers)}" for timers, names in together.items())

@@ -33,10 +33,10 @@ OWN_CPUS = (
 )
 
 
-def sentence(found: CoRunProfile) -> str:
+def sentence(profile: CoRunProfile) -> str:
     """Return the profile in one sentence."""
-    known = [each for each in found.degradations if math.isfinite(each.low)]
-    if not found.degradations:
+    known = [degradation for degradation in profile.degradations if math.isfinite(degradation.low)]
+    if not profile.degradations:
         return "No two programs were measured together."
     if not known:
         return "One round was measured: what programs lose is not sure of any digit. Give it more time: --budget 5min"
@@ -47,48 +47,49 @@ def sentence(found: CoRunProfile) -> str:
     return f"No program was seen to lose speed beside another; none loses more than {percent(max(0.0, most))} %."
 
 
-def remarks(found: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
+def remarks(profile: CoRunProfile, told: Sequence[str] = ()) -> tuple[str, ...]:
     """Return further facts that a person should know."""
     said = list(told)
-    for program in found.programs:
+    for program in profile.programs:
         if not program.alone:
             name = printable(program.name)
             why = f"{name} fails alone and was left out: {program.failed[-1].reason}." if program.failed else ""
             said.append(why or f"{name} was not run.")
-    for each in found.co_runs:
-        if each.failed:
-            often = "each time" if not each.runs else f"{len(each.failed)} times"
+    for run in profile.co_runs:
+        if run.failed:
+            often = "each time" if not run.runs else f"{len(run.failed)} times"
             said.append(
-                f"{printable(each.program)} failed {often} beside {names(each.beside)}, and not alone: "
-                f"{each.failed[-1].reason}."
+                f"{printable(run.program)} failed {often} beside {names(run.beside)}, and not alone: "
+                f"{run.failed[-1].reason}."
             )
-        said += each.trouble
-    for faster in (each for each in found.degradations if each.faster):
+        said += run.trouble
+    for faster in (degradation for degradation in profile.degradations if degradation.faster):
         said.append(
             f"{_who(faster)} ran faster than alone, by {percent(-faster.cost)} %, which is more than noise: it counts "
             "as no loss. A busy neighbour may keep the processor awake or its clock high."
         )
-    if found.waited is not None and found.waited > WAITED:
+    if profile.waited is not None and profile.waited > WAITED:
         said.append(
-            f"Programs waited for their CPU for {100 * found.waited:.0f} % of their time: something else runs on this "
+            f"Programs waited for their CPU for {100 * profile.waited:.0f} % of their time: something else "
+            "runs on this "
             "machine, which neighbours drive onto the CPU of the timed program, or they have several threads for it. "
             "What is lost by that is in these figures, and is no loss of cache or memory. Measure on an idle machine."
         )
-    if found.left_out:
-        said.append(left_out(found))
-    if found.interrupted:
+    if profile.left_out:
+        said.append(left_out(profile))
+    if profile.interrupted:
         said.append("Interrupted: this is what was known by then.")
     return tuple(dict.fromkeys(said))
 
 
-def left_out(found: CoRunProfile) -> str:
+def left_out(profile: CoRunProfile) -> str:
     """Return the sentence about sets that were not measured."""
-    cores = sum(each.same_core for each in found.left_out)
-    pairs = [each for each in found.left_out if len(each.programs) == 2 and not each.same_core]
-    larger = len(found.left_out) - len(pairs) - cores
+    cores = sum(each.same_core for each in profile.left_out)
+    pairs = [each for each in profile.left_out if len(each.programs) == 2 and not each.same_core]
+    larger = len(profile.left_out) - len(pairs) - cores
     parts = []
     if pairs:
-        first = "; ".join(f"{names(each.programs)} ({each.reason})" for each in pairs[:3])
+        first = "; ".join(f"{names(pair.programs)} ({pair.reason})" for pair in pairs[:3])
         more = f"; and {len(pairs) - 3} more" if len(pairs) > 3 else ""
         parts.append(
             f"Pairs that were not measured: {first}{more}. What these lose is not known, and `becalm place` avoids "
@@ -121,13 +122,17 @@ def nothing(found: Sequence[str]) -> str:
     return f"Two programs that end well alone are needed. {' '.join(found)}"
 
 
-def where(found: CoRunProfile) -> str:
+def where(profile: CoRunProfile) -> str:
     """Return the sentence about the CPUs and the number of rounds of the measurement."""
-    rounds = max((each.rounds for each in found.degradations), default=0)
-    cpus = ", ".join(map(str, found.beside_cpus))
+    rounds = max((degradation.rounds for degradation in profile.degradations), default=0)
+    cpus = ", ".join(map(str, profile.beside_cpus))
     often = counted(rounds, "round")
-    core = " or on the other thread of its core" if any(each.same_core for each in found.degradations) else ""
-    return f"Timed on CPU {found.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
+    core = (
+        " or on the other thread of its core"
+        if any(degradation.same_core for degradation in profile.degradations)
+        else ""
+    )
+    return f"Timed on CPU {profile.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
 
 
 def names(some: Sequence[str]) -> str:
@@ -135,10 +140,15 @@ def names(some: Sequence[str]) -> str:
     return listed(printable(each) for each in some)
 
 
-def _who(found: Degradation) -> str:
-    return f"{printable(found.program)} beside {names(found.beside)}{found.same_core * ' on one core'}"
+def _who(degradation: Degradation) -> str:
+    return (
+        f"{printable(degradation.program)} beside {names(degradation.beside)}{degradation.same_core * ' on one core'}"
+    )
 
 
-def _share(found: Degradation) -> str:
-    half = (found.high - found.low) / 2
-    return f"{percent(found.cost, half)} % (95 %: {percent(found.low, half)} to {percent(found.high, half)} %)"
+def _share(degradation: Degradation) -> str:
+    half = (degradation.high - degradation.low) / 2
+    return (
+        f"{percent(degradation.cost, half)} % (95 %: {percent(degradation.low, half)} to "
+        f"{percent(degradation.high, half)} %)"
+    )

@@ -42,23 +42,27 @@ def _answer(choice: ConfigurationChoice) -> list[str]:
             f"No configuration is steady: even this one differs by {percent(best.spread)} % from {choice.unit} to "
             f"{choice.unit} (standard deviation; the limit is {percent(choice.limit)} %)."
         )
-    ahead = [each for each in choice.configurations if _ahead(each, best, choice) and each.units >= best.units]
+    ahead = [
+        configuration
+        for configuration in choice.configurations
+        if _ahead(configuration, best, choice) and configuration.units >= best.units
+    ]
     if ahead and best.steady:
         lottery = max(ahead, key=lambda each: each.spread)
         lines.append(
             f"{counted(len(ahead), 'configuration')} with a better mean {'was' if len(ahead) == 1 else 'were'} not "
             f"taken: {lottery.name} differs by {percent(lottery.spread)} % from {choice.unit} to {choice.unit}."
         )
-    rivals = sum(each.rival for each in choice.configurations)
+    rivals = sum(configuration.rival for configuration in choice.configurations)
     if rivals:
         lines.append(f"{rivals} of the others may be as good.")
     return lines
 
 
-def _ahead(each: ConfigurationResult, best: ConfigurationResult, choice: ConfigurationChoice) -> bool:
-    if each.failed or each.steady or not math.isfinite(each.mean):
+def _ahead(result: ConfigurationResult, best: ConfigurationResult, choice: ConfigurationChoice) -> bool:
+    if result.failed or result.steady or not math.isfinite(result.mean):
         return False
-    return each.mean < best.mean if choice.better is Better.LOWER else each.mean > best.mean
+    return result.mean < best.mean if choice.better is Better.LOWER else result.mean > best.mean
 
 
 def _next(choice: ConfigurationChoice) -> list[str]:

@@ -120,55 +120,55 @@ def transform(value: float) -> str:
     return "log" if value == 0 else f"{value:.4g}"
 
 
-def designed(found: Design) -> str:
+def designed(design: Design) -> str:
     """Return the description of a design."""
-    blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
+    blocks = f" in {design.blocks} blocks" if design.blocks > 1 else ""
     lines = [
-        f"{FAMILIES[found.family]} design: {counted(len(found.runs), 'run')} of "
-        f"{counted(len(found.factors), 'factor')}{blocks}"
+        f"{FAMILIES[design.family]} design: {counted(len(design.runs), 'run')} of "
+        f"{counted(len(design.factors), 'factor')}{blocks}"
     ]
-    points = [run.point for run in found.runs]
+    points = [run.point for run in design.runs]
     parts = [f"{points.count(each)} {each}" for each in ("cube", "edge", "axial", "centre") if each in points]
     lines[0] += f" ({', '.join(parts)})."
-    if found.alpha is not None:
-        lines.append(f"Axial points lie at {number(found.alpha, 6)} times the distance of the cube's faces.")
-    if found.folded:
-        every = len(found.folded) == len(found.factors)
-        some = "all factors" if every else listed(found.folded)
-        alone = f" {some} and its interactions are clear of all others." if len(found.folded) == 1 else ""
+    if design.alpha is not None:
+        lines.append(f"Axial points lie at {number(design.alpha, 6)} times the distance of the cube's faces.")
+    if design.folded:
+        every = len(design.folded) == len(design.factors)
+        some = "all factors" if every else listed(design.folded)
+        alone = f" {some} and its interactions are clear of all others." if len(design.folded) == 1 else ""
         lines.append(f"Block 2 is the foldover of block 1 on {some}.{alone}")
-    if found.partial is not None:
-        lines.append(_partly(found))
-    elif found.folded and found.resolution is None:
+    if design.partial is not None:
+        lines.append(_partly(design))
+    elif design.folded and design.resolution is None:
         lines.append("Together they are a whole factorial.")
-    if found.partial is None and found.resolution is not None:
-        relation = " = ".join(["I", *found.defining[:8], *(["…"] if len(found.defining) > 8 else [])])
+    if design.partial is None and design.resolution is not None:
+        relation = " = ".join(["I", *design.defining[:8], *(["…"] if len(design.defining) > 8 else [])])
         lines.append(
-            f"Fraction of resolution {ROMAN.get(found.resolution, found.resolution)}: {relation}. {_clear(found)}"
+            f"Fraction of resolution {ROMAN.get(design.resolution, design.resolution)}: {relation}. {_clear(design)}"
         )
-    if found.confounded:
-        lines.append(f"Blocks cannot be told from {listed(found.confounded)}.")
-    if found.letters and (found.defining or found.confounded):
-        lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in found.letters.items()) + ".")
-    order = "standard order" if found.seed is None else f"random order (seed {found.seed})"
+    if design.confounded:
+        lines.append(f"Blocks cannot be told from {listed(design.confounded)}.")
+    if design.letters and (design.defining or design.confounded):
+        lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
+    order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
     lines.append(f"The runs are in {order}: make them in this order, and write what they give beside them.")
     return "\n".join(lines)
 
 
-def _partly(found: Design) -> str:
-    share = found.partial or 0.0
+def _partly(design: Design) -> str:
+    share = design.partial or 0.0
     if share <= 0:
         return "Factors are clear of interactions of two; these cannot be told from each other (resolution IV)."
     return (
         f"An interaction of two factors is spread over the effects of the others, up to {number(share, 2)} of it in "
-        f"one (resolution III){'.' if found.folded else ': --fold all clears them.'}"
+        f"one (resolution III){'.' if design.folded else ': --fold all clears them.'}"
     )
 
 
-def _clear(found: Design) -> str:
-    if found.resolution == 3:
+def _clear(design: Design) -> str:
+    if design.resolution == 3:
         return "Factors cannot be told from interactions of two others."
-    if found.resolution == 4:
+    if design.resolution == 4:
         return "Factors are clear of interactions of two; these cannot be told from each other."
     return "Factors and interactions of two are clear of each other."
 
@@ -183,33 +183,33 @@ def partly(share: float) -> str:
     )
 
 
-def whole(found: DesignFit) -> str:
+def whole(fit: DesignFit) -> str:
     """Return every response in a line, and the compromise."""
-    lines = [each.sentence for each in found.responses]
-    if found.compromise is not None:
-        best = found.compromise
+    lines = [each.sentence for each in fit.responses]
+    if fit.compromise is not None:
+        best = fit.compromise
         if best.desirability <= 0:
             lines.append("No point within the ranges is acceptable for all responses: widen the goals or the ranges.")
         else:
             values = ", ".join(
-                f"{each.name} {interval(value)}" for each, value in zip(found.responses, best.responses, strict=True)
+                f"{each.name} {interval(value)}" for each, value in zip(fit.responses, best.responses, strict=True)
             )
             lines.append(
-                f"Best compromise, desirability {best.desirability:.3f}: {at(best.at, found.factors)}; there {values}."
+                f"Best compromise, desirability {best.desirability:.3f}: {at(best.at, fit.factors)}; there {values}."
             )
     return "\n".join(lines)
 
 
-def response(found: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -> str:
+def response(fit: ResponseFit, factors: Sequence[Factor], level: float = 0.05) -> str:
     """Return the sentences about one response: the model, how well it fits, the best place."""
-    if found.model == "mean":
-        return _nothing(found, factors, level)
-    fitted = f" of {power(found.power)}" if found.power is not None else ""
-    wrong = ", which does not fit (lack of fit)" if _lacks(found, level) else ""
-    wrong = ", which fits exactly" if found.sd == 0 else wrong
-    head = f"{found.name}: {model(found.model)}{fitted}{wrong}, R² {found.r_squared:.3f}"
-    head += f"{_predicted(found.predicted)}."
-    return head if found.best is None else f"{head} {_best(found, found.best, factors)}"
+    if fit.model == "mean":
+        return _nothing(fit, factors, level)
+    fitted = f" of {power(fit.power)}" if fit.power is not None else ""
+    wrong = ", which does not fit (lack of fit)" if _lacks(fit, level) else ""
+    wrong = ", which fits exactly" if fit.sd == 0 else wrong
+    head = f"{fit.name}: {model(fit.model)}{fitted}{wrong}, R² {fit.r_squared:.3f}"
+    head += f"{_predicted(fit.predicted)}."
+    return head if fit.best is None else f"{head} {_best(fit, fit.best, factors)}"
 
 
 def _predicted(value: float) -> str:
@@ -219,54 +219,50 @@ def _predicted(value: float) -> str:
     return f", predicted R² {value:.3f}" if math.isfinite(value) else ""
 
 
-def _lacks(found: ResponseFit, level: float) -> bool:
-    return any(each.source == "lack of fit" and each.p_value < level for each in found.anova)
+def _lacks(fit: ResponseFit, level: float) -> bool:
+    return any(each.source == "lack of fit" and each.p_value < level for each in fit.anova)
 
 
-def _best(found: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
-    wanted = WANTED[found.goal.kind].capitalize()
-    if best.beyond and found.goal.kind != "target":
-        run = (max if found.goal.kind == "max" else min)(found.fitted, key=lambda each: each.fitted)
+def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
+    wanted = WANTED[fit.goal.kind].capitalize()
+    if best.beyond and fit.goal.kind != "target":
+        run = (max if fit.goal.kind == "max" else min)(fit.fitted, key=lambda each: each.fitted)
         place = ", ".join(
             f"{each.name} {each.worded(each.natural(at), 5)}" for each, at in zip(factors, run.coded, strict=True)
         )
         return (
-            f"Where the model has it {WANTED[found.goal.kind]} it only guesses: no run is near. {wanted} where runs "
+            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses: no run is near. {wanted} where runs "
             f"were: {number(run.fitted, 4)} at {place}."
         )
     return f"{wanted} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
 
 
-def _nothing(found: ResponseFit, factors: Sequence[Factor], level: float) -> str:
-    names = listed([each.name for each in factors])
-    if found.effects is not None and found.effects.freedom and (text := _by_pure_error(found, level)):
+def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
+    names = listed([factor.name for factor in factors])
+    if fit.effects is not None and fit.effects.freedom and (text := _by_pure_error(fit, level)):
         return text
-    if _lacks(found, level):
-        return (
-            f"{found.name}: it is not the same at all places, but no model of {names} that these runs allow says how."
-        )
-    if found.effects is not None and math.isnan(found.detectable):
-        real = [each.term for each in found.effects.effects if each.real]
+    if _lacks(fit, level):
+        return f"{fit.name}: it is not the same at all places, but no model of {names} that these runs allow says how."
+    if fit.effects is not None and math.isnan(fit.detectable):
+        real = [effect.term for effect in fit.effects.effects if effect.real]
         if real:
-            return f"{_standing(found.name, real)}; no run is left for a model's error."
-        return (
-            f"{found.name}: no effect of {names} stands out by Lenth's method, and no run is left for a model's error."
-        )
-    if found.certain:
-        return f"{_standing(found.name, found.certain)}, which no model that these runs can test has by themselves."
-    if math.isnan(found.detectable):
-        return f"{found.name}: too few runs for any model of {names}."
-    unit = f" in {power(found.power)}" if found.power is not None else ""
+            return f"{_standing(fit.name, real)}; no run is left for a model's error."
+        return f"{fit.name}: no effect of {names} stands out by Lenth's method, and no run is left for a model's error."
+    if fit.certain:
+        return f"{_standing(fit.name, fit.certain)}, which no model that these runs can test has by themselves."
+    if math.isnan(fit.detectable):
+        return f"{fit.name}: too few runs for any model of {names}."
+    unit = f" in {power(fit.power)}" if fit.power is not None else ""
     return (
-        f"{found.name}: no effect of {names} was seen in {counted(found.runs, 'run')}; one of "
-        f"{number(found.detectable, 3)}"
+        f"{fit.name}: no effect of {names} was seen in {counted(fit.runs, 'run')}; one of "
+        f"{number(fit.detectable, 3)}"
         f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
     )
 
 
-def _by_pure_error(found: ResponseFit, level: float) -> str:
+def _by_pure_error(fit: ResponseFit, level: float) -> str:
     """Return the effects and curvature that repeated runs show, where no model that these runs can test has them."""
-    effects = found.effects
+    effects = fit.effects
     assert effects is not None
     parts = []
     if real := [row for row in effects.effects if row.real]:
@@ -281,7 +277,7 @@ def _by_pure_error(found: ResponseFit, level: float) -> str:
             f"the centre lies {number(abs(bend.value.value), 3)} {side} the mean of the corners (p "
             f"{p_value(bend.p_value)}), so the surface bends, and which factor bends it these runs cannot tell"
         )
-    return f"{found.name}: {'; '.join(parts)}." if parts else ""
+    return f"{fit.name}: {'; '.join(parts)}." if parts else ""
 
 
 def _standing(name: str, real: Sequence[str]) -> str:
@@ -289,14 +285,14 @@ def _standing(name: str, real: Sequence[str]) -> str:
 
 
 def swarm_parameters(
-    fit: str, found: SwarmParameters, own: Sequence[float], usual: Sequence[float], *, better: bool
+    fit: str, parameters: SwarmParameters, own: Sequence[float], usual: Sequence[float], *, better: bool
 ) -> str:
     """Return the sentences about fitted swarm parameters: their score on fresh searches (R* and I*), and their use."""
     compared = (
         f"On fresh searches it misses {own[0]:.0%} of what could be gained, and takes {own[1]:.0%} of the trials to "
         f"miss no more than a fifth; the usual parameters {usual[0]:.0%} and {usual[1]:.0%}."
     )
-    use = f"Use it: becalm tune --minimize time --method swarm --swarm {found.spelled}"
+    use = f"Use it: becalm tune --minimize time --method swarm --swarm {parameters.spelled}"
     return (
         f"{fit}\n{compared}\n{use if better else 'That is not clearly better: the usual parameters are as good here.'}"
     )

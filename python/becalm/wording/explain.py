@@ -41,7 +41,7 @@ def share(value: float) -> str:
 
 def explanation(found: Explanation) -> str:
     """Return the explanation, one line per program and machine."""
-    return "\n".join(case.sentence for case in found.cases) or "\n".join(each.sentence for each in found.findings)
+    return "\n".join(case.sentence for case in found.cases) or "\n".join(finding.sentence for finding in found.findings)
 
 
 def case(found: Case) -> str:

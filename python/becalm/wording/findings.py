@@ -344,9 +344,9 @@ def finding(kind: str, numbers: Numbers, program: str = "") -> Finding:
     return Finding(kind, sentence(kind, numbers, program), numbers, program)
 
 
-def reworded(kept: Numbers) -> Finding:
+def reworded(numbers: Numbers) -> Finding:
     """Return a stored finding, with its sentence made again. Raises KeyError for one without its parts."""
-    return finding(str(kept["kind"]), dict(kept["numbers"]), str(kept["program"]))
+    return finding(str(numbers["kind"]), dict(numbers["numbers"]), str(numbers["program"]))
 
 
 def sentence(kind: str, numbers: Numbers, program: str = "") -> str:

@@ -55,14 +55,14 @@ def changed(commit: str) -> str:
     )
 
 
-def recorded(options: RecordOptions, found: Verdict, failed: Sequence[str]) -> str:
+def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) -> str:
     """Return the result of a session, in a line or two. `failed`: benchmarks with failed runs."""
     place = f"{options.project}, commit {short(options.commit)}"
     if options.branch:
         place += f" on {options.branch}"
-    runs = sum(each.runs for each in found.summaries)
-    kept = f", sitting {found.study}" if found.study is not None else ""
-    lines = [f"Recorded {counted(len(found.summaries), 'benchmark')} of {place}: {runs:,} runs{kept}."]
+    runs = sum(summary.runs for summary in verdict.summaries)
+    kept = f", sitting {verdict.study}" if verdict.study is not None else ""
+    lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{kept}."]
     if failed:
         lines.append(f"Runs failed of {listed(failed)}.")
     if options.baseline:
@@ -95,23 +95,24 @@ def recorded_range(recorded: RecordedCommits) -> str:
     return f"{text}.\nWhat changed with which: becalm history {shlex.quote(recorded.project)}"
 
 
-def history(found: Timeline) -> str:
+def history(timeline: Timeline) -> str:
     """Return the whole history in some lines."""
-    if not found.sittings:
-        return f"Nothing is recorded of {found.project!r}. `becalm record` keeps a sitting at a commit."
-    commits = len({each.commit for each in found.sittings})
+    if not timeline.sittings:
+        return f"Nothing is recorded of {timeline.project!r}. `becalm record` keeps a sitting at a commit."
+    commits = len({sitting.commit for sitting in timeline.sittings})
     lines = [
-        f"{found.project}: {counted(len(found.benchmarks), 'benchmark')} in {counted(len(found.sittings), 'sitting')} "
-        f"at {counted(commits, 'commit')}, {ORDERS[found.order]}."
+        f"{timeline.project}: {counted(len(timeline.benchmarks), 'benchmark')} in "
+        f"{counted(len(timeline.sittings), 'sitting')} "
+        f"at {counted(commits, 'commit')}, {ORDERS[timeline.order]}."
     ]
-    worse, better = (sum(each.worse is way for each in found.changes) for way in (True, False))
+    worse, better = (sum(each.worse is way for each in timeline.changes) for way in (True, False))
     lines.append(
-        f"{counted(len(found.changes), 'change')}: {worse} for the worse, {better} for the better. "
-        f"Without changes, one would be named by chance in about {round(1 / found.rate, -2):,.0f} commits."
-        if found.changes
-        else f"No change was found; one by chance is expected in about {round(1 / found.rate, -2):,.0f} commits."
+        f"{counted(len(timeline.changes), 'change')}: {worse} for the worse, {better} for the better. "
+        f"Without changes, one would be named by chance in about {round(1 / timeline.rate, -2):,.0f} commits."
+        if timeline.changes
+        else f"No change was found; one by chance is expected in about {round(1 / timeline.rate, -2):,.0f} commits."
     )
-    learning = [each.lacking for each in found.benchmarks if each.lacking and not each.gone]
+    learning = [benchmark.lacking for benchmark in timeline.benchmarks if benchmark.lacking and not benchmark.gone]
     if learning:
         lines.append(
             f"Of {counted(len(learning), 'benchmark')} too little is known yet: changes can be seen after "
@@ -120,24 +121,29 @@ def history(found: Timeline) -> str:
     return "\n".join(lines)
 
 
-def alarmed(found: Timeline) -> Timeline:
+def alarmed(timeline: Timeline) -> Timeline:
     """Return the history as a failure, with a sentence, where the newest session has shown a change."""
-    lines = [f"Seen with the newest sitting: {change(found, each)}" for each in found.newest]
-    said = "\n".join((found.sentence, *(lines or ["The newest sitting has shown no change for the worse."])))
-    return replace(found, fail_on_change=True, sentence=said)
+    lines = [f"Seen with the newest sitting: {change(timeline, each)}" for each in timeline.newest]
+    said = "\n".join((timeline.sentence, *(lines or ["The newest sitting has shown no change for the worse."])))
+    return replace(timeline, fail_on_change=True, sentence=said)
 
 
-def change(found: Timeline, each: BenchmarkChange) -> str:
+def change(timeline: Timeline, benchmark_change: BenchmarkChange) -> str:
     """Return a change in a sentence."""
-    name = "All benchmarks" if each.benchmark is None else found.benchmarks[each.benchmark].name
-    first = found.sittings[each.at]
-    way = "together became" if each.benchmark is None else "became"
-    half = (each.high - each.low) / 2
+    name = (
+        "All benchmarks" if benchmark_change.benchmark is None else timeline.benchmarks[benchmark_change.benchmark].name
+    )
+    first = timeline.sittings[benchmark_change.at]
+    way = "together became" if benchmark_change.benchmark is None else "became"
+    half = (benchmark_change.high - benchmark_change.low) / 2
     between = (
-        f", or one of {counted(each.unmeasured, 'commit')} before it that were not measured" if each.unmeasured else ""
+        f", or one of {counted(benchmark_change.unmeasured, 'commit')} before it that were not measured"
+        if benchmark_change.unmeasured
+        else ""
     )
     return (
-        f"{name} {way} {'worse' if each.worse else 'better'} by {size(each.size, half)} with {short(first.commit)}"
+        f"{name} {way} {'worse' if benchmark_change.worse else 'better'} by "
+        f"{size(benchmark_change.size, half)} with {short(first.commit)}"
         f"{between}."
     )
 
@@ -167,7 +173,7 @@ def other_machine(program: str, n: Numbers) -> str:
 
 def other_unit(program: str, n: Numbers) -> str:
     """Return the sentence about a benchmark whose unit changed."""
-    units = listed([each or "no unit" for each in n["units"]])
+    units = listed([unit or "no unit" for unit in n["units"]])
     return f"{program} was recorded in {units}: each is a history of its own."
 
 

@@ -142,7 +142,7 @@ def verdict(found: Verdict) -> str:
         lines.insert(0, fastest(found.ranking, found.metric))
     elif len(lines) >= MANY and all(each.answer is Answer.UNKNOWN for each in found.differences):
         lines = [unranked(found)]
-    lines = lines or [run(each, found.elapsed_ns, found.confidence) for each in found.summaries]
+    lines = lines or [run(summary, found.elapsed_ns, found.confidence) for summary in found.summaries]
     if found.fail_above is not None:
         lines.append(limit(found))
     lines.append(stopped(found.stopped))
@@ -155,7 +155,7 @@ def unranked(found: Verdict) -> str:
     head = f"Not yet known how {count} programs differ: {counted(rounds, 'round')} in {spent(found.elapsed_ns or 0)}"
     head += f" {are(rounds)} too few."
     if found.metric is None and found.summaries:
-        means = {each.name: each.mean_ns.value for each in found.summaries if each.mean_ns is not None}
+        means = {summary.name: summary.mean_ns.value for summary in found.summaries if summary.mean_ns is not None}
         first = min(means, key=means.__getitem__)
         time = about(ENOUGH_ROUNDS * int(sum(means.values())))
         head += f" {first} was the fastest. {ENOUGH_ROUNDS} rounds would take about {spent(time)}: {budget(time)}."
@@ -201,9 +201,9 @@ def budget(ns: int) -> str:
     return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"
 
 
-def fastest(found: Ranking, metric: Metric | None = None) -> str:
+def fastest(ranking: Ranking, metric: Metric | None = None) -> str:
     """Return the sentence about the fastest program, or the best, with its certainty; else what would decide."""
-    names, count, level = found.fastest, len(found.places), f"{100 * found.confidence:g} %"
+    names, count, level = ranking.fastest, len(ranking.places), f"{100 * ranking.confidence:g} %"
     best = "is the fastest" if metric is None else f"has the {'highest' if metric.higher else 'lowest'} {metric.name}"
     was, be = ("was", "be") if metric is None else ("had", "have")
     the = best.partition(" ")[2]
@@ -211,14 +211,14 @@ def fastest(found: Ranking, metric: Metric | None = None) -> str:
     if len(names) == 1:
         return f"{names[0]} {best} of {count} programs ({level})."
     gone = f" The other {out} cannot {be} {the}." if out > 1 else ""
-    gone = gone or (f" {found.places[-1].name} cannot {be} {the}." if out else "")
+    gone = gone or (f" {ranking.places[-1].name} cannot {be} {the}." if out else "")
     more = " Measure longer."
-    if found.decides_ns is not None:
-        time = about(found.decides_ns)
+    if ranking.decides_ns is not None:
+        time = about(ranking.decides_ns)
         more = f" If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
-    if math.isfinite(found.within):
+    if math.isfinite(ranking.within):
         verb = "differs" if len(names) == 2 else "differ"
-        between = f"{verb} from it by {percent(found.within)} % at most"
+        between = f"{verb} from it by {percent(ranking.within)} % at most"
         known = f"{names[0]} {was} {the} of {count} programs; {listed(names[1:])} {between} ({level})."
         return f"{known}{gone}{more}"
     return (
@@ -311,7 +311,7 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 def shortened(found: Verdict) -> Verdict:
     """Return a verdict with names fit for a terminal, in its sentences too; other forms have them whole."""
-    names = [each.name for each in found.summaries]
+    names = [summary.name for summary in found.summaries]
     names += [name for each in found.differences for name in (each.name, each.reference)]
     return brief(found, tuple(dict.fromkeys(names)))
 
@@ -335,16 +335,16 @@ NAMED_BY = ("name", "names", "entries", "benchmarks")
 """The numbers of findings that hold names."""
 
 
-def brief_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def brief_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings with the names in their sentences fit for a terminal; other forms have them whole."""
-    return tuple(replace(each, sentence=brief(each.sentence, _names_of(each))) for each in found)
+    return tuple(replace(each, sentence=brief(each.sentence, _names_of(each))) for each in findings)
 
 
-def _names_of(found: Finding) -> tuple[str, ...]:
+def _names_of(finding: Finding) -> tuple[str, ...]:
     """Return the program of a finding, and the names among its numbers: one, several, or pairs that begin with one."""
-    names = [found.program]
+    names = [finding.program]
     for key in NAMED_BY:
-        value = found.numbers.get(key, ())
+        value = finding.numbers.get(key, ())
         names += [value] if isinstance(value, str) else [each if isinstance(each, str) else each[0] for each in value]
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -354,7 +354,7 @@ def _reworded(value: Any, said: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return said(value)
     if is_dataclass(value) and not isinstance(value, type):
-        old = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         new = {name: _reworded(each, said) for name, each in old.items()}
         return value if all(new[name] is old[name] for name in old) else replace(value, **new)
     if type(value) is tuple:

@@ -69,13 +69,13 @@ class Measured(NamedTuple):
     shown: Writing
 
 
-def measured(found: Summary) -> Measured:
+def measured(summary: Summary) -> Measured:
     """Return the measured values of a summary."""
-    if not found.metrics:
-        if found.mean_ns is None or found.median_ns is None or found.cv is None:
-            raise ValueError(f"{found.name} has neither times nor metrics.")
-        return Measured(found.mean_ns, found.median_ns, found.cv, duration)
-    first = found.metrics[0]
+    if not summary.metrics:
+        if summary.mean_ns is None or summary.median_ns is None or summary.cv is None:
+            raise ValueError(f"{summary.name} has neither times nor metrics.")
+        return Measured(summary.mean_ns, summary.median_ns, summary.cv, duration)
+    first = summary.metrics[0]
 
     def shown(value: float, /, step: float = 0.0) -> str:
         return quantity(value, first.unit, step)
@@ -83,9 +83,9 @@ def measured(found: Summary) -> Measured:
     return Measured(first.mean, first.median, first.cv, shown)
 
 
-def per_second(found: Summary) -> str:
+def per_second(summary: Summary) -> str:
     """Return the work of a program per second; empty where that is not known."""
-    made = found.throughput
+    made = summary.throughput
     return "" if made is None else f"{quantity(made.per_second.value)} {made.what}/s"
 
 

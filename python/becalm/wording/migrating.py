@@ -137,14 +137,14 @@ def not_there(host: str) -> str:
     )
 
 
-def sentence(found: Migrated) -> str:
+def sentence(migrated: Migrated) -> str:
     """Return the sentence about a move: what, when, and why then."""
-    who = f"Process {found.pid} ({one_line(found.name)}, {counted(found.threads, 'thread')})"
-    when = "" if found.waited is None else f" {_after(found.waited)}"
-    if found.cpus == (found.came,):
-        return f"{who} was bound to CPU {found.came}, where it ran already,{when}.".replace(",.", ".")
-    came = "" if found.came is None else f" from CPU {found.came}"
-    return f"{who} was moved{came} to {_cpus(found.cpus)}{when}."
+    who = f"Process {migrated.pid} ({one_line(migrated.name)}, {counted(migrated.threads, 'thread')})"
+    when = "" if migrated.waited is None else f" {_after(migrated.waited)}"
+    if migrated.cpus == (migrated.came,):
+        return f"{who} was bound to CPU {migrated.came}, where it ran already,{when}.".replace(",.", ".")
+    came = "" if migrated.came is None else f" from CPU {migrated.came}"
+    return f"{who} was moved{came} to {_cpus(migrated.cpus)}{when}."
 
 
 def _after(waited: Waited) -> str:

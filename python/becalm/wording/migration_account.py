@@ -15,13 +15,13 @@ WHY = {
 """The reasons for which waiting tasks were moved."""
 
 
-def sentence(found: Accounted) -> str:
+def sentence(accounted: Accounted) -> str:
     """Return the sentence about whether waiting for sweet spots gains anything."""
-    gain, cost = found.gain("time_ns"), found.cost("random", "time_ns")
-    where = f"{'within its' if found.to == 'same' else 'to another'} last-level cache"
-    moved = f"{counted(len(found.trials), 'move')} of {found.words} {where}"
+    gain, cost = accounted.gain("time_ns"), accounted.cost("random", "time_ns")
+    where = f"{'within its' if accounted.to == 'same' else 'to another'} last-level cache"
+    moved = f"{counted(len(accounted.trials), 'move')} of {accounted.words} {where}"
     if gain.sure and gain.value > 0:
-        spots = time(found.cost("spot", "time_ns"))
+        spots = time(accounted.cost("spot", "time_ns"))
         return (
             f"Waiting for sweet spots gains {time(gain)} a move: {moved} cost {spots} each instead of {time(cost)} at "
             "random moments."
@@ -29,7 +29,7 @@ def sentence(found: Accounted) -> str:
     if gain.sure:
         lost = time(Mean(-gain.value, gain.half))
         return f"Waiting for sweet spots loses {lost} a move: {moved} cost {time(cost)} each at random moments."
-    if all(each.why != "spot" for each in found.trials):
+    if all(trial.why != "spot" for trial in accounted.trials):
         return (
             f"Nothing to gain by waiting for sweet spots: of {moved}, which cost {time(cost)} each at random moments, "
             "none came to be made at one."
@@ -41,14 +41,16 @@ def sentence(found: Accounted) -> str:
     )
 
 
-def whys(found: Accounted) -> str:
+def whys(accounted: Accounted) -> str:
     """Return the outcomes of moves that were to wait."""
-    many = {why: sum(each.why == why for each in found.trials) for why in WHY}
+    many = {why: sum(trial.why == why for trial in accounted.trials) for why in WHY}
     said = ", ".join(f"{count} {WHY[why]}" for why, count in many.items() if count)
-    waited = sum(each.waited_ns for each in found.trials) / len(found.trials)
+    waited = sum(trial.waited_ns for trial in accounted.trials) / len(accounted.trials)
     return (
-        f"Of those that waited: {said}; {duration(waited)} in the mean. Rules: {found.rules}, p = {found.reuse:g}, "
-        f"windows of {duration(found.window_ns)}. Without the direct cost of a switch; ± is half of a 95 % interval."
+        f"Of those that waited: {said}; {duration(waited)} in the mean. Rules: {accounted.rules}, p = "
+        f"{accounted.reuse:g}, "
+        f"windows of {duration(accounted.window_ns)}. Without the direct cost of a switch; ± is half of a "
+        "95 % interval."
     )
 
 
@@ -84,7 +86,7 @@ def share(effect: Effect | None) -> str:
         return f"{100 * effect.value:+.1f} % (not known)"
     ends = (effect.value, effect.low, effect.high)
     places = 2 if max(map(abs, ends)) < FINE else 1
-    value, low, high = (f"{100 * each:+.{places}f}" for each in ends)
+    value, low, high = (f"{100 * end:+.{places}f}" for end in ends)
     return f"{value} % ({low} to {high})"
 
 
@@ -93,10 +95,10 @@ def known(effect: Effect) -> bool:
     return math.isfinite(effect.low) and math.isfinite(effect.high)
 
 
-def live_sentence(found: LiveAccounted) -> str:
+def live_sentence(accounted: LiveAccounted) -> str:
     """Return the sentence about whether waiting for sweet spots gains anything, by wall time."""
-    waiting, moved = found.effect("waiting", "wall_ns"), found.effect("random", "wall_ns")
-    rounds = counted(len(found.rounds), "round")
+    waiting, moved = accounted.effect("waiting", "wall_ns"), accounted.effect("random", "wall_ns")
+    rounds = counted(len(accounted.rounds), "round")
     cost = f"by moves at random moments its time changes by {share(moved)}"
     if waiting is None or not known(waiting):
         return f"{rounds} say nothing about waiting for sweet spots: {cost}."
@@ -104,25 +106,27 @@ def live_sentence(found: LiveAccounted) -> str:
         return f"Waiting for sweet spots gains: its time changes by {share(waiting)} in {rounds}; {cost}."
     if waiting.low > 0:
         return f"Waiting for sweet spots loses: its time changes by {share(waiting)} in {rounds}; {cost}."
-    none = "" if "spot" in found.whys(2) else ", and no move came to be made at one"
+    none = "" if "spot" in accounted.whys(2) else ", and no move came to be made at one"
     return (
         f"Nothing to gain by waiting for sweet spots in {rounds}: {cost}{none}. A gain above "
         f"{max(0.0, -100 * waiting.low):.2f} % is ruled out."
     )
 
 
-def live_lines(found: LiveAccounted) -> list[str]:
+def live_lines(accounted: LiveAccounted) -> list[str]:
     """Return the outcomes of the moves, and what was counted."""
     lines = []
     for arm, words in ((1, "At random moments"), (2, "At sweet spots")):
-        said = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in found.whys(arm).items())
+        said = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in accounted.whys(arm).items())
         lines.append(f"{words}: {said}.")
-    waited = [each.waited_ns[2] for each in found.rounds]
+    waited = [each.waited_ns[2] for each in accounted.rounds]
     where = {"same": "within its last-level cache", "other": "to another last-level cache", None: "to any other CPU"}
     return [
         *lines,
-        f"Those that waited did so for {duration(sum(waited) / len(waited))} in the mean; moved {where[found.to]}, the "
-        f"least loaded one. Counted: {found.counted}; rules: {found.rules}, windows of {duration(found.window_ns)}, "
-        f"limit {duration(found.limit_ns)}. The three intervals of a column hold together at 95 %.",
-        *found.remarks,
+        f"Those that waited did so for {duration(sum(waited) / len(waited))} in the mean; moved "
+        f"{where[accounted.to]}, the "
+        f"least loaded one. Counted: {accounted.counted}; rules: {accounted.rules}, windows of "
+        f"{duration(accounted.window_ns)}, "
+        f"limit {duration(accounted.limit_ns)}. The three intervals of a column hold together at 95 %.",
+        *accounted.remarks,
     ]

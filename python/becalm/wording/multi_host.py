@@ -27,22 +27,24 @@ DIFFER = 0.05
 """p value below which hosts are said to differ."""
 
 
-def across(found: PooledDifference, estimates: Mapping[str, float]) -> str:
+def across(difference: PooledDifference, estimates: Mapping[str, float]) -> str:
     """Return the comparison over hosts: where it goes which way, the average, and how much the hosts differ."""
-    return f"{_directions(found, estimates)} {_average(found)}".strip()
+    return f"{_directions(difference, estimates)} {_average(difference)}".strip()
 
 
-def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
-    by_answer = {answer: [h for h, each in found.answers.items() if each is answer] for answer in Answer}
-    total = len(found.answers)
+def _directions(difference: PooledDifference, estimates: Mapping[str, float]) -> str:
+    by_answer = {answer: [h for h, each in difference.answers.items() if each is answer] for answer in Answer}
+    total = len(difference.answers)
     ways = [answer for answer in WAYS if by_answer[answer]]
     ways.sort(key=lambda answer: -len(by_answer[answer]))
-    of = f" in {found.metric}" if found.metric else ""
+    of = f" in {difference.metric}" if difference.metric else ""
     if not ways:
-        return f"No difference{of} between {found.name} and {found.reference} was seen on any of {total} hosts."
+        return (
+            f"No difference{of} between {difference.name} and {difference.reference} was seen on any of {total} hosts."
+        )
     first = by_answer[ways[0]]
     where = f"all {total} hosts" if len(first) == total > 1 else f"{len(first)} of {counted(total, 'host')}"
-    parts = [f"{_than(found, ways[0])} on {where}"]
+    parts = [f"{_than(difference, ways[0])} on {where}"]
     for answer in ways[1:]:
         shown = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
         parts.append(f"{answer} on {listed(shown)}")
@@ -53,25 +55,25 @@ def _directions(found: PooledDifference, estimates: Mapping[str, float]) -> str:
     return f"{', '.join(parts)}."
 
 
-def _than(found: PooledDifference, way: Answer) -> str:
+def _than(difference: PooledDifference, way: Answer) -> str:
     """Return the clause that one program differs from the other in this way."""
-    if not found.metric:
-        return f"{found.name} is {way} than {found.reference}"
-    judged = "better" if (way is Answer.HIGHER) is (found.better is Better.HIGHER) else "worse"
-    return f"{found.metric} of {found.name} is {way} than that of {found.reference}, which is {judged},"
+    if not difference.metric:
+        return f"{difference.name} is {way} than {difference.reference}"
+    judged = "better" if (way is Answer.HIGHER) is (difference.better is Better.HIGHER) else "worse"
+    return f"{difference.metric} of {difference.name} is {way} than that of {difference.reference}, which is {judged},"
 
 
-def _average(found: PooledDifference) -> str:
-    if found.hosts < 2:
+def _average(difference: PooledDifference) -> str:
+    if difference.hosts < 2:
         return "One host says nothing about others."
-    level = f"{100 * found.confidence:g} %"
-    half = (found.high - found.low) / 2
-    span = f"{percent(found.low, half, sign=True)} to {percent(found.high, half, sign=True)} %"
-    if found.high + 1 > WIDEST * (found.low + 1):
+    level = f"{100 * difference.confidence:g} %"
+    half = (difference.high - difference.low) / 2
+    span = f"{percent(difference.low, half, sign=True)} to {percent(difference.high, half, sign=True)} %"
+    if difference.high + 1 > WIDEST * (difference.low + 1):
         span = "too few of them for an interval"
-    average = f"Over hosts like these {percent(found.estimate, half, sign=True)} % on average ({level}: {span})"
-    few = " So few hosts say little of others." if found.hosts <= FEW else ""
-    return f"{average}; {_differ(found.between, found.differ_p)}.{few}"
+    average = f"Over hosts like these {percent(difference.estimate, half, sign=True)} % on average ({level}: {span})"
+    few = " So few hosts say little of others." if difference.hosts <= FEW else ""
+    return f"{average}; {_differ(difference.between, difference.differ_p)}.{few}"
 
 
 def _differ(between: float, p_value: float) -> str:
@@ -80,43 +82,45 @@ def _differ(between: float, p_value: float) -> str:
     return f"the hosts do differ, by {percent(between)} % (standard deviation from host to host)"
 
 
-def times(found: PooledTime, means_ns: Mapping[str, float]) -> str:
+def times(time: PooledTime, means_ns: Mapping[str, float]) -> str:
     """Return the sentence about one program's times over hosts."""
-    if found.hosts < 2:
-        return f"{found.name} takes {duration(found.typical_ns.value)} on {found.fastest}, the only host that is known."
-    low, high = found.typical_ns.low, found.typical_ns.high
-    level = f"{100 * found.confidence:g} %"
-    ratio = means_ns[found.slowest] / means_ns[found.fastest] - 1
+    if time.hosts < 2:
+        return f"{time.name} takes {duration(time.typical_ns.value)} on {time.fastest}, the only host that is known."
+    low, high = time.typical_ns.low, time.typical_ns.high
+    level = f"{100 * time.confidence:g} %"
+    ratio = means_ns[time.slowest] / means_ns[time.fastest] - 1
     wide = not math.isfinite(high) or high > WIDEST * low
     span = f"{duration(low)} to {duration(high)}" if not wide else "too few of them for an interval"
     ends = f"{level} for hosts like these: {span}"
-    few = " So few hosts say little of others." if found.hosts <= FEW else ""
+    few = " So few hosts say little of others." if time.hosts <= FEW else ""
     return (
-        f"{found.name} takes {duration(means_ns[found.fastest])} on {found.fastest} and {percent(ratio)} % longer on "
-        f"{found.slowest}, {duration(means_ns[found.slowest])}; {duration(found.typical_ns.value)} on average over "
-        f"{counted(found.hosts, 'host')} ({ends}); {_differ(found.between, found.differ_p)}.{few}"
+        f"{time.name} takes {duration(means_ns[time.fastest])} on {time.fastest} and {percent(ratio)} % longer on "
+        f"{time.slowest}, {duration(means_ns[time.slowest])}; {duration(time.typical_ns.value)} on average over "
+        f"{counted(time.hosts, 'host')} ({ends}); {_differ(time.between, time.differ_p)}.{few}"
     )
 
 
-def metrics(found: PooledMetric, means: Mapping[str, float]) -> str:
+def metrics(metric: PooledMetric, means: Mapping[str, float]) -> str:
     """Return the sentence about a metric of one program over hosts."""
 
     def shown(value: float) -> str:
-        return quantity(value, found.unit)
+        return quantity(value, metric.unit)
 
-    what = f"{found.metric} of {found.name} is"
-    if found.hosts < 2:
-        return f"{what} {shown(found.typical.value)} on {found.best}, the only host that is known."
-    low, high = found.typical.low, found.typical.high
-    ratio = max(means[found.worst] / means[found.best], means[found.best] / means[found.worst]) - 1
+    what = f"{metric.metric} of {metric.name} is"
+    if metric.hosts < 2:
+        return f"{what} {shown(metric.typical.value)} on {metric.best}, the only host that is known."
+    low, high = metric.typical.low, metric.typical.high
+    ratio = max(means[metric.worst] / means[metric.best], means[metric.best] / means[metric.worst]) - 1
     wide = not math.isfinite(high) or high > WIDEST * low
     span = f"{shown(low)} to {shown(high)}" if not wide else "too few of them for an interval"
-    few = " So few hosts say little of others." if found.hosts <= FEW else ""
-    way = "higher" if found.better is Better.LOWER else "lower"
+    few = " So few hosts say little of others." if metric.hosts <= FEW else ""
+    way = "higher" if metric.better is Better.LOWER else "lower"
     return (
-        f"{what} {shown(means[found.best])} on {found.best} and {way} on {found.worst}, {shown(means[found.worst])} "
-        f"({percent(ratio)} % apart); {shown(found.typical.value)} on average over {counted(found.hosts, 'host')} "
-        f"({100 * found.confidence:g} % for hosts like these: {span}); {_differ(found.between, found.differ_p)}.{few}"
+        f"{what} {shown(means[metric.best])} on {metric.best} and {way} on {metric.worst}, "
+        f"{shown(means[metric.worst])} "
+        f"({percent(ratio)} % apart); {shown(metric.typical.value)} on average over {counted(metric.hosts, 'host')} "
+        f"({100 * metric.confidence:g} % for hosts like these: {span}); "
+        f"{_differ(metric.between, metric.differ_p)}.{few}"
     )
 
 
@@ -160,36 +164,36 @@ def further(prediction: Transfer, confidence: float, *, timed: bool = False, met
 def lost(hosts: Sequence[HostResult]) -> list[str]:
     """Return a sentence for each host that was lost."""
     said = []
-    for each in hosts:
-        kept = f" What it gave before is study {each.study}, and counted above." if each.verdict is not None else ""
-        if each.lost and each.verdict is None and each.study is not None:
-            kept = f" Its runs are kept as study {each.study}."
-        if each.lost:
-            said.append(f"{each.host} was lost: {each.lost}{kept}")
+    for host in hosts:
+        kept = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
+        if host.lost and host.verdict is None and host.study is not None:
+            kept = f" Its runs are kept as study {host.study}."
+        if host.lost:
+            said.append(f"{host.host} was lost: {host.lost}{kept}")
     return said
 
 
-def several(found: MultiHostVerdict) -> str:
+def several(verdict: MultiHostVerdict) -> str:
     """Return the whole in words, one line a statement."""
     # The wall time is known all the same, and stands in the table beside what was asked for.
-    lines = [*(each.sentence for each in found.across), *(each.sentence for each in found.metrics or found.times)]
-    tuned = [each.verdict for each in found.hosts if isinstance(each.verdict, TuneVerdict)]
+    lines = [*(each.sentence for each in verdict.across), *(each.sentence for each in verdict.metrics or verdict.times)]
+    tuned = [host.verdict for host in verdict.hosts if isinstance(host.verdict, TuneVerdict)]
     timed, metric = any(each.objective == "time" for each in tuned), next((each.metric for each in tuned), None)
-    lines += [transfer(each, found.confidence, timed=timed, metric=metric) for each in found.transfer]
-    lines += [further(row, found.confidence, timed=timed, metric=metric) for row in found.further]
+    lines += [transfer(each, verdict.confidence, timed=timed, metric=metric) for each in verdict.transfer]
+    lines += [further(row, verdict.confidence, timed=timed, metric=metric) for row in verdict.further]
     if not lines:
-        lines = [f"{each.host}: {line}" for each in found.hosts if isinstance(each.verdict, Verdict)
-                 for line in each.verdict.sentence.splitlines()]  # fmt: skip
-    if found.fail_above is not None:
-        bound = f"{percent(found.fail_above)} %"
-        over = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is False]
+        lines = [f"{host.host}: {line}" for host in verdict.hosts if isinstance(host.verdict, Verdict)
+                 for line in host.verdict.sentence.splitlines()]  # fmt: skip
+    if verdict.fail_above is not None:
+        bound = f"{percent(verdict.fail_above)} %"
+        over = [host.host for host in verdict.hosts if getattr(host.verdict, "passed", None) is False]
         if over:
             lines.append(f"Over the limit of {bound} on {listed(over)}.")
-        elif found.gate is Gate.WITHIN:
+        elif verdict.gate is Gate.WITHIN:
             lines.append(f"Within the limit of {bound}.")
         else:
-            unsure = [each.host for each in found.hosts if getattr(each.verdict, "passed", None) is not True]
-            fails = "" if found.undecided == "pass" else " This counts as a failure; --undecided pass accepts it."
+            unsure = [host.host for host in verdict.hosts if getattr(host.verdict, "passed", None) is not True]
+            fails = "" if verdict.undecided == "pass" else " This counts as a failure; --undecided pass accepts it."
             lines.append(f"Undecided whether the limit of {bound} is kept on {listed(unsure)}.{fails}")
-    lines += lost(found.hosts)
+    lines += lost(verdict.hosts)
     return "\n".join(lines)

@@ -23,17 +23,17 @@ def percent(value: float, uncertainty: float | None = None) -> str:
     return f"{number(value, uncertainty)} %"
 
 
-def sentence(found: PlacementAdvice) -> str:
+def sentence(advice: PlacementAdvice) -> str:
     """Return the advice and its gain, or that nothing is gained."""
-    groups = "; ".join(_together(names) for names in found.sharing if names)
-    gain = found.over_random
-    if found.shape is Shape.ROUNDS:
+    groups = "; ".join(_together(names) for names in advice.sharing if names)
+    gain = advice.over_random
+    if advice.shape is Shape.ROUNDS:
         said = f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
-        cost = f"{duration(1e9 * found.cost)} in all"
+        cost = f"{duration(1e9 * advice.cost)} in all"
         than = f"{_less(gain.estimate)} time than in rounds that chance fills"
     else:
         said = f"These share a chip: {groups}"
-        cost = f"they lose {percent(found.cost, gain.noise)} of their speed on average"
+        cost = f"they lose {percent(advice.cost, gain.noise)} of their speed on average"
         than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
     if gain.noise is None:
         worth = percent(abs(gain.estimate))
@@ -72,82 +72,82 @@ def _together(names: Sequence[str]) -> str:
     return f"{shown[0]} alone" if len(shown) == 1 else " with ".join(shown)
 
 
-def notes(found: PlacementAdvice) -> list[str]:
+def notes(advice: PlacementAdvice) -> list[str]:
     """Return further facts: the proof, the worst sharing, pairs that were not measured, warnings about the machine."""
-    said = [proof(found)]
-    worst = found.over_worst
-    if found.over_random.found:
-        what = "time" if found.shape is Shape.ROUNDS else "speed"
+    said = [proof(advice)]
+    worst = advice.over_worst
+    if advice.over_random.found:
+        what = "time" if advice.shape is Shape.ROUNDS else "speed"
         said.append(f"Over the worst sharing it gains {percent(worst.estimate, worst.noise)} of {what} "
                     f"{interval(worst)}.")  # fmt: skip
-    return [*said, *unmeasured(found), *found.warnings]
+    return [*said, *unmeasured(advice), *advice.warnings]
 
 
-def proof(found: PlacementAdvice) -> str:
+def proof(advice: PlacementAdvice) -> str:
     """Return the sentence about the distance from the optimum."""
-    if found.bound is None or found.gap is None:
-        late = "The search ran out of time. " if found.out_of_time else ""
-        return f"{late}Whether another sharing is better by these costs was not proved (method {found.method})."
-    if found.gap < NEAR or found.cost - found.bound <= NEAR:
+    if advice.bound is None or advice.gap is None:
+        late = "The search ran out of time. " if advice.out_of_time else ""
+        return f"{late}Whether another sharing is better by these costs was not proved (method {advice.method})."
+    if advice.gap < NEAR or advice.cost - advice.bound <= NEAR:
         return "By these costs no other sharing is better; that is proved."
     late = (
-        "The search ran out of time: this is the best that was found, and " if found.out_of_time else "By these costs "
+        "The search ran out of time: this is the best that was found, and " if advice.out_of_time else "By these costs "
     )
-    return f"{late}no other sharing is better by more than {percent(found.gap)} of its cost."
+    return f"{late}no other sharing is better by more than {percent(advice.gap)} of its cost."
 
 
-def unmeasured(found: PlacementAdvice) -> list[str]:
+def unmeasured(advice: PlacementAdvice) -> list[str]:
     """Return the sentence about what pairs that were not measured could change."""
-    if not found.unmeasured:
+    if not advice.unmeasured:
         return []
-    pairs = [f"{printable(one)} and {printable(other)}" for one, other in found.unmeasured]
+    pairs = [f"{printable(one)} and {printable(other)}" for one, other in advice.unmeasured]
     more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
     said = f"Not measured together: {'; '.join(pairs[:SHOWN_PAIRS])}{more}."
-    cost = duration(1e9 * found.could_change) if found.shape is Shape.ROUNDS else percent(found.could_change)
-    if found.could_change > 0:
+    cost = duration(1e9 * advice.could_change) if advice.shape is Shape.ROUNDS else percent(advice.could_change)
+    if advice.could_change > 0:
         said += f" If they cost each other nothing, another sharing would be better by {cost}."
     else:
         said += " Even if they cost each other nothing, no other sharing would be better."
-    if found.resting_on:
-        resting = listed(f"{printable(one)} with {printable(other)}" for one, other in found.resting_on)
+    if advice.resting_on:
+        resting = listed(f"{printable(one)} with {printable(other)}" for one, other in advice.resting_on)
         said += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
     return [said]
 
 
-def explained(found: PlacementAdvice) -> list[str]:
+def explained(advice: PlacementAdvice) -> list[str]:
     """Return the reasons in words."""
-    if found.shape is Shape.ROUNDS:
+    if advice.shape is Shape.ROUNDS:
         said = [
             "Programs that run at the same time on one cache slow each other down by different amounts. Rounds put "
             "together those that hardly do, and keep apart those that do; a round lasts until its last program ends."
         ]
-        if found.alone_s is not None:
+        if advice.alone_s is not None:
             said.append(
-                f"One after the other, all alone, they would take {duration(1e9 * found.alone_s)}; in these rounds "
-                f"{duration(1e9 * found.cost)}."
+                f"One after the other, all alone, they would take {duration(1e9 * advice.alone_s)}; in these rounds "
+                f"{duration(1e9 * advice.cost)}."
             )
     else:
         what = "the share of speed that a program loses"
-        if found.objective is Objective.SLOWDOWN:
+        if advice.objective is Objective.SLOWDOWN:
             what = "how much longer a program takes"
         said = [
             f"What is made small is {what} beside those on its chip, on average over the programs. Whoever is on "
             "another chip has another cache and does not count."
         ]
-    for each in found.costliest[:SHOWN_PAIRS]:
-        where = "run together all the same" if found.together(each.one, each.other) else "are kept apart"
+    for each in advice.costliest[:SHOWN_PAIRS]:
+        where = "run together all the same" if advice.together(each.one, each.other) else "are kept apart"
         said.append(
             f"{printable(each.one)} and {printable(each.other)} {where}: beside each other they lose "
             f"{percent(each.of_one, each.error)} and {percent(each.of_other, each.error)} of their speed."
         )
-    if found.costliest:
-        least = found.costliest[-1]
-        where = "run together" if found.together(least.one, least.other) else "do not run together"
+    if advice.costliest:
+        least = advice.costliest[-1]
+        where = "run together" if advice.together(least.one, least.other) else "do not run together"
         said.append(
             f"Least is lost by {printable(least.one)} and {printable(least.other)} "
             f"({percent(least.both, least.error)} both); they {where}."
         )
-    gain = found.over_random
+    gain = advice.over_random
     if gain.parts:
         said.append(
             f"The best of several noisy costs looks better than it is. So the measurement was divided into "
@@ -165,15 +165,15 @@ def trouble(profile: CoRunProfile) -> list[str]:
         if program.solo_s is None:
             why = f" ({printable(program.failed[0].reason)})" if program.failed else ""
             said.append(f"{printable(program.name)} never ended well alone{why}, and is not placed.")
-    for each in profile.co_runs:
-        if each.failed and not each.runs:
+    for run in profile.co_runs:
+        if run.failed and not run.runs:
             said.append(
-                f"{printable(each.program)} fails beside {listed(map(printable, each.beside))}: "
-                f"{printable(each.failed[0].reason)}"
+                f"{printable(run.program)} fails beside {listed(map(printable, run.beside))}: "
+                f"{printable(run.failed[0].reason)}"
             )
     if profile.interrupted:
         said.append("The profile was interrupted: some pairs have fewer rounds than others.")
-    return [*said, *(f"The profile says: {printable(each)}" for each in profile.remarks)]
+    return [*said, *(f"The profile says: {printable(remark)}" for remark in profile.remarks)]
 
 
 def machine(facts: Mapping[str, object], chips: int) -> list[str]:

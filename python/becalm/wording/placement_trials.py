@@ -13,15 +13,15 @@ from becalm.wording.measurement import counted
 NEAR = 1e-9
 
 
-def sentence(found: Trials) -> str:
+def sentence(trials: Trials) -> str:
     """Return the sentence about the best methods, and their gain over Linux."""
-    best = found.best
+    best = trials.best
     assert best is not None
-    known = {each.method: each.cost(found.objective) for each in found.rows}
+    known = {row.method: row.cost(trials.objective) for row in trials.rows}
     costs = {name: cost for name, cost in known.items() if cost is not None}
     winners = [name for name, cost in costs.items() if cost <= best + NEAR]
-    what = "degradation" if found.objective is Objective.DEGRADATION else "slow-down"
-    said = f"In the model, {counted(len(found.tasks), 'program')} lose {100 * best:.2f} % on average at best"
+    what = "degradation" if trials.objective is Objective.DEGRADATION else "slow-down"
+    said = f"In the model, {counted(len(trials.tasks), 'program')} lose {100 * best:.2f} % on average at best"
     said += f" (mean {what}; {listed(winners)})"
     if "linux" in costs:
         said += f", {100 * costs['linux']:.2f} % where Linux puts them when they start in this order"
@@ -35,16 +35,16 @@ def origin() -> str:
     return f"Costs are of a {MODEL}."
 
 
-def learned(found: Training) -> str:
+def learned(training: Training) -> str:
     """Return the sentence about how good a trained method is on programs that it has not seen, next to DI."""
-    rows = {each.method: each for each in found.scores if each.held_out == "programs"}
+    rows = {score.method: score for score in training.scores if score.held_out == "programs"}
     di = rows["di"]
     better = [name for name, each in rows.items() if name not in ("di", "random") and each.regret < di.regret]
     names = [name for name in rows if name not in ("di", "random")]
     first = f"On programs that were held out, {_cost(di)} more than the best sharing is what DI loses; " + (
         f"{listed(better)} lose less." if better else f"none of {listed(names)} loses less."
     )
-    costs = {each.method: each for each in found.costs}
+    costs = {cost.method: cost for cost in training.costs}
     return (
         f"{first} Costs are predicted with a correlation of {costs['costs'].correlation:.3f} "
         f"({costs['linear'].correlation:.3f} by a line)."
@@ -57,4 +57,4 @@ def _cost(score: Score) -> str:
 
 def said(lines: Sequence[str]) -> str:
     """Return the lines as one text."""
-    return "\n".join(each for each in lines if each)
+    return "\n".join(line for line in lines if line)

@@ -65,9 +65,9 @@ def no_cpus() -> str:
     return "The chips have no CPU numbers, so nothing can be set: leave --chips out, or give chips their `cpus`."
 
 
-def no_gain(found: PlacementAdvice) -> str:
+def no_gain(advice: PlacementAdvice) -> str:
     """Return the sentence about a gain that is not shown."""
-    gain = found.over_random
+    gain = advice.over_random
     if gain.noise is None:
         return (
             f"How sure the gain of {percent(gain.estimate)} is cannot be said, so nothing was set. Measure more "

@@ -96,7 +96,7 @@ def distinct(names: Sequence[str], width: int) -> tuple[str, ...]:
     for name, short in shown.items():
         groups.setdefault(short, []).append(name)
     taken = {short for short, alike in groups.items() if len(alike) == 1}
-    for alike in (each for each in groups.values() if len(each) > 1):
+    for alike in (group for group in groups.values() if len(group) > 1):
         later = _without_shared_beginning(alike, width)
         if len(set(later)) == len(alike) and taken.isdisjoint(later):
             shown.update(zip(alike, later, strict=True))

@@ -45,22 +45,23 @@ def elsewhere(form: str) -> str:
     return f"not in a file of the form {form}; leave --format out for all of them"
 
 
-def whole(found: ProductionSettings) -> str:
+def whole(settings: ProductionSettings) -> str:
     """Return the sentences about the files that were made."""
-    files, left = counted(len(found.files), "file"), len(found.left)
-    what = f"{found.origin.title[:1].upper()}{found.origin.title[1:]}"
-    if not found.files:
+    files, left = counted(len(settings.files), "file"), len(settings.left)
+    what = f"{settings.origin.title[:1].upper()}{settings.origin.title[1:]}"
+    if not settings.files:
         return f"{what}: no file holds any of these settings."
     if not left:
         return f"{what}, for production: {files}. Nothing was changed on this machine."
-    names = [each.knob for each in found.left]
-    if found.missing:
+    names = [each.knob for each in settings.left]
+    if settings.missing:
         # Whoever reads one line must know that the files do not do what was measured.
-        most = "helped most" if found.missing[0] == found.helped[0] else "helped"
-        rest = [name for name in names if name not in found.missing]
+        most = "helped most" if settings.missing[0] == settings.helped[0] else "helped"
+        rest = [name for name in names if name not in settings.missing]
         others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""
         return (
-            f"{listed(list(found.missing))}, which {most}, {'is' if len(found.missing) == 1 else 'are'} in no file"
+            f"{listed(list(settings.missing))}, which {most}, "
+            f"{'is' if len(settings.missing) == 1 else 'are'} in no file"
             f"{others}: what to do instead is below. {what}, for production: {files} for the rest. Nothing was changed "
             "on this machine."
         )

@@ -21,12 +21,12 @@ PACKAGE = "package"
 
 def names_of(workloads: Iterable[Workload]) -> tuple[str, ...]:
     """Return what the programs of a study are called."""
-    return distinct_names([(each.name, each.parameters) for each in workloads])
+    return distinct_names([(workload.name, workload.parameters) for workload in workloads])
 
 
 def program_labels(workloads: Sequence[Workload]) -> list[str]:
     """Return names as they are, for files; those of one name as `names_of` tells them apart."""
-    counts = Counter(each.name for each in workloads)
+    counts = Counter(workload.name for workload in workloads)
     named = zip(workloads, names_of(workloads), strict=True)
     return [each.name if counts[each.name] == 1 else title for each, title in named]
 

@@ -22,28 +22,31 @@ LEGEND = (
 )
 
 
-def with_sentence(found: RegionOverview) -> RegionOverview:
+def with_sentence(overview: RegionOverview) -> RegionOverview:
     """Return the overview with its sentence."""
-    names = dict(zip((each.name for each in found.regions), whole([r.name for r in found.regions]), strict=True))
-    many = sum(each.regions for each in found.regions)
-    machines = f" of {counted(found.machines, 'machine')}" if found.machines > 1 else ""
+    names = dict(
+        zip((region.name for region in overview.regions), whole([r.name for r in overview.regions]), strict=True)
+    )
+    many = sum(region.regions for region in overview.regions)
+    machines = f" of {counted(overview.machines, 'machine')}" if overview.machines > 1 else ""
     lines = [
-        f"{counted(many, 'region')} of {counted(len(found.regions), 'name')} in {len(found.files)} files{machines}."
+        f"{counted(many, 'region')} of {counted(len(overview.regions), 'name')} in {len(overview.files)} "
+        f"files{machines}."
     ]
-    uneven = [each for each in found.regions if each.slowest[0] > UNEVEN * each.median_ns > 0]
+    uneven = [region for region in overview.regions if region.slowest[0] > UNEVEN * region.median_ns > 0]
     lines += [_uneven(each, names[each.name]) for each in sorted(uneven, key=factor, reverse=True)[:NAMED]]
-    if not uneven and found.regions:
+    if not uneven and overview.regions:
         lines.append("No file takes a tenth longer than the median of the files for any name.")
-    return replace(found, sentence="\n".join(lines))
+    return replace(overview, sentence="\n".join(lines))
 
 
-def factor(each: RegionSpread) -> float:
+def factor(spread: RegionSpread) -> float:
     """Return the slowest file's length over the median of the files; 1 where nothing is known."""
-    return each.slowest[0] / each.median_ns if each.median_ns > 0 else 1.0
+    return spread.slowest[0] / spread.median_ns if spread.median_ns > 0 else 1.0
 
 
-def _uneven(each: RegionSpread, name: str) -> str:
+def _uneven(spread: RegionSpread, name: str) -> str:
     return (
-        f"{name} takes {fine(each.slowest[0])} in {each.slowest[1]}, {factor(each):.2g} times the median of "
-        f"{counted(each.files, 'file')} ({fine(each.median_ns)})."
+        f"{name} takes {fine(spread.slowest[0])} in {spread.slowest[1]}, {factor(spread):.2g} times the median of "
+        f"{counted(spread.files, 'file')} ({fine(spread.median_ns)})."
     )

@@ -27,51 +27,51 @@ def fine(ns: float) -> str:
     return duration(ns) if abs(ns) >= 10 or ns == round(ns) else f"{ns:.1f} ns"
 
 
-def with_sentence(found: RegionReport) -> RegionReport:
+def with_sentence(report: RegionReport) -> RegionReport:
     """Return the report with its sentence."""
-    return replace(found, sentence="\n".join(_sentences(found)))
+    return replace(report, sentence="\n".join(_sentences(report)))
 
 
-def _sentences(found: RegionReport) -> Iterator[str]:
-    many = len(found.regions) + len(found.untimed)
-    what = f"{counted(found.recorded, 'region')} of {counted(many, 'name')}"
-    limit = "" if found.timer is None else f"; the timer shows changes of {fine(found.timer.t_diff_ns)} and more"
-    yield f"{what} in {whole([found.title])[0]}{limit}."
-    names = dict(zip((each.name for each in found.regions), whole([r.name for r in found.regions]), strict=True))
-    largest = sorted(found.regions, key=lambda each: each.spread_ns, reverse=True)
+def _sentences(report: RegionReport) -> Iterator[str]:
+    many = len(report.regions) + len(report.untimed)
+    what = f"{counted(report.recorded, 'region')} of {counted(many, 'name')}"
+    limit = "" if report.timer is None else f"; the timer shows changes of {fine(report.timer.t_diff_ns)} and more"
+    yield f"{what} in {whole([report.title])[0]}{limit}."
+    names = dict(zip((each.name for each in report.regions), whole([r.name for r in report.regions]), strict=True))
+    largest = sorted(report.regions, key=lambda each: each.spread_ns, reverse=True)
     for each in [each for each in largest if each.varies is not False][:NAMED]:
         yield _varying(each, names[each.name])
-    for each in found.regions:
-        if each.varies is False and each.modes:
-            yield f"{names[each.name]} takes {fine(each.median_ns)}.{_modes(each)}"
-    still = [names[each.name] for each in found.regions if each.varies is False and not each.modes]
+    for region in report.regions:
+        if region.varies is False and region.modes:
+            yield f"{names[region.name]} takes {fine(region.median_ns)}.{_modes(region)}"
+    still = [names[each.name] for each in report.regions if each.varies is False and not each.modes]
     if still:
         verb = "varies" if len(still) == 1 else "vary"
         yield f"{listed(still)} {verb} by no more than the timer can show."
-    if found.untimed:
-        lost = listed(whole(found.untimed))
+    if report.untimed:
+        lost = listed(whole(report.untimed))
         yield f"Nothing can be said of {lost}: no region of it began and ended on one processor."
 
 
-def _varying(each: RegionSummary, name: str) -> str:
-    usual = f"{name} takes {fine(each.median_ns)}"
-    if each.timed == 1:
+def _varying(summary: RegionSummary, name: str) -> str:
+    usual = f"{name} takes {fine(summary.median_ns)}"
+    if summary.timed == 1:
         return f"{usual}: one region, so nothing is known of its variation."
-    span = f"nine in ten within {fine(each.spread_ns)}"
+    span = f"nine in ten within {fine(summary.spread_ns)}"
     beyond = ""
-    if each.outliers:
+    if summary.outliers:
         beyond = (
-            f"; {counted(each.outliers, 'outlier')} above {fine(each.outlier_from_ns)}, the longest "
-            f"{fine(each.max_ns)}, {percent(each.outlier_share)} % of its time"
+            f"; {counted(summary.outliers, 'outlier')} above {fine(summary.outlier_from_ns)}, the longest "
+            f"{fine(summary.max_ns)}, {percent(summary.outlier_share)} % of its time"
         )
-    return f"{usual}, {span}{beyond}.{_modes(each)}"
+    return f"{usual}, {span}{beyond}.{_modes(summary)}"
 
 
-def _modes(each: RegionSummary) -> str:
+def _modes(summary: RegionSummary) -> str:
     """Return the sentence about the modes of a region's lengths; empty without any."""
-    if not each.modes:
+    if not summary.modes:
         return ""
-    around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in each.modes]
+    around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in summary.modes]
     return f" Its lengths have {len(around)} modes: {listed(around)}."
 
 
@@ -93,34 +93,36 @@ def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def with_comparison(found: RegionComparison) -> RegionComparison:
+def with_comparison(comparison: RegionComparison) -> RegionComparison:
     """Return the comparison with its sentence."""
-    return replace(found, sentence="\n".join(_compared(found)))
+    return replace(comparison, sentence="\n".join(_compared(comparison)))
 
 
-def _compared(found: RegionComparison) -> Iterator[str]:
-    names = dict(zip((d.name for d in found.differences), whole([d.name for d in found.differences]), strict=True))
-    shown = [d for d in found.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
+def _compared(comparison: RegionComparison) -> Iterator[str]:
+    names = dict(
+        zip((d.name for d in comparison.differences), whole([d.name for d in comparison.differences]), strict=True)
+    )
+    shown = [d for d in comparison.differences if d.answer in (RegionAnswer.SLOWER, RegionAnswer.FASTER)]
     for d in sorted(shown, key=lambda each: -abs(each.estimate))[:NAMED]:
-        yield _changed(d, names[d.name], found)
+        yield _changed(d, names[d.name], comparison)
     if len(shown) > NAMED:
         yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
     for answer, said in (
         (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
         (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything of {}."),
     ):
-        if mine := [names[d.name] for d in found.differences if d.answer is answer]:
+        if mine := [names[d.name] for d in comparison.differences if d.answer is answer]:
             text = said.format(listed(mine))
             yield text[0].upper() + text[1:]
-    for d in found.differences:
+    for d in comparison.differences:
         if d.answer is RegionAnswer.NOT_VISIBLE:
             yield _not_visible(d, names[d.name])
-    if not found.differences:
+    if not comparison.differences:
         yield "No name is in both: there is nothing to compare."
-    if (wanted := found.files_wanted) is not None:
-        yield _more_files(wanted, names[wanted.name], (len(found.old), len(found.new)))
-    if found.gate is not None and found.fail_above is not None:
-        yield _limit(found)
+    if (wanted := comparison.files_wanted) is not None:
+        yield _more_files(wanted, names[wanted.name], (len(comparison.old), len(comparison.new)))
+    if comparison.gate is not None and comparison.fail_above is not None:
+        yield _limit(comparison)
 
 
 def _not_visible(d: RegionDifference, name: str) -> str:
@@ -139,27 +141,27 @@ def _more_files(wanted: FilesWanted, name: str, many: tuple[int, int]) -> str:
     )
 
 
-def _changed(d: RegionDifference, name: str, found: RegionComparison) -> str:
+def _changed(d: RegionDifference, name: str, comparison: RegionComparison) -> str:
     half = (d.high - d.low) / 2
     low, high = sorted((abs(d.low), abs(d.high)))
     span = f"{percent(low, half)} to {percent(high, half)} %"
     # Of one process nothing is known of how processes of the same code differ.
-    whose = "" if min(len(found.old), len(found.new)) > 1 else " between these processes"
+    whose = "" if min(len(comparison.old), len(comparison.new)) > 1 else " between these processes"
     return (
-        f"{name} is {percent(abs(d.estimate), half)} % {d.answer}{whose} ({100 * found.confidence:g} %: {span}): "
+        f"{name} is {percent(abs(d.estimate), half)} % {d.answer}{whose} ({100 * comparison.confidence:g} %: {span}): "
         f"{fine(d.old_ns)} before, {fine(d.new_ns)} now, without the clock's cost."
     )
 
 
-def _limit(found: RegionComparison) -> str:
-    limit = f"{percent(found.fail_above or 0.0)} %"
-    match found.gate:
+def _limit(comparison: RegionComparison) -> str:
+    limit = f"{percent(comparison.fail_above or 0.0)} %"
+    match comparison.gate:
         case Gate.WITHIN:
             return f"Within the limit: no region is slower by more than {limit}."
         case Gate.ABOVE:
             return f"Above the limit of {limit}."
         case _:
-            if any(d.calls for d in found.differences):
+            if any(d.calls for d in comparison.differences):
                 return f"Undecided whether a region is slower by more than {limit}: time several calls as one region."
             return f"Undecided whether a region is slower by more than {limit}: time more of them, in more files."
 
@@ -199,4 +201,4 @@ CAUSES = {
 
 def caused(columns: Sequence[str]) -> str:
     """Return the words for columns in which the machine did more."""
-    return listed([CAUSES.get(each, each) for each in columns])
+    return listed([CAUSES.get(column, column) for column in columns])

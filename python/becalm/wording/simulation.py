@@ -7,20 +7,25 @@ from becalm.nouns.simulation import Simulation
 from becalm.wording.measurement import counted, duration
 
 
-def sentence(found: Simulation) -> str:
+def sentence(simulation: Simulation) -> str:
     """Return the sentence about the simulated time, and the messages per second."""
-    first, last = found.runs[0], found.runs[-1]
-    chosen = ", ".join(f"{name}={value}" for name, value in found.settings.values)
+    first, last = simulation.runs[0], simulation.runs[-1]
+    chosen = ", ".join(f"{name}={value}" for name, value in simulation.settings.values)
     under = f" with {chosen}" if chosen else ""
-    where = f"on {found.host}{under}"
+    where = f"on {simulation.host}{under}"
     if not last.finished:
         ended = f"{last.tasks_ended} of {counted(last.tasks, 'task')} had ended"
-        return f"{found.program} {where} was stopped after {duration(last.end_ns)} of simulated time: {ended}."
+        return f"{simulation.program} {where} was stopped after {duration(last.end_ns)} of simulated time: {ended}."
     spread = (
-        "" if found.spread is None else f" on average of {len(found.runs)} seeds ({100 * found.spread:.2f} % spread)"
+        ""
+        if simulation.spread is None
+        else f" on average of {len(simulation.runs)} seeds ({100 * simulation.spread:.2f} % spread)"
     )
-    rate = f", {first.messages / found.end_ns * 1e9:,.0f} messages a second" if first.messages else ""
-    return f"{found.program} {where} takes {duration(found.end_ns)}{spread}: {counted(first.tasks, 'task')}{rate}."
+    rate = f", {first.messages / simulation.end_ns * 1e9:,.0f} messages a second" if first.messages else ""
+    return (
+        f"{simulation.program} {where} takes {duration(simulation.end_ns)}{spread}: "
+        f"{counted(first.tasks, 'task')}{rate}."
+    )
 
 
 def progress(now_ns: int, ended: float) -> str:
@@ -35,10 +40,10 @@ def dropped(count: int, kept: int) -> str:
     return f"It has the first {counted(kept, 'turn')}; {counted(count, 'turn')} later on are left out."
 
 
-def profile(found: MeasuredPrograms, path: str) -> str:
+def profile(programs: MeasuredPrograms, path: str) -> str:
     """Return the speeds of programs alone and next to each other, and how to use the file."""
     lines = []
-    for row in found.rows:
+    for row in programs.rows:
         speeds = (f"{100 * speed:.0f} % beside {name}" for name, speed in row.beside.items())
         alone = row.solo[len(row.solo) // 2]
         lines.append(f"{row.name}: {duration(alone)} alone, {row.busy:.2g} CPUs busy; its speed {', '.join(speeds)}.")

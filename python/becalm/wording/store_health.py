@@ -30,37 +30,48 @@ def rows(found: Mapping[str, int]) -> str:
     )
 
 
-def health(found: StoreHealth) -> str:
+def health(store_health: StoreHealth) -> str:
     """Return whether a store is whole, and what to do where it is not."""
-    size = f"{_studies(len(found.studies))} with {counted(sum(study.runs for study in found.studies), 'run')}"
-    if found.whole:
-        return f"The store {found.store} is whole: {size}."
-    bad = sum(bool(study.problems) for study in found.studies)
-    what = f"{_studies(bad)} of {len(found.studies)} damaged" if found.studies else "nothing of it can be read"
+    size = (
+        f"{_studies(len(store_health.studies))} with "
+        f"{counted(sum(study.runs for study in store_health.studies), 'run')}"
+    )
+    if store_health.whole:
+        return f"The store {store_health.store} is whole: {size}."
+    bad = sum(bool(study.problems) for study in store_health.studies)
+    what = (
+        f"{_studies(bad)} of {len(store_health.studies)} damaged"
+        if store_health.studies
+        else "nothing of it can be read"
+    )
     return (
-        f"The store {found.store} is damaged: {what}. Nothing in it was changed. Save what can be saved in a new one: "
-        f"becalm store repair NEW --store {found.store}"
+        f"The store {store_health.store} is damaged: {what}. Nothing in it was changed. Save what can be "
+        "saved in a new one: "
+        f"becalm store repair NEW --store {store_health.store}"
     )
 
 
-def backup(found: StoreBackup) -> str:
+def backup(store_backup: StoreBackup) -> str:
     """Return where a copy is."""
-    return f"The store {found.store} was copied to {found.copy} ({memory(found.size)})."
+    return f"The store {store_backup.store} was copied to {store_backup.copy} ({memory(store_backup.size)})."
 
 
-def repair(found: StoreRepair) -> str:
+def repair(store_repair: StoreRepair) -> str:
     """Return what was saved and what was lost."""
-    lines = [f"Saved in {found.new}: {rows(found.rows) or 'nothing'}. The store {found.store} was not changed."]
-    if found.damaged:
-        lines.append(f"Left out, since they are not as they were stored: {rows(found.damaged)}.")
-    if found.missing:
-        lines.append(f"Lost or left out, by the counts of their studies: {rows(found.missing)}.")
-    if found.described_anew:
-        numbers = listed(map(str, found.described_anew))
+    lines = [
+        f"Saved in {store_repair.new}: {rows(store_repair.rows) or 'nothing'}. The store "
+        f"{store_repair.store} was not changed."
+    ]
+    if store_repair.damaged:
+        lines.append(f"Left out, since they are not as they were stored: {rows(store_repair.damaged)}.")
+    if store_repair.missing:
+        lines.append(f"Lost or left out, by the counts of their studies: {rows(store_repair.missing)}.")
+    if store_repair.described_anew:
+        numbers = listed(map(str, store_repair.described_anew))
         lines.append(f"Nothing but runs and records is left of study {numbers}: becalm export N --format csv")
-    if found.pages:
-        lines.append(f"{counted(found.pages, 'page')} could not be read in full.")
-    if not (found.damaged or found.missing or found.described_anew or found.pages):
+    if store_repair.pages:
+        lines.append(f"{counted(store_repair.pages, 'page')} could not be read in full.")
+    if not (store_repair.damaged or store_repair.missing or store_repair.described_anew or store_repair.pages):
         lines.append("Nothing was lost, as far as can be told.")
     return "\n".join(lines)
 

@@ -46,7 +46,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 def neighbours(program: str, n: Numbers) -> str:
     """Return the sentence about neighbours that ran alongside the programs."""
-    names = listed(printable(each) for each in n["neighbours"])
+    names = listed(printable(neighbour) for neighbour in n["neighbours"])
     where = f" on CPUs {n['cpus']}" if n["cpus"] else ""
     return f"Kept running beside {program or 'these runs'}{where}: {names}."
 

@@ -10,30 +10,35 @@ from becalm.wording import study_findings
 UNKNOWN = "–"
 
 
-def sentence(found: Ratings) -> str:
+def sentence(ratings: Ratings) -> str:
     """Return the whole in words, a line for each tuning."""
-    lines = [_line(found, each) for each in found.tunings]
-    if found.failed:
+    lines = [_line(ratings, each) for each in ratings.tunings]
+    if ratings.failed:
         lines.append(
-            f"{found.failed} run{'s' if found.failed > 1 else ''} did not end well and count for nothing: see what the "
-            f"programs said with: becalm show {found.study or 'last'}"
+            f"{ratings.failed} run{'s' if ratings.failed > 1 else ''} did not end well and count for "
+            "nothing: see what the "
+            f"programs said with: becalm show {ratings.study or 'last'}"
         )
-    if found.emulated:
-        lines.append(study_findings.emulated("", {"reason": found.emulated}))
-    if found.kept:
-        lines.append(study_findings.settings("", {"settings": {}, "kept": found.kept}))
-    if found.by_metric:
+    if ratings.emulated:
+        lines.append(study_findings.emulated("", {"reason": ratings.emulated}))
+    if ratings.kept:
+        lines.append(study_findings.settings("", {"settings": {}, "kept": ratings.kept}))
+    if ratings.by_metric:
         lines.append("There are no rates: they are of times, and copies would print into one another.")
-    for tuning in found.tunings:
-        if beside := [each for each in tuning.programs if each.contaminated]:
+    for tuning in ratings.tunings:
+        if beside := [program for program in tuning.programs if program.contaminated]:
             who = ", ".join(f"{each.name} ({each.contaminated} of {len(each.times_ns)})" for each in beside)
-            name = f" of {tuning.name}" if len(found.tunings) > 1 else ""
+            name = f" of {tuning.name}" if len(ratings.tunings) > 1 else ""
             by_cpu = (
                 " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
             )
             known = f"{by_cpu}disks neither." if any(each.cpu_ratio is not None for each in beside) else ""
             lines.append(f"Other load was beside runs{name}: {who}.{known}")
-    without = [each.name for each in found.tunings[0].programs if each.reference_ns is None and each.reference is None]
+    without = [
+        program.name
+        for program in ratings.tunings[0].programs
+        if program.reference_ns is None and program.reference is None
+    ]
     if without:
         lines.append(
             f"Without a reference time there is no ratio, and no geometric mean: {', '.join(without)}. Write one into "
@@ -42,14 +47,14 @@ def sentence(found: Ratings) -> str:
     return "\n".join(lines)
 
 
-def _line(found: Ratings, tuning: Tuning) -> str:
+def _line(ratings: Ratings, tuning: Tuning) -> str:
     count = f"{len(tuning.programs)} programs" if len(tuning.programs) > 1 else "1 program"
-    head = f"{found.suite}, {tuning.name}: {count}, median of {found.runs} {'run' if found.runs == 1 else 'runs'}"
+    head = f"{ratings.suite}, {tuning.name}: {count}, median of {ratings.runs} {'run' if ratings.runs == 1 else 'runs'}"
     parts = []
     if tuning.ratio is not None:
         parts.append(f"ratio {number(tuning.ratio)}")
-    if found.copies is not None and tuning.rate is not None:
-        parts.append(f"rate {number(tuning.rate)} with {copies(found.copies)}")
+    if ratings.copies is not None and tuning.rate is not None:
+        parts.append(f"rate {number(tuning.rate)} with {copies(ratings.copies)}")
     return f"{head}; geometric mean: {', '.join(parts)}." if parts else f"{head}."
 
 

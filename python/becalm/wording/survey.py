@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from becalm.nouns.survey import Outlier, SurveyResult
 
 
-def named(found: Outlier) -> str:
+def named(outlier: Outlier) -> str:
     """Return the sentence about one machine that is beyond its peers."""
-    low, high = found.size.low, found.size.high
-    than = f"than its {counted(found.peers, 'peer')} at {found.work}"
-    if found.how == "slower":
+    low, high = outlier.size.low, outlier.size.high
+    than = f"than its {counted(outlier.peers, 'peer')} at {outlier.work}"
+    if outlier.how == "slower":
         half = (high - low) / 2
         ends = f"{percent(low, half)} to {percent(high, half)} %"
-        return f"{found.host} is {percent(found.size.value, half)} % slower ({ends}) {than}."
+        return f"{outlier.host} is {percent(outlier.size.value, half)} % slower ({ends}) {than}."
     return (
-        f"{found.host} varies {found.size.value:.2g} times as much ({low:.2g} to {high:.2g}) "
-        f"as its {counted(found.peers, 'peer')} at {found.work}."
+        f"{outlier.host} varies {outlier.size.value:.2g} times as much ({low:.2g} to {high:.2g}) "
+        f"as its {counted(outlier.peers, 'peer')} at {outlier.work}."
     )
 
 
@@ -43,23 +43,23 @@ def few(kind: str, count: int, least: int) -> str:
     )
 
 
-def surveyed(found: SurveyResult, short: Sequence[str] = ()) -> str:
+def surveyed(result: SurveyResult, short: Sequence[str] = ()) -> str:
     """Return the whole in words, one line a statement. `short`: machines interrupted after a part of their loops."""
-    judged = {row.host for row in found.rows if row.slower_q is not None}
-    lines = [each.sentence for each in found.named]
-    share = percent(found.rate, 0.1)
+    judged = {row.host for row in result.rows if row.slower_q is not None}
+    lines = [each.sentence for each in result.named]
+    share = percent(result.rate, 0.1)
     if judged:
-        odd = len({each.host for each in found.named})
-        rest = f"at most {share} % of such statements are wrong on average" if found.named else "none is an outlier"
+        odd = len({each.host for each in result.named})
+        rest = f"at most {share} % of such statements are wrong on average" if result.named else "none is an outlier"
         lines.append(
             f"{odd} of {counted(len(judged), 'machine')} flagged as slower or noisier than their peers; {rest}."
         )
-    if found.lost:
-        lines.append(f"{counted(len(found.lost), 'machine')} returned no result: {listed(found.lost)}.")
-    if found.interrupted or short:
+    if result.lost:
+        lines.append(f"{counted(len(result.lost), 'machine')} returned no result: {listed(result.lost)}.")
+    if result.interrupted or short:
         fewer = f"; {listed(short)} gave fewer loops than asked for" if short else ""
         lines.append(f"Interrupted; the result rests on what was measured until then{fewer}.")
     if not judged:
-        hosts = {row.host for row in found.rows}
+        hosts = {row.host for row in result.rows}
         lines.insert(0, f"{counted(len(hosts), 'machine')} measured, too few of a kind to flag an outlier.")
     return "\n".join(lines)

@@ -16,59 +16,59 @@ LEAST_WINDOWS = 2
 """The windows that a change needs."""
 
 
-def sentence(found: Spotted) -> str:
+def sentence(spotted: Spotted) -> str:
     """Return the sentence about the number of sweet spots, and what is not known."""
-    windows, unknown = found.found["counted"]
-    kinds = [sum(each["kind"] == kind for each in found.spots) for kind in range(3)]
+    windows, unknown = spotted.found["counted"]
+    kinds = [sum(spot["kind"] == kind for spot in spotted.spots) for kind in range(3)]
     many = counted(sum(kinds), "sweet spot")
     what = ", ".join(f"{count:,} where {words}" for count, words in zip(kinds, KINDS, strict=True) if count)
     if windows + unknown < LEAST_WINDOWS:
-        seen = f"{counted(windows + unknown, 'window')} of {counted(len(found.programs), 'program')}"
+        seen = f"{counted(windows + unknown, 'window')} of {counted(len(spotted.programs), 'program')}"
         few = "too little to tell a sweet spot, which is a change from one window to the next"
         return f"{seen}: {few}. At least {LEAST_WINDOWS} are needed."
-    said = f"{many} in {counted(windows, 'window')} of {counted(len(found.programs), 'program')}"
+    said = f"{many} in {counted(windows, 'window')} of {counted(len(spotted.programs), 'program')}"
     said += f": {what}." if what else ": by these rules no moment was better to move than another."
     if unknown:
         said += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
     return said
 
 
-def drawn(found: Spotted) -> str:
+def drawn(spotted: Spotted) -> str:
     """Return the title of the pictures."""
-    return "Ratio of misses" if found.miss_ratio else "Phases of the program (no ratio of misses)"
+    return "Ratio of misses" if spotted.miss_ratio else "Phases of the program (no ratio of misses)"
 
 
-def legend(found: Spotted) -> str:
+def legend(spotted: Spotted) -> str:
     """Return the legend of the terminal's lines."""
-    lasted = found.found["until_ns"] - found.found["from_ns"]
-    time = duration(lasted) if found.unit == "ns" else f"{lasted:,} {found.unit}"
-    what = "Share of references that miss" if found.miss_ratio else "Share of what was counted that is new"
+    lasted = spotted.found["until_ns"] - spotted.found["from_ns"]
+    time = duration(lasted) if spotted.unit == "ns" else f"{lasted:,} {spotted.unit}"
+    what = "Share of references that miss" if spotted.miss_ratio else "Share of what was counted that is new"
     return f"{what}, over {time}; a line a task, from 0 to the number at its end:"
 
 
-def counts(found: Spotted) -> tuple[str, str]:
+def counts(spotted: Spotted) -> tuple[str, str]:
     """Return the heads of the columns of both counters: what is counted, and what of it missed or is new."""
-    return ("references", "missed") if found.miss_ratio else ("counted", "new")
+    return ("references", "missed") if spotted.miss_ratio else ("counted", "new")
 
 
-def origin(found: Spotted) -> str:
+def origin(spotted: Spotted) -> str:
     """Return what was counted, and by which rules."""
-    rules = found.found["question"]["rules"]
+    rules = spotted.found["question"]["rules"]
     window = (
         f"{rules['window_ns'] / 1e6:g} ms"
-        if found.source in ("simulation", "records", "synthetic", "perf", "live")
+        if spotted.source in ("simulation", "records", "synthetic", "perf", "live")
         else "the source's"
     )
     proxy = ""
-    if not found.miss_ratio:
-        shown = " or ".join(KINDS[kind] for kind in found.kinds)
+    if not spotted.miss_ratio:
+        shown = " or ".join(KINDS[kind] for kind in spotted.kinds)
         proxy = f" That is no miss ratio: of sweet spots it can only show where {shown}, and nothing of caches."
-    return f"Counted: {found.events}.{proxy} Rules: {found.rules}, windows: {window}; --json has every threshold."
+    return f"Counted: {spotted.events}.{proxy} Rules: {spotted.rules}, windows: {window}; --json has every threshold."
 
 
-def moved(found: Spotted) -> list[str]:
+def moved(spotted: Spotted) -> list[str]:
     """Return the sentences about the move that was asked for: when, why then, what was counted, and its cost."""
-    move = found.move
+    move = spotted.move
     if move is None:
         return []
     if move["done"] is None:

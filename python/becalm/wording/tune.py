@@ -92,75 +92,90 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items()) or "none"
 
 
-def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
+def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
     """Return whether a program varies less with an arm than with the baseline, and what that costs, in a sentence."""
-    level, basis = f"{100 * confidence:g} %", f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    level, basis = (
+        f"{100 * confidence:g} %",
+        f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each",
+    )
     between = f"from {share(baseline.spread.value)} to {share(arm.spread.value)}"
-    if each.ratio.low > 1:
+    if arm_comparison.ratio.low > 1:
         body = (
-            f"With {named(arm.name)} the run-to-run variation of {each.program} falls {factor(each.ratio)}-fold "
-            f"({level}: {ends(each.ratio)}), its spread {between}; {basis}."
+            f"With {named(arm.name)} the run-to-run variation of {arm_comparison.program} falls "
+            f"{factor(arm_comparison.ratio)}-fold "
+            f"({level}: {ends(arm_comparison.ratio)}), its spread {between}; {basis}."
         )
-    elif each.ratio.high < 1:
-        worse = Interval(1 / each.ratio.value, 1 / each.ratio.high, 1 / max(each.ratio.low, 1e-9))
+    elif arm_comparison.ratio.high < 1:
+        worse = Interval(
+            1 / arm_comparison.ratio.value, 1 / arm_comparison.ratio.high, 1 / max(arm_comparison.ratio.low, 1e-9)
+        )
         body = (
-            f"With {named(arm.name)} the run-to-run variation of {each.program} rises {factor(worse)}-fold "
+            f"With {named(arm.name)} the run-to-run variation of {arm_comparison.program} rises {factor(worse)}-fold "
             f"({level}: {ends(worse)}), its spread {between}; {basis}."
         )
     else:
         body = (
-            f"No reduction of the run-to-run variation of {each.program} is shown with {named(arm.name)}: a spread of "
-            f"{share(baseline.spread.value)} without, {share(arm.spread.value)} with them (ratio {factor(each.ratio)}, "
-            f"{level}: {ends(each.ratio)}); {basis}{_would_have_been_seen(each)}."
+            f"No reduction of the run-to-run variation of {arm_comparison.program} is shown with "
+            f"{named(arm.name)}: a spread of "
+            f"{share(baseline.spread.value)} without, {share(arm.spread.value)} with them (ratio "
+            f"{factor(arm_comparison.ratio)}, "
+            f"{level}: {ends(arm_comparison.ratio)}); {basis}{_would_have_been_seen(arm_comparison)}."
         )
-    return f"{body} {_cost(each)}"
+    return f"{body} {_cost(arm_comparison)}"
 
 
-def _would_have_been_seen(each: ArmComparison) -> str:
-    if not math.isfinite(each.detectable) or each.detectable > 1000:
+def _would_have_been_seen(arm_comparison: ArmComparison) -> str:
+    if not math.isfinite(arm_comparison.detectable) or arm_comparison.detectable > 1000:
         return "; they are too few to see anything"
-    more = each.loops_needed
-    seen = f"; a ratio of {factor(each.detectable)} would probably have been seen"
-    if more is not None and each.ratio.value > 1.02 and each.loops < more <= 100 * each.loops:
+    more = arm_comparison.loops_needed
+    seen = f"; a ratio of {factor(arm_comparison.detectable)} would probably have been seen"
+    if (
+        more is not None
+        and arm_comparison.ratio.value > 1.02
+        and arm_comparison.loops < more <= 100 * arm_comparison.loops
+    ):
         seen += f", this one with {more:,} loops"
     return seen
 
 
-def _cost(each: ArmComparison) -> str:
-    low, high = each.shift.low, each.shift.high
+def _cost(arm_comparison: ArmComparison) -> str:
+    low, high = arm_comparison.shift.low, arm_comparison.shift.high
     if max(abs(low), abs(high)) <= COST:
         return "Its mean time stays the same."
     half = (high - low) / 2
     if low > 0 or high < 0:
-        size = percent(abs(each.shift.value), half if math.isfinite(half) else None)
-        return f"It takes {size} % {'longer' if low > 0 else 'less time'} on average ({change_ends(each.shift)})."
-    return f"No change of its mean time is seen ({change_ends(each.shift)})."
+        size = percent(abs(arm_comparison.shift.value), half if math.isfinite(half) else None)
+        return (
+            f"It takes {size} % {'longer' if low > 0 else 'less time'} on average "
+            f"({change_ends(arm_comparison.shift)})."
+        )
+    return f"No change of its mean time is seen ({change_ends(arm_comparison.shift)})."
 
 
-def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
+def contribution(effect: AblationEffect, margin: float, confidence: float) -> str:
     """Return the sentence about the effect and cost of one knob, and whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
-    several = AND in each.knob
+    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
+    several = AND in effect.knob
     between = (
-        f"without {'them' if several else 'it'} the spread is {factor(each.ratio)} times as large "
-        f"({level}: {ends(each.ratio)})"
+        f"without {'them' if several else 'it'} the spread is {factor(effect.ratio)} times as large "
+        f"({level}: {ends(effect.ratio)})"
     )
-    if each.droppable:
-        return f"{about} can be left out: {between}, less than {percent(margin)} % more. {_paid(each)}"
-    if each.ratio.low > 1:
-        return f"{about} {'help' if several else 'helps'}: {between}. {_paid(each)}"
+    if effect.droppable:
+        return f"{about} can be left out: {between}, less than {percent(margin)} % more. {_paid(effect)}"
+    if effect.ratio.low > 1:
+        return f"{about} {'help' if several else 'helps'}: {between}. {_paid(effect)}"
     loops = ""
-    if each.loops_needed is not None and each.loops_needed <= 10_000:
-        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and kept: {between}{loops}. {_paid(each)}"
+    if effect.loops_needed is not None and effect.loops_needed <= 10_000:
+        loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
+    return f"{about} is undecided and kept: {between}{loops}. {_paid(effect)}"
 
 
-def _paid(each: AblationEffect) -> str:
-    if each.cost.low > COST:
-        return f"It costs time: {change(each.cost)} ({change_ends(each.cost)})."
-    if each.cost.high < -COST:
-        return f"It saves time: {change(each.cost)} ({change_ends(each.cost)})."
-    return f"No cost in time is seen{'' if AND in each.knob else ' when it alone is left out'}."
+def _paid(effect: AblationEffect) -> str:
+    if effect.cost.low > COST:
+        return f"It costs time: {change(effect.cost)} ({change_ends(effect.cost)})."
+    if effect.cost.high < -COST:
+        return f"It saves time: {change(effect.cost)} ({change_ends(effect.cost)})."
+    return f"No cost in time is seen{'' if AND in effect.knob else ' when it alone is left out'}."
 
 
 def boots(count: int, boot_ns: float, share: float) -> str:
@@ -190,100 +205,106 @@ def failed(arm: str, program: str, runs: int, good: int) -> str:
     )
 
 
-def headline(found: TuneVerdict) -> tuple[ArmComparison, ...]:
+def headline(tune_verdict: TuneVerdict) -> tuple[ArmComparison, ...]:
     """Return for each program the most important comparison: of the recommended settings, else of the chosen ones."""
-    order = [arm.name for arm in found.arms if arm.settings == found.settings and arm.name != BASELINE]
+    order = [arm.name for arm in tune_verdict.arms if arm.settings == tune_verdict.settings and arm.name != BASELINE]
     for name in (*sorted(order, key=(RECOMMENDED, TUNED).__contains__, reverse=True), TUNED):
-        if mine := tuple(each for each in found.comparisons if each.arm == name):
+        if mine := tuple(each for each in tune_verdict.comparisons if each.arm == name):
             return mine
     return ()
 
 
-def verdict(found: TuneVerdict) -> str:
+def verdict(tune_verdict: TuneVerdict) -> str:
     """Return the verdict of a tune study, one line a statement; the first lines are what a person must know."""
-    lines = [each.sentence for each in headline(found)]
-    timed = found.objective == TIMED
-    if not lines and not found.chosen and timed:
-        lines = [_nothing_faster(found)]
-    if not lines and not found.chosen:
-        tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
-        who = found.programs[0] if len(found.programs) == 1 else "the programs together"
-        seen = [(each.runs, each.spread) for each in found.trials if not each.settings and each.spread is not None]
+    lines = [each.sentence for each in headline(tune_verdict)]
+    timed = tune_verdict.objective == TIMED
+    if not lines and not tune_verdict.chosen and timed:
+        lines = [_nothing_faster(tune_verdict)]
+    if not lines and not tune_verdict.chosen:
+        tried = f"{counted(tune_verdict.search_runs, 'run')} of {counted(len(tune_verdict.trials), 'trial')}"
+        who = tune_verdict.programs[0] if len(tune_verdict.programs) == 1 else "the programs together"
+        seen = [
+            (trial.runs, trial.spread)
+            for trial in tune_verdict.trials
+            if not trial.settings and trial.spread is not None
+        ]
         runs = sum(number for number, _ in seen)
         bare = math.sqrt(sum(number * spread**2 for number, spread in seen) / runs) if runs else None
         now = "" if bare is None else f", whose spread is about {share(bare)}"
         lines = [f"Nothing that was tried clearly reduces the run-to-run variation of {who}{now}: {tried}."]
-        if not found.search_runs:
-            lines = _not_searched(found, who)
+        if not tune_verdict.search_runs:
+            lines = _not_searched(tune_verdict, who)
     if not lines:
         lines = ["Nothing is known: no loop has good runs of both the baseline and the chosen settings."]
-    if not found.settings:
+    if not tune_verdict.settings:
         end = ""
-        if found.chosen:
-            failed = {(arm.name, arm.program): arm.failed for arm in found.arms}
-            bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in found.programs)
-            refused = [each.numbers["settings"] for each in found.findings if each.kind == "refused"]
+        if tune_verdict.chosen:
+            failed = {(arm.name, arm.program): arm.failed for arm in tune_verdict.arms}
+            bad = any(failed.get((TUNED, name), 0) > failed.get((BASELINE, name), 0) for name in tune_verdict.programs)
+            refused = [finding.numbers["settings"] for finding in tune_verdict.findings if finding.kind == "refused"]
             why = "a program fails with them" if bad else "fresh runs did not confirm it"
-            why = "they were not taken each time, as is said below" if dict(found.chosen) in refused else why
-            settings = settings_text(found.chosen)
-            how = f"{settings} was tried" if found.method == "try" else f"The search had chosen {settings}"
+            why = "they were not taken each time, as is said below" if dict(tune_verdict.chosen) in refused else why
+            settings = settings_text(tune_verdict.chosen)
+            how = f"{settings} was tried" if tune_verdict.method == "try" else f"The search had chosen {settings}"
             end = f" {how}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
-        lines += [f"But: {each.sentence}" for each in _lists(found)]
+        lines += [f"But: {each.sentence}" for each in _lists(tune_verdict)]
         return "\n".join(lines)
-    lines += [each.sentence for each in found.findings if each.kind in ("list_best", "no_better")]
-    if dropped := [knob for knob in found.chosen if knob not in found.settings]:
+    lines += [finding.sentence for finding in tune_verdict.findings if finding.kind in ("list_best", "no_better")]
+    if dropped := [knob for knob in tune_verdict.chosen if knob not in tune_verdict.settings]:
         them = "them" if len(dropped) > 1 else "it"
-        what = f"{found.metric.name if timed and found.metric else 'time' if timed else 'spread'} is"
+        what = f"{tune_verdict.metric.name if timed and tune_verdict.metric else 'time' if timed else 'spread'} is"
         worse = "longer" if timed else "larger"
-        worse = "worse" if timed and found.metric else worse
+        worse = "worse" if timed and tune_verdict.metric else worse
         lines.append(
             f"Left out of what the search chose: {', '.join(dropped)}. Without {them} the {what} less than "
-            f"{percent(found.margin)} % {worse}, if at all."
+            f"{percent(tune_verdict.margin)} % {worse}, if at all."
         )
-    elif len(found.droppable) > 1:
+    elif len(tune_verdict.droppable) > 1:
         lines.append(
-            f"Each can be left out by itself: {', '.join(found.droppable)}. "
+            f"Each can be left out by itself: {', '.join(tune_verdict.droppable)}. "
             "Leaving out all of them together was not confirmed, so they stay."
         )
     return "\n".join(lines)
 
 
-def _not_searched(found: TuneVerdict, who: str) -> list[str]:
+def _not_searched(tune_verdict: TuneVerdict, who: str) -> list[str]:
     """Return the sentences for a study without time for a search, with the results of the strongest settings."""
-    arms = list(dict.fromkeys(each.arm for each in found.comparisons))
+    arms = list(dict.fromkeys(each.arm for each in tune_verdict.comparisons))
     if not arms:
         return [f"No settings were tried for {who}: after the first look there was no time for a search."]
     only = listed(map(named, arms))
     said = f"After the first look at {who} there was no time for a search, only for {only}."
-    return [f"{said} A longer --budget allows one.", *(each.sentence for each in found.comparisons)]
+    return [f"{said} A longer --budget allows one.", *(each.sentence for each in tune_verdict.comparisons)]
 
 
-def _nothing_faster(found: TuneVerdict) -> str:
+def _nothing_faster(tune_verdict: TuneVerdict) -> str:
     """Return the sentence that a search for the fastest settings chose nothing, and why."""
-    tried = f"{counted(found.search_runs, 'run')} of {counted(len(found.trials), 'trial')}"
-    who = found.programs[0] if len(found.programs) == 1 else "the programs together"
-    why = next((str(each.numbers["why"]) for each in found.findings if each.kind == "choice"), "")
-    what = "makes {who} run faster" if found.metric is None else "improves {metric} of {who}"
-    said = what.format(who=who, metric="" if found.metric is None else found.metric.name)
-    if not found.search_runs:
+    tried = f"{counted(tune_verdict.search_runs, 'run')} of {counted(len(tune_verdict.trials), 'trial')}"
+    who = tune_verdict.programs[0] if len(tune_verdict.programs) == 1 else "the programs together"
+    why = next((str(finding.numbers["why"]) for finding in tune_verdict.findings if finding.kind == "choice"), "")
+    what = "makes {who} run faster" if tune_verdict.metric is None else "improves {metric} of {who}"
+    said = what.format(who=who, metric="" if tune_verdict.metric is None else tune_verdict.metric.name)
+    if not tune_verdict.search_runs:
         return f"No settings were tried for {who}. {why}".rstrip()
     return f"Nothing that was tried {said}: {tried}. {why}".rstrip()
 
 
-def _lists(found: TuneVerdict) -> list[ArmComparison]:
+def _lists(tune_verdict: TuneVerdict) -> list[ArmComparison]:
     """Return the comparisons of known profiles that are shown to help where the chosen settings are not."""
     ours = (BASELINE, TUNED, RECOMMENDED)
     return [
-        each for each in found.comparisons if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm
+        each
+        for each in tune_verdict.comparisons
+        if each.ratio.low > 1 and each.arm not in ours and WITHOUT not in each.arm
     ]
 
 
-def commands(found: TuneVerdict) -> tuple[tuple[str, str], ...]:
+def commands(tune_verdict: TuneVerdict) -> tuple[tuple[str, str], ...]:
     """Return the commands to type next, and what they do."""
-    if not found.settings:
+    if not tune_verdict.settings:
         return (("becalm compare 'OLD' 'NEW'", "detects small differences all the same: in random order"),)
-    where = str(found.study) if found.study is not None else f"{PROFILE_FILE}"
+    where = str(tune_verdict.study) if tune_verdict.study is not None else f"{PROFILE_FILE}"
     return (
         (f"becalm apply {where} -- PROGRAM", "runs a program once under these settings, as they were measured"),
         (f"becalm compare --profile {where} 'OLD' 'NEW'", "measures under them; so do run, suite and watch"),
@@ -297,17 +318,17 @@ PROFILE_FILE = "tuned.toml"
 """The file name of the profile where there is no study to name."""
 
 
-def profile(found: TuneVerdict) -> str:
+def profile(tune_verdict: TuneVerdict) -> str:
     """Return the recommended settings as a profile in TOML, to copy."""
-    name = f"tuned-{found.study}" if found.study is not None else "tuned"
-    programs = listed(found.programs)
+    name = f"tuned-{tune_verdict.study}" if tune_verdict.study is not None else "tuned"
+    programs = listed(tune_verdict.programs)
     # As readers of profiles take it: on one line.
-    description = one_line(f"Found by becalm tune ({found.method}) for {programs} on {found.host}")
+    description = one_line(f"Found by becalm tune ({tune_verdict.method}) for {programs} on {tune_verdict.host}")
     lines = [
         f"name = {toml_value(name)}",
         f"description = {toml_value(description)}",
         "",
         "[settings]",
-        *(f"{toml_key(knob)} = {toml_value(value)}" for knob, value in found.settings.items()),
+        *(f"{toml_key(knob)} = {toml_value(value)}" for knob, value in tune_verdict.settings.items()),
     ]
     return "\n".join(lines) + "\n"

@@ -19,45 +19,46 @@ def change(ratio: Interval, metric: Metric) -> Interval:
     return Interval(*ends)
 
 
-def _size(found: Interval) -> str:
+def _size(interval: Interval) -> str:
     """Return the size and interval of a change whose direction is stated next to it."""
-    if found.high < 0:
-        found = Interval(-found.value, -found.high, -found.low)
-    return f"{sized(found)} ({{level}}: {between(found)})"
+    if interval.high < 0:
+        interval = Interval(-interval.value, -interval.high, -interval.low)
+    return f"{sized(interval)} ({{level}}: {between(interval)})"
 
 
-def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float, metric: Metric) -> str:
+def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float, metric: Metric) -> str:
     """Return whether the metric of a program is better with an arm than with the baseline, in a sentence."""
     level = f"{100 * confidence:g} %"
-    basis = f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    basis = f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     means = [quantity(one.metric.value, metric.unit) for one in (arm, baseline) if one.metric is not None]
-    values, found = " instead of ".join(means), change(each.ratio, metric)
-    if each.ratio.low > 1 or each.ratio.high < 1:
+    values, found = " instead of ".join(means), change(arm_comparison.ratio, metric)
+    if arm_comparison.ratio.low > 1 or arm_comparison.ratio.high < 1:
         way = "higher" if found.value > 0 else "lower"
-        judged = "better" if each.ratio.low > 1 else "worse"
+        judged = "better" if arm_comparison.ratio.low > 1 else "worse"
         size = _size(found).format(level=level)
         return (
-            f"With {named(arm.name)} {metric.name} of {each.program} is {size.replace(' %', f' % {way}', 1)}, "
+            f"With {named(arm.name)} {metric.name} of {arm_comparison.program} is "
+            f"{size.replace(' %', f' % {way}', 1)}, "
             f"which is {judged}: {values}; {basis}."
         )
     return (
-        f"No gain in {metric.name} of {each.program} is shown with {named(arm.name)}: {values} "
-        f"({level}: {between(found)}); {basis}{seen(each)}."
+        f"No gain in {metric.name} of {arm_comparison.program} is shown with {named(arm.name)}: {values} "
+        f"({level}: {between(found)}); {basis}{seen(arm_comparison)}."
     )
 
 
-def contribution(each: AblationEffect, margin: float, confidence: float, metric: Metric) -> str:
+def contribution(effect: AblationEffect, margin: float, confidence: float, metric: Metric) -> str:
     """Return the sentence about the effect of one knob, and whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
-    worse = Interval(each.ratio.value - 1, each.ratio.low - 1, each.ratio.high - 1)
+    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
+    worse = Interval(effect.ratio.value - 1, effect.ratio.low - 1, effect.ratio.high - 1)
     without = f"without it {metric.name} is {sized(worse)} worse ({level}: {between(worse)})"
-    if each.droppable:
+    if effect.droppable:
         return f"{about} can be left out: {without}, less than {percent(margin)} %."
-    if each.ratio.low > 1:
+    if effect.ratio.low > 1:
         return f"{about} helps: {without}."
     loops = ""
-    if each.loops_needed is not None and each.loops_needed <= 10_000:
-        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
+    if effect.loops_needed is not None and effect.loops_needed <= 10_000:
+        loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
     return f"{about} is undecided and kept: {without}{loops}."
 
 

@@ -34,64 +34,76 @@ def between(change: Interval) -> str:
     return f"{percent(change.low, half, sign=signs)} to {percent(change.high, half, sign=signs)} %"
 
 
-def comparison(each: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
+def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidence: float) -> str:
     """Return whether a program runs faster with an arm than with the baseline, and its deviation, in a sentence."""
     level = f"{100 * confidence:g} %"
-    basis = f"{counted(each.loops, 'loop')}, {counted(arm.runs, 'run')} each"
+    basis = f"{counted(arm_comparison.loops, 'loop')}, {counted(arm.runs, 'run')} each"
     times = f"{duration(arm.mean_ns.value)} instead of {duration(baseline.mean_ns.value)}"
-    saved = gain(each.ratio)
-    if each.ratio.low > 1:
+    saved = gain(arm_comparison.ratio)
+    if arm_comparison.ratio.low > 1:
         body = (
-            f"With {named(arm.name)} {each.program} takes {sized(saved)} less time ({level}: {between(saved)}), {times}"
+            f"With {named(arm.name)} {arm_comparison.program} takes {sized(saved)} less time ({level}: "
+            f"{between(saved)}), {times}"
             f"; {basis}."
         )
-    elif each.ratio.high < 1:
-        longer = Interval(1 / each.ratio.value - 1, 1 / each.ratio.high - 1, 1 / max(each.ratio.low, 1e-9) - 1)
+    elif arm_comparison.ratio.high < 1:
+        longer = Interval(
+            1 / arm_comparison.ratio.value - 1,
+            1 / arm_comparison.ratio.high - 1,
+            1 / max(arm_comparison.ratio.low, 1e-9) - 1,
+        )
         body = (
-            f"With {named(arm.name)} {each.program} takes {sized(longer)} longer ({level}: {between(longer)}), {times}"
+            f"With {named(arm.name)} {arm_comparison.program} takes {sized(longer)} longer ({level}: "
+            f"{between(longer)}), {times}"
             f"; {basis}."
         )
     else:
         body = (
-            f"No gain in the run time of {each.program} is shown with {named(arm.name)}: {times} "
-            f"({level}: {between(saved)} less); {basis}{seen(each)}."
+            f"No gain in the run time of {arm_comparison.program} is shown with {named(arm.name)}: {times} "
+            f"({level}: {between(saved)} less); {basis}{seen(arm_comparison)}."
         )
-    return f"{body}{_deviation(each)}"
+    return f"{body}{_deviation(arm_comparison)}"
 
 
-def seen(each: ArmComparison) -> str:
+def seen(arm_comparison: ArmComparison) -> str:
     """Return the clause about the gain that would have been seen."""
-    if not math.isfinite(each.detectable) or each.detectable > 1000:
+    if not math.isfinite(arm_comparison.detectable) or arm_comparison.detectable > 1000:
         return "; they are too few to see anything"
-    return f"; {percent(1 - 1 / each.detectable)} % would have been seen"
+    return f"; {percent(1 - 1 / arm_comparison.detectable)} % would have been seen"
 
 
-def _deviation(each: ArmComparison) -> str:
+def _deviation(arm_comparison: ArmComparison) -> str:
     """Return the sentence about the standard deviation; empty where no run differs from another."""
-    if each.deviation is None or not 0 < each.deviation.value < math.inf:
+    if arm_comparison.deviation is None or not 0 < arm_comparison.deviation.value < math.inf:
         return ""
-    if each.deviation.low == each.deviation.high == 1:
+    if arm_comparison.deviation.low == arm_comparison.deviation.high == 1:
         return ""
-    if each.deviation.low > 1:
-        return f" Its standard deviation falls {factor(each.deviation)}-fold ({ends(each.deviation)})."
-    worse = Interval(1 / each.deviation.value, 1 / each.deviation.high, 1 / max(each.deviation.low, 1e-9))
-    if each.deviation.high < 1:
+    if arm_comparison.deviation.low > 1:
+        return (
+            f" Its standard deviation falls {factor(arm_comparison.deviation)}-fold ({ends(arm_comparison.deviation)})."
+        )
+    worse = Interval(
+        1 / arm_comparison.deviation.value,
+        1 / arm_comparison.deviation.high,
+        1 / max(arm_comparison.deviation.low, 1e-9),
+    )
+    if arm_comparison.deviation.high < 1:
         return f" Its standard deviation rises {factor(worse)}-fold ({ends(worse)})."
     return f" No change of its standard deviation is shown: {factor(worse)} times as large ({ends(worse)})."
 
 
-def contribution(each: AblationEffect, margin: float, confidence: float) -> str:
+def contribution(effect: AblationEffect, margin: float, confidence: float) -> str:
     """Return the sentence about the effect of one knob, and whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{each.knob}={value_text(each.value)}"
-    longer = Interval(each.ratio.value - 1, each.ratio.low - 1, each.ratio.high - 1)
+    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
+    longer = Interval(effect.ratio.value - 1, effect.ratio.low - 1, effect.ratio.high - 1)
     half = (longer.high - longer.low) / 2
     size = percent(longer.value, half if math.isfinite(half) else None, sign=True)
     without = f"without it the time changes by {size} % ({level}: {between(longer)})"
-    if each.droppable:
+    if effect.droppable:
         return f"{about} can be left out: {without}, less than {percent(margin)} % more."
-    if each.ratio.low > 1:
+    if effect.ratio.low > 1:
         return f"{about} helps: {without}."
     loops = ""
-    if each.loops_needed is not None and each.loops_needed <= 10_000:
-        loops = f"; about {counted(each.loops_needed, 'loop')} would decide"
+    if effect.loops_needed is not None and effect.loops_needed <= 10_000:
+        loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
     return f"{about} is undecided and kept: {without}{loops}."

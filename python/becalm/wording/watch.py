@@ -41,30 +41,30 @@ BASES = {
 """The names of the references in a sentence."""
 
 
-def answer(found: Watched) -> str:
+def answer(watched: Watched) -> str:
     """Return the time of the run, its delay, and the main causes; a line a statement."""
-    return "\n".join([*_lines(found), *_around(found)])
+    return "\n".join([*_lines(watched), *_around(watched)])
 
 
-def _around(found: Watched) -> Iterator[str]:
+def _around(watched: Watched) -> Iterator[str]:
     """Yield the sentences about the basis of the times."""
-    if found.emulated:
-        yield study_findings.emulated("", {"reason": found.emulated})
-    if found.settings or found.kept:
-        yield study_findings.settings("", {"settings": found.settings, "kept": found.kept}, "this run")
+    if watched.emulated:
+        yield study_findings.emulated("", {"reason": watched.emulated})
+    if watched.settings or watched.kept:
+        yield study_findings.settings("", {"settings": watched.settings, "kept": watched.kept}, "this run")
 
 
-def _lines(found: Watched) -> Iterator[str]:
-    run = found.run
-    took = f"{found.program} took {duration(run.took_ns)}"
+def _lines(watched: Watched) -> Iterator[str]:
+    run = watched.run
+    took = f"{watched.program} took {duration(run.took_ns)}"
     if run.outcome != "ok":
-        yield f"{took} and {ending(found)}."
+        yield f"{took} and {ending(watched)}."
     else:
-        yield f"{took}{'' if found.delay is None else ': ' + factor(found.delay)}."
-    if found.waterfall is None or found.delay is None:
+        yield f"{took}{'' if watched.delay is None else ': ' + factor(watched.delay)}."
+    if watched.waterfall is None or watched.delay is None:
         yield "There is no reference: its CPU time is not known. Give its time on an idle machine with --reference."
         return
-    falls = found.waterfall
+    falls = watched.waterfall
     if falls.refused:
         yield falls.refused
         return
@@ -90,17 +90,17 @@ def _leads(bar: Bar, delay_ns: float) -> bool:
     return (bar.ns or 0.0) > delay_ns / 2
 
 
-def factor(found: Delay) -> str:
+def factor(delay: Delay) -> str:
     """Return the delay factor with its reference."""
-    base = BASES[found.reference]
-    digits = 2 if found.factor < 10 else 1 if found.factor < 100 else 0
-    times = f"{found.factor:,.{digits}f}"
-    return f"{times} times {base}, {duration(found.reference_ns)}"
+    base = BASES[delay.reference]
+    digits = 2 if delay.factor < 10 else 1 if delay.factor < 100 else 0
+    times = f"{delay.factor:,.{digits}f}"
+    return f"{times} times {base}, {duration(delay.reference_ns)}"
 
 
-def ending(found: Watched) -> str:
+def ending(watched: Watched) -> str:
     """Return how a failed run ended."""
-    run = found.run
+    run = watched.run
     if run.outcome == "timeout":
         return "was killed when its time was over"
     if run.outcome == "aborted":
@@ -112,31 +112,31 @@ def ending(found: Watched) -> str:
     return f"failed with exit code {run.status}"
 
 
-def known(found: Watched) -> str:
+def known(watched: Watched) -> str:
     """Return the sentence about how much of the program the kernel let be known."""
-    return f"What is known about the program (level {found.level} of {len(LEVELS) - 1}): {LEVELS[found.level]}."
+    return f"What is known about the program (level {watched.level} of {len(LEVELS) - 1}): {LEVELS[watched.level]}."
 
 
-def cost(found: Watched) -> str:
+def cost(watched: Watched) -> str:
     """Return the sentence about the cost of observing, and what was lost."""
-    if found.cost is None or found.load is None:
+    if watched.cost is None or watched.load is None:
         return ""
-    said = f"Observing took {duration(found.load.cost_ns or 0)} of CPU time"
-    if found.samples:
-        said += f", {percent(found.cost)} % of one CPU, for {counted(found.samples, 'sample')}"
+    said = f"Observing took {duration(watched.load.cost_ns or 0)} of CPU time"
+    if watched.samples:
+        said += f", {percent(watched.cost)} % of one CPU, for {counted(watched.samples, 'sample')}"
     else:
         said += " before and after the run, without a sample between"
-    lost = [f"{counted(found.dropped, 'sample')} dropped"] if found.dropped else []
-    lost += [f"{counted(found.skipped, 'sample')} left out"] if found.skipped else []
+    lost = [f"{counted(watched.dropped, 'sample')} dropped"] if watched.dropped else []
+    lost += [f"{counted(watched.skipped, 'sample')} left out"] if watched.skipped else []
     return said + (f"; {', '.join(lost)} so as not to disturb the run." if lost else ".")
 
 
-def consumers(found: Watched) -> str:
+def consumers(watched: Watched) -> str:
     """Return the other programs that used most CPU time, in one line; empty without any worth naming."""
-    wall = found.load.interval_ns if found.load is not None else found.run.took_ns
+    wall = watched.load.interval_ns if watched.load is not None else watched.run.took_ns
     if wall < LEAST_NS:
         return ""
-    worth = [each for each in found.consumers if each.cpu_ns >= LEAST_SHARE * wall][:MOST]
+    worth = [consumer for consumer in watched.consumers if consumer.cpu_ns >= LEAST_SHARE * wall][:MOST]
     return ", ".join(f"{process_name(each.name)} ({each.pid}) {100 * each.cpu_ns / wall:.0f} %" for each in worth)
 
 
@@ -155,13 +155,16 @@ CPUS_OWN = {
 """Sources of /proc/interrupts that are no devices, as x86 calls them (arch/x86/kernel/irq.c), in words."""
 
 
-def interrupters(found: Watched) -> str:
+def interrupters(watched: Watched) -> str:
     """Return the devices that interrupted the CPUs most often, per second, in one line; empty where that is not
     known."""
-    wall = found.load.interval_ns if found.load is not None else found.run.took_ns
+    wall = watched.load.interval_ns if watched.load is not None else watched.run.took_ns
     if wall <= 0:
         return ""
-    each = (f"{_source(one.name)} {_rate(one.count * 1e9 / wall)}" for one in found.interrupters[:MOST])
+    each = (
+        f"{_source(interrupter.name)} {_rate(interrupter.count * 1e9 / wall)}"
+        for interrupter in watched.interrupters[:MOST]
+    )
     return ", ".join(each)
 
 

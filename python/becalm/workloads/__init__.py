@@ -183,7 +183,7 @@ def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
     if not given:
         return program
     texts = [given] if isinstance(given, str) else list(given)
-    made = [each if _source(each) is None else single(each) for each in texts]
+    made = [text if _source(text) is None else single(text) for text in texts]
     return cast(ProgramKeywords, {**program, "beside": made})
 
 

@@ -31,10 +31,10 @@ class Asked:
     whole: bool = False
 
     @classmethod
-    def of(cls, user: str | None, given: ProgramKeywords) -> Asked:
+    def of(cls, user: str | None, keywords: ProgramKeywords) -> Asked:
         """Return the request for the options of a program as people give them. Raises UsageError."""
-        refuse_unknown(given, CommandLine, Workload)
-        return cls(shell=shell_of(given), python=given.get("python"), user=user, options=program_fields(given))
+        refuse_unknown(keywords, CommandLine, Workload)
+        return cls(shell=shell_of(keywords), python=keywords.get("python"), user=user, options=program_fields(keywords))
 
     def measuring(self, response: Response) -> Asked:
         """Return the same, with the response of all programs that have none of their own."""

@@ -94,10 +94,10 @@ def _compiled(package: Path, asked: Asked) -> dict[str, Path]:
 def _message(line: str) -> dict[str, object]:
     """Return a line of Cargo's messages; empty for other output."""
     try:
-        told = json.loads(line)
+        document = json.loads(line)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _names(program: Path, asked: Asked) -> list[str]:

@@ -84,8 +84,8 @@ def _names(program: Path, directory: Path, asked: Asked) -> list[str]:
 def without_processors(names: list[str], most: int) -> list[str]:
     """Return names without the number of processors, from 2 to `most`, which Go adds to all of them where it is not
     1."""
-    ends = {int(found[0][1:]) if (found := PROCESSORS.search(each)) else 0 for each in names}
-    return [PROCESSORS.sub("", each) for each in names] if len(ends) == 1 and 1 < min(ends) <= most else names
+    ends = {int(match[0][1:]) if (match := PROCESSORS.search(name)) else 0 for name in names}
+    return [PROCESSORS.sub("", name) for name in names] if len(ends) == 1 and 1 < min(ends) <= most else names
 
 
 def _workload(program: Path, directory: Path, name: str, asked: Asked) -> Workload:

@@ -43,7 +43,7 @@ def open_google_benchmark(text: str, asked: Asked) -> tuple[Workload, ...]:
     path = Path(os.path.abspath(path))
     if not os.access(path, os.X_OK):
         raise UsageError(f"{path} is no program that can be run. Name one that was built with Google Benchmark.")
-    found = {each.name: each for each in _benchmarks(path, asked)}
+    found = {benchmark.name: benchmark for benchmark in _benchmarks(path, asked)}
     return tuple(_workload(path, each, asked) for each in chosen(found, name, path))
 
 
@@ -65,9 +65,11 @@ def _benchmarks(path: Path, asked: Asked) -> list[Benchmark]:
             f"{path} ran, but wrote no benchmarks: it was not built with Google Benchmark. To measure it as a "
             f"program, name it as a command: {path}"
         )
-    found = [made for each in suite["benchmarks"] if (made := _benchmark(each)) is not None]
+    found = [made for benchmark in suite["benchmarks"] if (made := _benchmark(benchmark)) is not None]
     if not found:
-        failed = [str(each.get("error_message") or each.get("skip_message")) for each in suite["benchmarks"]]
+        failed = [
+            str(benchmark.get("error_message") or benchmark.get("skip_message")) for benchmark in suite["benchmarks"]
+        ]
         raise WorkloadError(f"No benchmark of {path} could be run. {'; '.join(failed) or 'It has none.'}")
     return found
 

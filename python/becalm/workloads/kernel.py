@@ -44,9 +44,9 @@ def _given(row: tables.BuiltInKernel, text: str) -> Given:
         return {each.name: None for each in row.parameters if each.unit == unit}
 
     given = keyed(kind, text, of("count"), tuple(of("switch")), of("time"), of("bytes"), tuple(of("file")))
-    for each in row.parameters:
-        value = given.numbers.get(each.name, each.least)
-        if value < each.least:
-            unit = {"bytes": " bytes", "time": " ns"}.get(each.unit, "")
-            raise UsageError(f"{kind}: {each.name} is at least {each.least}{unit}, not {value}.")
+    for parameter in row.parameters:
+        value = given.numbers.get(parameter.name, parameter.least)
+        if value < parameter.least:
+            unit = {"bytes": " bytes", "time": " ns"}.get(parameter.unit, "")
+            raise UsageError(f"{kind}: {parameter.name} is at least {parameter.least}{unit}, not {value}.")
     return given

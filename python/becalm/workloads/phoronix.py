@@ -42,7 +42,7 @@ class Installation:
 
     def identifiers(self) -> list[str]:
         """Return all installed tests, such as pts/compress-gzip-1.2.0."""
-        return sorted(f"{each.parent.name}/{each.name}" for each in self.tests.glob("*/*") if each.is_dir())
+        return sorted(f"{path.parent.name}/{path.name}" for path in self.tests.glob("*/*") if path.is_dir())
 
 
 def open_phoronix(text: str, asked: Asked) -> tuple[Workload, ...]:
@@ -78,10 +78,10 @@ def find(name: str, asked: Asked) -> tuple[Installation, str]:
     """
     installations = places(asked)
     for installation in installations:
-        found = [each for each in installation.identifiers() if matches(each, name)]
+        found = [identifier for identifier in installation.identifiers() if matches(identifier, name)]
         if found:
             return installation, max(found, key=_version)
-    known = sorted({each for installation in installations for each in installation.identifiers()})
+    known = sorted({identifier for installation in installations for identifier in installation.identifiers()})
     short = {base_name(each): each for each in known}
     near = difflib.get_close_matches(base_name(name), short, n=1)
     hint = f" Did you mean phoronix:{short[near[0]]}?" if near else ""
@@ -203,7 +203,7 @@ def _workload(
 
     # The suite runs these scripts with bash where there is one (pts_tests::call_test_script).
     shell = shutil.which("bash") or "/bin/sh"
-    before, after = ([command(shell, each) for each in _scripts(profile, installation, n)] for n in ("pre", "post"))
+    before, after = ([command(shell, script) for script in _scripts(profile, installation, n)] for n in ("pre", "post"))
     hook = [sys.executable, "-I", str(Path(__file__).with_name("phoronix_hook.py"))]
     picked = ", ".join(name for _, name, _ in choices)
     return asked.workload(

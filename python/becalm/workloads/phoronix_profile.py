@@ -119,7 +119,7 @@ class Profile:
     def arguments(self, choices: Sequence[Choice]) -> str:
         """Return the command line after the executable, as text for a shell."""
         default, post = self.say("TestSettings/Default/Arguments"), self.say("TestSettings/Default/PostArguments")
-        return " ".join(piece for piece in (default, *(each[2] for each in choices), post) if piece.strip()).strip()
+        return " ".join(piece for piece in (default, *(choice[2] for choice in choices), post) if piece.strip()).strip()
 
     def combinations(self, picked: Sequence[str]) -> Iterator[tuple[Choice, ...]]:
         """Yield a combination for each run to make: defaults except for picked ones, every picked entry with every

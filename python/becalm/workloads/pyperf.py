@@ -62,7 +62,7 @@ class Script:
         """Return the names in the script's own order. Every benchmark is run once for it, with the fewest loops."""
         # Calibrating for one nanosecond is one loop each; unlike --loops=1 it does not fail on a time of zero.
         suite = self._results("--calibrate-loops", "--min-time=1e-9")
-        names = [str(_metadata(suite, each).get("name", "")) for each in suite["benchmarks"]]
+        names = [str(_metadata(suite, benchmark).get("name", "")) for benchmark in suite["benchmarks"]]
         return [Benchmark(name, task) for task, name in enumerate(names)]
 
     def loops(self, benchmark: Benchmark, clock: Callable[[], float] = system_clock.monotonic) -> int:
@@ -126,8 +126,8 @@ def open_pyperf(text: str, asked: Asked) -> tuple[Workload, ...]:
     """
     path, name = parts(text, asked, "Name a pyperf script, for example: pyperf:bench.py")
     script = Script(path, interpreter(asked.python), asked)
-    benchmarks = chosen({each.name: each for each in script.benchmarks()}, name, path)
-    return tuple(_workload(script, each) for each in benchmarks)
+    benchmarks = chosen({benchmark.name: benchmark for benchmark in script.benchmarks()}, name, path)
+    return tuple(_workload(script, benchmark) for benchmark in benchmarks)
 
 
 def loops_for(loops: int, work_s: float, took_s: float) -> int:

@@ -50,7 +50,7 @@ def _names(path: Path, python: str, asked: Asked) -> list[str]:
         raise _failed(path, python, asked, said.stdout + said.stderr, said.last_lines())
     if not entries:
         raise UsageError(f"{path} has no test that uses pytest-benchmark's fixture `benchmark`.")
-    return list(dict.fromkeys(str(each["fullname"]).partition("::")[2] for each in entries))
+    return list(dict.fromkeys(str(entry["fullname"]).partition("::")[2] for entry in entries))
 
 
 _NOTHING = 5

@@ -53,7 +53,7 @@ class Suite:
     @property
     def has_peak(self) -> bool:
         """Whether peak is anything else than base."""
-        return self.peak is not None or any(each.peak != each.workload for each in self.programs)
+        return self.peak is not None or any(program.peak != program.workload for program in self.programs)
 
 
 def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
@@ -62,10 +62,10 @@ def open_suite(text: str, asked: Asked) -> tuple[Workload, ...]:
     Raises UsageError, naming the file and the program, for a file that cannot be read or has an unknown entry.
     """
     path = asked.file(text)
-    made: list[Workload] = []
+    workloads: list[Workload] = []
     for number, program in enumerate(_file(path)["program"], start=1):
-        made += _workloads(program, "command", f"{path}, program {number}", asked, path.parent)
-    return tuple(made)
+        workloads += _workloads(program, "command", f"{path}, program {number}", asked, path.parent)
+    return tuple(workloads)
 
 
 def read(text: str, asked: Asked) -> Suite:
@@ -155,7 +155,7 @@ def _file(path: Path) -> Mapping[str, Any]:
     value = read_toml(path)
     check_keys(value, _WHOLE, str(path))
     programs = value.get("program")
-    if not isinstance(programs, list) or not programs or not all(isinstance(each, dict) for each in programs):
+    if not isinstance(programs, list) or not programs or not all(isinstance(program, dict) for program in programs):
         raise UsageError(f'{path} lists no programs. Write each as a table [[program]] with a line: command = "…"')
     for key, given in value.items():
         check, wanted = _WHOLE[key]

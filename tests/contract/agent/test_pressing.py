@@ -101,7 +101,7 @@ def test_what_is_asked_for_is_touched(tmp_path):
     peaks = []
     for size in ("1MiB", "40MiB"):
         (summary,) = becalm.run(f"kernel:gather:size={size},work=1000", **options).summaries
-        peaks.append(next(each.mean.value for each in summary.metrics if "memory" in each.name))
+        peaks.append(next(metric.mean.value for metric in summary.metrics if "memory" in metric.name))
     assert peaks[1] - peaks[0] > 38 * MIB
 
 

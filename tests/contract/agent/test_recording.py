@@ -104,12 +104,12 @@ def check_process(host, by):
     assert end.ended
     assert end.records == len(rows)
     assert end.cost_ns > 0
-    times = [each["time_ns"] for each in rows]
+    times = [row["time_ns"] for row in rows]
     assert times == sorted(times)
     if complete(rows):
-        switches = [each["what"]["switch"] for each in rows if "switch" in each["what"]]
-        assert sum(each["out"] == child.pid for each in switches) >= 15
-        assert {"exit": {"task": child.pid}} in [each["what"] for each in rows]
+        switches = [row["what"]["switch"] for row in rows if "switch" in row["what"]]
+        assert sum(switch["out"] == child.pid for switch in switches) >= 15
+        assert {"exit": {"task": child.pid}} in [row["what"] for row in rows]
     return rows
 
 
@@ -120,7 +120,7 @@ def check_program(host, by):
     found, rows, end = told(host.measure(request))
     (started,) = [each for each in found if isinstance(each, Started)]
     if complete(rows):
-        whats = [each["what"] for each in rows]
+        whats = [row["what"] for row in rows]
         assert {"exec": {"task": started.pid}} in whats
         assert {"exit": {"task": started.pid}} in whats
         # 30 MiB were touched, 256 pages each, on whichever CPUs.

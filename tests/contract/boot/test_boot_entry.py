@@ -50,7 +50,7 @@ def test_all_that_is_written_goes_again(root):
         found = agent.done("status")["boot"]
         assert (found["mark"], found["parameters"]) == (armed["mark"], list(WORDS))
         assert (found["armed"], found["running"], found["waiting"]) == (True, False, False)
-        assert {each["state"] for each in found["files"]} == {"ours"}
+        assert {file["state"] for file in found["files"]} == {"ours"}
         done = agent.done("unboot")
         assert done["unsettled"] == []
         assert len(done["places"]) == len(armed["files"])
@@ -296,7 +296,7 @@ def test_the_journal_is_a_line_that_says_everything(tmp_path):
     assert "title" not in recorded["begin"]
     title = journal(root).with_name("boot.title")
     assert (title.read_text(), title.stat().st_mode & 0o777) == ("a test", 0o600)
-    assert [each["path"] for each in recorded["plan"]["writes"]] == armed["files"]
+    assert [write["path"] for write in recorded["plan"]["writes"]] == armed["files"]
     assert recorded["plan"]["writes"][-1]["kind"] == "variable"
 
 

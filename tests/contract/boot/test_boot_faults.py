@@ -301,9 +301,9 @@ def test_somebody_has_edited_what_is_ours(path, tmp_path):
     with Starter(root) as agent:
         agent.boot(*WORDS)
         edit(root, path, "becalm.boot=", "quiet becalm.boot=")
-        assert "changed" in {each["state"] for each in agent.done("status")["boot"]["files"]}
+        assert "changed" in {file["state"] for file in agent.done("status")["boot"]["files"]}
         done = agent.done("unboot")
-        assert [each["fate"] for each in done["places"]].count("foreign") == 1
+        assert [place["fate"] for place in done["places"]].count("foreign") == 1
         (sentence,) = done["unsettled"]
         assert "somebody else changed it, so it was left alone" in sentence
         # The choice for the next start is gone all the same.
@@ -334,7 +334,7 @@ def test_somebody_chooses_another_entry_meanwhile(tmp_path):
         agent.boot(*WORDS)
         put(root, GRUBENV, grubenv("next_entry=2"))
         done = agent.done("unboot")
-        assert [each["place"] for each in done["places"] if each["fate"] == "foreign"] == ["/boot/grub/grubenv"]
+        assert [place["place"] for place in done["places"] if place["fate"] == "foreign"] == ["/boot/grub/grubenv"]
         assert (root / GRUBENV).read_bytes() == grubenv("next_entry=2")
 
 

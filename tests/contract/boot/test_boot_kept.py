@@ -73,7 +73,7 @@ def test_every_start_is_becalms_as_long_as_each_goes_well(root):
     mark = keep(root)
     found = about(root)
     assert (found["kept"], found["armed"], found["running"], found["waiting"]) == (True, True, True, False)
-    assert {each["state"] for each in found["files"]} == {"ours"}
+    assert {file["state"] for file in found["files"]} == {"ours"}
     assert not list((root / UNITS).rglob("becalm-boot.*")), "nobody comes to a kept boot: nothing may restart it"
     for number in (3, 4):
         restarted(root, boot=f"{NEXT[:-1]}{number}", mark=mark, parameters=WORDS)
@@ -184,7 +184,7 @@ def test_somebodys_own_choice_for_one_start_goes_first(tmp_path):
     assert (found["kept"], found["armed"]) == (True, False)
     with Starter(root) as agent:
         done = agent.done("unboot")
-        assert [each["place"] for each in done["places"] if each["fate"] == "foreign"] == ["/boot/grub/grubenv"]
+        assert [place["place"] for place in done["places"] if place["fate"] == "foreign"] == ["/boot/grub/grubenv"]
     assert (root / "boot/grub/grubenv").read_bytes() == grubenv("next_entry=2")
 
 
@@ -263,10 +263,10 @@ def test_somebody_has_edited_the_unit(tmp_path):
     keep(root)
     text = (root / SERVICE).read_text()
     (root / SERVICE).write_text(text.replace("Type=oneshot", "Type=simple"))
-    assert {each["path"]: each["state"] for each in about(root)["files"]}[f"/{SERVICE}"] == "changed"
+    assert {file["path"]: file["state"] for file in about(root)["files"]}[f"/{SERVICE}"] == "changed"
     with Starter(root) as agent:
         done = agent.done("unboot")
-        assert [each["fate"] for each in done["places"]].count("foreign") == 1
+        assert [place["fate"] for place in done["places"]].count("foreign") == 1
     assert armed(root) is None, "the next start is as always all the same"
     reset(root, "--force")
     as_before(root, before)
@@ -299,7 +299,7 @@ def test_killed_or_without_power_while_it_is_kept(kind, tmp_path):
             # The agent alone was killed: asked again, it is kept.
             with Starter(root) as agent:
                 agent.done("keep_boot", parameters=list(WORDS))
-            assert {each["state"] for each in about(root)["files"]} == {"ours"}
+            assert {file["state"] for file in about(root)["files"]} == {"ours"}
             restarted(root, boot=f"{NEXT[:-1]}3", mark=mark, parameters=WORDS)
             came_up(root)
             assert armed(root) is not None
@@ -328,7 +328,7 @@ def test_apply_boot_step_by_step(kind, tmp_path):
     watchdogs(root, "1")
     before = snapshot(root)
     done = on(root, dry_run=True)
-    assert [(each.place, each.after, each.changes) for each in done.changes] == [
+    assert [(change.place, change.after, change.changes) for change in done.changes] == [
         ("/proc/cmdline", " ".join(OFF_WORDS), True)
     ]
     assert [each.knob for each in done.skipped] == ["swappiness"]

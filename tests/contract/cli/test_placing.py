@@ -75,10 +75,10 @@ def test_methods_are_shown_with_what_they_lose_and_where_it_is_from():
 
 def test_as_json_and_markdown():
     done = typed("simulate", *FOUR, "--method", "optimal", "--method", "di", "--json")
-    found = json.loads(done.output)
-    assert found["kind"] == "placement-trials"
-    assert [row["method"] for row in found["rows"]] == ["optimal", "di"]
-    best = found["rows"][0]
+    document = json.loads(done.output)
+    assert document["kind"] == "placement-trials"
+    assert [row["method"] for row in document["rows"]] == ["optimal", "di"]
+    best = document["rows"][0]
     assert best["placement"]["gap"] == pytest.approx(0, abs=1e-12)
     assert best["played"]["mean"] == pytest.approx(best["placement"]["cost"])
     assert "| method | lost on average |" in typed("simulate", *FOUR, "--method", "di", "--markdown").output

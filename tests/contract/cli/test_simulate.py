@@ -84,7 +84,7 @@ def test_a_trace_that_would_grow_beyond_its_limit_is_cut_and_says_so(tmp_path, m
     trace = json.loads(path.read_text())
     left_out = trace["otherData"]["dropped"]
     assert left_out > 0
-    assert len([each for each in trace["traceEvents"] if each["ph"] == "X"]) == 100
+    assert len([traceEvent for traceEvent in trace["traceEvents"] if traceEvent["ph"] == "X"]) == 100
     assert f"It has the first 100 turns; {left_out:,} turns later on are left out." in done.output.replace("\n", " ")
 
 

@@ -35,8 +35,8 @@ def test_a_log_becomes_everything_that_is_written(tmp_path, log):
     assert names["log"].read_text() == LOG
     assert names["csv"].read_text().splitlines()[2].startswith("77,5000000,10000000,1000,900,500,400,1,")
     events = json.loads(names["trace"].read_text())["traceEvents"]
-    assert {each["ph"] for each in events} == {"M", "C", "X", "i"}
-    assert [each["args"]["ratio"] for each in events if each["ph"] == "C"] == [0.01, 0.9, 0.02]
+    assert {event["ph"] for event in events} == {"M", "C", "X", "i"}
+    assert [event["args"]["ratio"] for event in events if event["ph"] == "C"] == [0.01, 0.9, 0.02]
 
 
 def test_windows_are_written_as_parquet_with_their_kinds(tmp_path, log):

@@ -34,10 +34,10 @@ def test_an_evaluation_reports_trust_then_cells_then_the_end():
     assert events[0]["event"] == "trust"
     assert events[-1]["event"] == "done"
     cells = [event for event in events if event["event"] == "cell"]
-    absent = {each["flush"] for each in events if each["event"] == "absent"}
+    absent = {event["flush"] for event in events if event["event"] == "absent"}
     assert {each["flush"] for each in cells} | absent == {"L1", "L2"}
-    for each in cells:
-        assert (each["t_min"] is None) == bool(each["no_t_min"])
+    for cell in cells:
+        assert (cell["t_min"] is None) == bool(cell["no_t_min"])
 
 
 def test_an_unknown_timer_is_refused_in_a_sentence():

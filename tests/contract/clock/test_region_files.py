@@ -40,7 +40,7 @@ def check_file(compiler, tmp_path):
     header, blocks = pieces(written)
     assert header.names == ("even", "odd")
     assert header.hz > 1e6
-    facts = [(each.thread, each.first, each.dropped, each.keeps_last, len(each.records)) for each in blocks]
+    facts = [(block.thread, block.first, block.dropped, block.keeps_last, len(block.records)) for block in blocks]
     assert facts == [
         (9, 0, 3, False, 512), (9, 512, 0, False, 512), (9, 1024, 0, False, 176), (10, 1200, 4, True, 10),
         (11, 1210, 4, False, 0),
@@ -61,10 +61,10 @@ def test_what_the_header_writes_is_read_back(tmp_path):
 def check_import(path, many):
     """Import a file of the example: it holds what that times, and is shown."""
     header, blocks = pieces(path)
-    assert sum(len(each.records) for each in blocks) == sum(many.values())
+    assert sum(len(block.records) for block in blocks) == sum(many.values())
     (number,) = becalm.import_(path)
     verdict = becalm.show(number).verdict
-    assert {each.name: each.regions for each in verdict.regions} == many
+    assert {region.name: region.regions for region in verdict.regions} == many
     assert verdict.machine == header.machine == this_machine()
 
 
@@ -89,8 +89,8 @@ def test_processes_that_write_one_name_at_once_lose_nothing(tmp_path):
         pytest.skip("no clock of this processor can be used")
     assert done.returncode == 0
     paths = sorted(tmp_path.glob("a*.regions"))
-    assert sorted(done.stdout.split()) == [str(each) for each in paths]
-    assert [sum(len(block.records) for block in pieces(each)[1]) for each in paths] == [1_000] * 4
+    assert sorted(done.stdout.split()) == [str(path) for path in paths]
+    assert [sum(len(block.records) for block in pieces(path)[1]) for path in paths] == [1_000] * 4
     # A later run replaces what ended before it.
     again = subprocess.run([program, tmp_path / "a.regions", "1"], capture_output=True, text=True, check=True)
     assert again.stdout.strip() == str(tmp_path / "a.regions")

@@ -62,7 +62,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def row_of(agent: Agent, name: str) -> Row:
-    (row,) = [each for each in agent.done("knobs")["knobs"] if each["name"] == name]
+    (row,) = [knob for knob in agent.done("knobs")["knobs"] if knob["name"] == name]
     return dict(row)
 
 
@@ -86,7 +86,7 @@ def different(agent: Agent, name: str) -> str:
     """A value that changes something."""
     for value in values(row_of(agent, name)):
         plan = agent.ask("plan", settings={name: value}, dangerous=True)
-        if plan["event"] == "done" and any(each["changes"] for each in plan["changes"]):
+        if plan["event"] == "done" and any(change["changes"] for change in plan["changes"]):
             return value
     raise AssertionError(f"no value of {name} changes anything on this machine")
 

@@ -67,7 +67,7 @@ def test_an_entry_is_written_read_back_and_removed(roots: list[Path]) -> None:
         # It outlives the conversation: the next start is what it is for.
         found = entry(root)
         assert (found["mark"], found["parameters"], found["armed"]) == (armed["mark"], list(WORDS), True)
-        assert {each["state"] for each in found["files"]} == {"ours"}
+        assert {file["state"] for file in found["files"]} == {"ours"}
         with Agent(root) as agent:
             assert agent.done("unboot")["unsettled"] == []
         assert (entry(root), changed(before, snapshot(root)), strays(root)) == (None, {}, [])

@@ -19,7 +19,7 @@ KNOWN = published()
 
 def random_pairs(tasks, seed, most=0.05):
     random = np.random.default_rng(seed)
-    names = [each.name for each in tasks]
+    names = [task.name for task in tasks]
     both = [*permutations(names, 2), *((name, name) for name in names)]
     return tuple(PairCost(one, other, float(random.uniform(0, most))) for one, other in both)
 
@@ -50,7 +50,7 @@ def unequal_chips():
 
 def jobs_of_several_processes():
     tasks = programs(3, 3)
-    tasks = [Task(each.name, each.solo_s, 2, each.pressure, each.sensitivity, each.cpi) for each in tasks]
+    tasks = [Task(task.name, task.solo_s, 2, task.pressure, task.sensitivity, task.cpi) for task in tasks]
     return tasks, [Chip(3)] * 2, CoRunCosts(Origin.GIVEN, pairs=random_pairs(tasks, 3))
 
 
@@ -103,7 +103,7 @@ def test_a_placement_is_complete_within_its_rooms_and_not_below_its_bound(method
     budget_s = 1.0 if case is more_than_a_table_holds else HANG_LIMIT_S
     placed = place(tasks, chips, found, method=method.name, seed=3, budget_s=budget_s)
     there = Counter(name for names in placed.sharing for name in names)
-    assert there == Counter({each.name: each.processes for each in tasks})
+    assert there == Counter({task.name: task.processes for task in tasks})
     assert all(len(names) <= chip.slots for names, chip in zip(placed.sharing, chips, strict=True))
     assert placed.cost >= 0
     if placed.bound is not None:
@@ -167,7 +167,7 @@ def test_cores_are_shared_by_those_who_lose_least_by_it():
         best = sum(problem.losses(members, chip))
         # Of the three ways to pair four.
         a, b, c, d = members
-        lost = {(each.task, each.beside): each.cost for each in found.siblings}
+        lost = {(sibling.task, sibling.beside): sibling.cost for sibling in found.siblings}
 
         def pair(one, other, lost=lost):
             return lost[tasks[one].name, tasks[other].name] + lost[tasks[other].name, tasks[one].name]

@@ -89,7 +89,7 @@ def test_it_gives_windows_and_names_what_was_counted(source, tmp_path):
     assert found.source == source.name
     assert found.programs
     assert len(windows) >= 2
-    assert all(each["misses"] <= each["references"] for each in windows)
+    assert all(window["misses"] <= window["references"] for window in windows)
     assert len(found.events) > 5
     assert found.found["question"]["rules"]["others_factor"] == 10
     assert found.to_csv().count("\n") == len(windows) + 1
@@ -122,8 +122,8 @@ def test_a_clock_that_steps_back_makes_no_windows_of_negative_length(source, tmp
         assert "before" in found
         return
     windows = list(found.windows())
-    assert all(each["until_ns"] >= each["from_ns"] for each in windows)
-    assert not all(each["known"] for each in windows)
+    assert all(window["until_ns"] >= window["from_ns"] for window in windows)
+    assert not all(window["known"] for window in windows)
 
 
 @every
@@ -131,16 +131,16 @@ def test_what_was_lost_is_unknown_and_not_zero(source, tmp_path):
     if LOST[source.name] is None:
         return
     found = found_in(written(tmp_path, LOST[source.name]))
-    assert not all(each["known"] for each in found.windows())
+    assert not all(window["known"] for window in found.windows())
     assert found.found["trouble"]["lost"] == 1
     assert "unknown" in found.sentence
-    assert not [each for each in found.spots if each["kind"] == 1], "nothing is made of it"
+    assert not [spot for spot in found.spots if spot["kind"] == 1], "nothing is made of it"
 
 
 def test_programs_have_the_names_that_the_source_knows(tmp_path):
     """perf's file has records of names; what is recorded is written with them."""
     found = becalm.sweetspots(written(tmp_path, GOOD["perf"]))
-    names = {each["name"] for each in found.programs}
+    names = {program["name"] for program in found.programs}
     assert {"sh", "sleep"} <= names
     labels = [found.label(number) for number in range(len(found.programs))]
     assert any(label.startswith("sleep (") for label in labels)
@@ -155,7 +155,7 @@ def test_no_share_is_above_1(tmp_path):
     """Two counters that are read one after the other: of the second one fault more was seen."""
     path = written(tmp_path, of_records(*STEPS[:2], record(12, "tick", 1100, 111), record(18, switch(5, 0), 1200, 212)))
     found = becalm.sweetspots(path)
-    assert any(each["misses"] > each["references"] for each in found.windows())
+    assert any(window["misses"] > window["references"] for window in found.windows())
     assert "101.0 %" not in drawn.as_markdown(found)
     trace = found.to_trace()["traceEvents"]
     assert max(each["args"]["ratio"] for each in trace if each["ph"] == "C") == 1

@@ -50,17 +50,17 @@ def start(demand, *rest):
 
 
 def test_every_kind_of_load_is_made_and_counted(disk):
-    made = make_load(cpu=0.25, network="1M", syscalls=1, disk=str(disk), rate="1M", duration="300ms")
-    assert (made.reason, made.failure) == ("time", None)
-    assert [share.kind for share in made.shares] == ["cpu", "disk", "network", "network", "syscalls"]
+    load = make_load(cpu=0.25, network="1M", syscalls=1, disk=str(disk), rate="1M", duration="300ms")
+    assert (load.reason, load.failure) == ("time", None)
+    assert [share.kind for share in load.shares] == ["cpu", "disk", "network", "network", "syscalls"]
 
 
 def test_a_command_runs_meanwhile_and_its_exit_code_is_the_answer():
     words = ["load", "--cpu", "1", "--json", "--", sys.executable, "-c", "print('out'); raise SystemExit(7)"]
     done = subprocess.run([sys.executable, "-m", "becalm", *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "out\n")
-    said = json.loads(done.stderr)
-    assert (said["reason"], said["status"], said["demand"]) == ("command", 7, {"cpu": 1.0})
+    document = json.loads(done.stderr)
+    assert (document["reason"], document["status"], document["demand"]) == ("command", 7, {"cpu": 1.0})
     killed = make_load(cpu=1, command=["sh", "-c", "kill -9 $$"])
     assert killed.status == -9
     with pytest.raises(MachineError, match="no-such-program cannot be started"):
@@ -242,8 +242,8 @@ def test_termination_ends_the_load_before_a_command_that_ignores_it(tmp_path):
     wait_for(lambda: all(stat(pid)[0] == "Z" for pid in workers))
     assert process.poll() is None
     (tmp_path / "end").touch()
-    said = json.loads(process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()[-1])
-    assert (said["reason"], said["failure"]) == ("command", None)
+    document = json.loads(process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()[-1])
+    assert (document["reason"], document["failure"]) == ("command", None)
 
 
 def test_whoever_has_no_reader_any_more_makes_no_load():
@@ -271,12 +271,12 @@ def test_a_nice_value_that_needs_rights_is_refused():
 
 def test_load_on_another_host_is_made_by_its_agent(capfd):
     with hosts.open("local") as host:
-        made = make_load(cpu=0.5, duration="0.1s", host=host)
-        assert (made.reason, made.failure) == ("time", None)
-        assert made.cpu_ns("cpu") > 0
-        made = make_load(cpu=1, command=["sh", "-c", "echo here; exit 3"], host=host)
-        assert (made.reason, made.status) == ("command", 3)
-        assert made.command_ns > 0
+        load = make_load(cpu=0.5, duration="0.1s", host=host)
+        assert (load.reason, load.failure) == ("time", None)
+        assert load.cpu_ns("cpu") > 0
+        load = make_load(cpu=1, command=["sh", "-c", "echo here; exit 3"], host=host)
+        assert (load.reason, load.status) == ("command", 3)
+        assert load.command_ns > 0
     assert "here" in capfd.readouterr().out
     with pytest.raises(UsageError, match="null"):
         make_load(cpu=1, duration="1s", host="null")

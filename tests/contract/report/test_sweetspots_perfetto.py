@@ -64,6 +64,6 @@ def test_it_has_tracks_before_their_events_counters_and_nested_states():
     assert times == sorted(times)
     assert not any(depth.values())
     assert spots == len(found.spots) > 0
-    known = [each for each in found.windows() if each["known"] and each["references"]]
+    known = [window for window in found.windows() if window["known"] and window["references"]]
     assert len(ratios) == len(known)
     assert sorted(ratios) == sorted(each["misses"] / each["references"] for each in known)

@@ -67,9 +67,9 @@ def test_a_wall_clock_that_jumps_costs_no_run_and_no_setting(stepping, tmp_path)
         "--",
         "true",
     )
-    found = json.loads(becalm("run", *words))
-    assert found["summaries"][0]["runs"] == RUNS
+    document = json.loads(becalm("run", *words))
+    assert document["summaries"][0]["runs"] == RUNS
     assert changed(before, snapshot(root)) == {}
     assert strays(root) == []
-    assert json.loads(becalm("show", "last", "--json"))["summaries"] == found["summaries"]
+    assert json.loads(becalm("show", "last", "--json"))["summaries"] == document["summaries"]
     assert json.loads(becalm("list", "--json"))

@@ -97,7 +97,7 @@ def test_all_of_them_at_once(tmp_path):
     settings["services"] = "pause"
     with Agent(root) as agent:
         done = agent.done("hold", settings=settings, dangerous=True)
-        assert [each["knob"] for each in done["changes"] if each["changes"]]
+        assert [change["knob"] for change in done["changes"] if change["changes"]]
         assert not (root / "proc/swaps").read_text().count("partition")
         assert ") T " in (root / "proc/812/stat").read_text()
         assert "cpuset" in (root / "sys/fs/cgroup/cgroup.subtree_control").read_text()

@@ -273,7 +273,7 @@ def test_a_mask_that_reads_as_wanted_is_written_all_the_same(root):
 
 def test_masks_that_somebody_else_set_meanwhile_are_all_left(root):
     """They are looked at together once more."""
-    every = sorted(int(each.parent.name) for each in root.glob("proc/irq/*/smp_affinity"))
+    every = sorted(int(path.parent.name) for path in root.glob("proc/irq/*/smp_affinity"))
     others = [irq for irq in every if irq not in (QUIET, FIXED)]
     assert len(others) > 1
     own = {irq: mask(root, irq) for irq in (*others, QUIET)}

@@ -211,8 +211,8 @@ def test_reset_takes_off_everything_and_names_the_owner(root):
     assert done.returncode == 0
     assert " as ci had left on was put back" in done.stdout
     assert changed(before, snapshot(root)) == {}
-    found = json.loads(becalm("reset", "--json", root=root).stdout)
-    assert found["owner"] == ""
+    document = json.loads(becalm("reset", "--json", root=root).stdout)
+    assert document["owner"] == ""
 
 
 def test_what_is_my_own_without_a_name_comes_off(root):

@@ -23,10 +23,10 @@ SPIN = [sys.executable, "-c", "sum(range(200_000))"]
 def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
     file = tmp_path / "profile.json"
     found = becalm.measure_co_runs(["sleep 0.02", SPIN], rounds=2, seed=1, save=file)
-    assert {(each.program, each.beside) for each in found.co_runs} == {
-        (one.name, (other.name,)) for one in found.programs for other in found.programs if one is not other
+    assert {(run.program, run.beside) for run in found.co_runs} == {
+        (program.name, (other.name,)) for program in found.programs for other in found.programs if program is not other
     }
-    assert all(each.rounds == 2 for each in found.degradations)
+    assert all(degradation.rounds == 2 for degradation in found.degradations)
     assert CoRunProfile.of_text(file.read_text(), "file") == found
     with Store.open(store) as opened:
         assert opened.studies(limit=1, kind="profile")[0].number == found.study
@@ -37,8 +37,8 @@ def test_programs_are_measured_beside_each_other_and_kept(store, tmp_path):
 
 def test_a_program_beside_itself_and_one_that_fails_alone(store):
     found = becalm.measure_co_runs(["sleep 0.01", "sleep 0.01", "false"], rounds=1, seed=1)
-    assert [each.name for each in found.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
-    assert any(each.startswith("false fails alone") for each in found.remarks)
+    assert [program.name for program in found.programs] == ["sleep 0.01", "sleep 0.01#2", "false"]
+    assert any(remark.startswith("false fails alone") for remark in found.remarks)
     assert {each.reason for each in found.left_out} == {"one of them fails alone"}
 
 

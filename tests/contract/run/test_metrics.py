@@ -20,7 +20,7 @@ def test_a_number_that_a_program_prints_is_part_of_its_run(store):
     wanted = ["Time: ([0-9.]+),unit=s,take=first", "json:rate.all[-1],unit=req/s,better=higher"]
     verdict = becalm.run(shell(script), metric=wanted, tasks="100 requests", runs=3, output="keep")
     (summary,) = verdict.summaries
-    assert [(each.name, each.mean.value) for each in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
+    assert [(metric.name, metric.mean.value) for metric in summary.metrics] == [("Time", 0.5), ("all", 4000.0)]
     assert summary.throughput.what == "requests"
     assert "has Time of 500.0 ms" in verdict.sentence
     with Store.open(store) as opened:
@@ -162,7 +162,7 @@ def test_a_counter_that_is_not_here_is_refused_with_the_reason(store, event):
 def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
     verdict = becalm.run("wakeups:workers=2,requests=200,work=100", runs=3)
     (summary,) = verdict.summaries
-    values = {each.name: each.mean.value for each in summary.metrics}
+    values = {metric.name: metric.mean.value for metric in summary.metrics}
     assert 0 < values["wake-up p50"] <= values["wake-up p99"] <= values["wake-up p99.9"]
     assert values["requests/s"] > 0
     assert "wake-up p99 of" in verdict.sentence
@@ -173,7 +173,7 @@ def test_wakeups_show_how_soon_threads_run_and_what_is_done_in_a_second(store):
         runs=5,
     )
     assert rates.metric.name == "rate"
-    assert [dict(each.numbers) for each in rates.findings if each.kind == "failure"] == []
+    assert [dict(finding.numbers) for finding in rates.findings if finding.kind == "failure"] == []
 
 
 def test_a_missing_program_is_reported_with_its_package(store, monkeypatch):

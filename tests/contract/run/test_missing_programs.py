@@ -32,8 +32,8 @@ def test_a_comparison_goes_on_with_the_others(store):
     found = becalm.compare(["true", "/nowhere/gone", "sleep 0"], runs=2)
     assert [summary.name for summary in found.summaries] == ["true", "sleep 0"]
     assert found.exit_code == 4
-    (left_out,) = [each.sentence for each in found.findings if each.kind == "left_out"]
+    (left_out,) = [finding.sentence for finding in found.findings if finding.kind == "left_out"]
     assert left_out == 'Left out of the comparison: /nowhere/gone: There is no program "/nowhere/gone".'
-    assert left_out in [each.sentence for each in becalm.show(found.study).verdict.findings]
+    assert left_out in [finding.sentence for finding in becalm.show(found.study).verdict.findings]
     with pytest.raises(WorkloadError, match="There is no program"):
         becalm.compare(["true", "/nowhere/gone"], runs=2)

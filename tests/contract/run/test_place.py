@@ -92,8 +92,8 @@ def test_every_thread_is_bound_until_reset(reference):
         assert [len(each) for each in before] == [4, 4, 4]
         done = becalm("place", reference, "--apply", *pairs(made), "--json")
         assert done.exit_code == 0, done.output
-        found = json.loads(done.stdout)
-        assert found["processes"] == 3
+        document = json.loads(done.stdout)
+        assert document["processes"] == 3
         try:
             assert masks(made[0]) == masks(made[1]) == [{CPUS[0]}] * 4
             assert masks(made[2]) == [{CPUS[1]}] * 4

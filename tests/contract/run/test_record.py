@@ -9,11 +9,13 @@ from becalm.errors import UsageError, WorkloadError
 def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(agent, own_directories):
     place = {"project": "of test_record", "commit": "c", "runs": 3}
     found = becalm.record(["true", "false"], references=["sleep 0.001"], **place)
-    assert [(each.name, each.runs) for each in found.summaries] == [("true", 3), ("sleep 0.001", 3)]
+    assert [(summary.name, summary.runs) for summary in found.summaries] == [("true", 3), ("sleep 0.001", 3)]
     assert "Runs failed of false" in found.sentence
-    shown = {each.name: len(each.points) for each in becalm.history("of test_record").benchmarks}
+    shown = {benchmark.name: len(benchmark.points) for benchmark in becalm.history("of test_record").benchmarks}
     assert (shown["true"], shown["sleep 0.001"]) == (1, 1)
-    assert [each.name for each in becalm.history("of test_record").benchmarks if each.reference] == ["sleep 0.001"]
+    assert [benchmark.name for benchmark in becalm.history("of test_record").benchmarks if benchmark.reference] == [
+        "sleep 0.001"
+    ]
     with pytest.raises(WorkloadError, match="false"):
         becalm.record(["false"], **place)
 

@@ -39,7 +39,7 @@ def test_a_cleanup_that_fails_is_reported_and_the_runs_before_it_are_kept(tmp_pa
     found = becalm.run(f"sh -c 'echo x >> {tmp_path}/log'", runs=9, warmup=0, store=store, cleanup=["sh", "-c", twice])
     assert found.exit_code == 4
     assert found.summaries[0].runs == 2
-    (failed,) = [each for each in found.findings if each.kind == "failure"]
+    (failed,) = [finding for finding in found.findings if finding.kind == "failure"]
     assert "The cleanup command of" in failed.sentence
     assert "in run 2, after 2 good runs" in failed.sentence
 
@@ -50,7 +50,7 @@ def test_parameters_are_filled_in_all_hooks_and_setup_builds_each_variant(tmp_pa
         ["./b-{o}"], parameters={"o": "0,2"}, runs=2, warmup=0, store=store, directory=str(tmp_path),
         setup=build, prepares=[f"touch {tmp_path}/before-{{o}}"], cleanup=f"touch {tmp_path}/after-{{o}}",
     )  # fmt: skip
-    assert [each.name for each in found.summaries] == ["./b-0", "./b-2"]
+    assert [summary.name for summary in found.summaries] == ["./b-0", "./b-2"]
     assert sorted((tmp_path / "ran").read_text().split()) == ["0", "0", "2", "2"]
-    made = {each.name for each in tmp_path.iterdir()}
+    made = {path.name for path in tmp_path.iterdir()}
     assert {"before-0", "before-2", "after-0", "after-2"} <= made

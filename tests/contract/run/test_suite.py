@@ -77,7 +77,7 @@ def test_the_command_line_prints_it_three_ways(file, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     value = json.loads(done.stdout)
     assert (value["kind"], value["suite"], value["copies"], value["study"]) == ("suite", "programs", 2, None)
-    assert [each["name"] for each in value["tunings"][0]["programs"]] == ["short", "long"]
+    assert [program["name"] for program in value["tunings"][0]["programs"]] == ["short", "long"]
     done = command("--markdown", "--runs", "1", "--no-rate", "programs.toml")
     assert "| program | reference | time | spread | ratio |" in done.stdout
     done = command("--plain", "--runs", "1", "--copies", "3", "programs.toml")
@@ -126,7 +126,7 @@ def test_programs_are_rated_by_what_they_print(tmp_path):
     path.write_text(PRINTING)
     found = suite(str(path), runs=2, store=store, metric="took ([0-9]+) ms,name=took,unit=ms")
     (tuning,) = found.tunings
-    assert [(each.metric, each.values, each.ratio) for each in tuning.programs] == [
+    assert [(program.metric, program.values, program.ratio) for program in tuning.programs] == [
         ("rate", (500.0, 500.0), 2.0),
         ("took", (4.0, 4.0), 2.0),
     ]

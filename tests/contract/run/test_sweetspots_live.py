@@ -60,7 +60,7 @@ def check_process(events):
             found = recorded(pid=child.pid, events=events, look=lambda _: child.stdin.close())
         finally:
             child.kill()
-    assert {each["task"] for each in found.programs} == {child.pid}
+    assert {program["task"] for program in found.programs} == {child.pid}
     assert found.programs[0]["ended"]
     assert list(found.windows())
     assert found.found["recording"]["cost_ns"] > 0

@@ -50,8 +50,8 @@ def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices
     source.write_text(PROGRAM)
     subprocess.run(["cc", source, "-o", program], check=True)
     found = becalm.tune([[str(program), str(log)]], factors=["slice_ns=0.2..50ms:log"], **QUICK)
-    levels = {each.settings["slice_ns"] for each in found.trials if each.settings}
-    assert all(200_000 <= each <= 50_000_000 for each in levels)
+    levels = {trial.settings["slice_ns"] for trial in found.trials if trial.settings}
+    assert all(200_000 <= level <= 50_000_000 for level in levels)
     assert len(levels) >= 3
     assert max(levels) >= 10 * min(levels)
     assert levels <= set(map(int, log.read_text().split())), "what was asked for is what the program had"
@@ -61,7 +61,7 @@ def test_the_slice_of_a_program_is_searched_in_its_range(own_directories, slices
         runs = list(opened.runs(found.study))
     assert all(run.outcome == Outcome.OK for run in runs)
     if found.chosen:
-        assert {BASELINE, TUNED} <= {each.name for each in found.arms}
+        assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
 
 
 def test_a_range_beyond_what_the_kernel_takes_is_refused_before_anything_runs(own_directories, slices):

@@ -67,7 +67,7 @@ def test_what_shipped_profiles_set_is_in_the_catalogue_and_of_its_domain(root, n
     assert set(given) <= set(rows)
     with hosts.open("local", Access(root=str(root))) as agent:
         here = Settings.of({knob: each for knob, each in given.items() if rows[knob].scope != "boot"})
-        assert {each.knob for each in agent.plan(here).changes} == {
+        assert {change.knob for change in agent.plan(here).changes} == {
             k for k, _ in here.values if rows[k].scope == "live"
         }
         with pytest.raises(RefusedError):
@@ -85,7 +85,7 @@ def test_on_until_reset(root):
     before = snapshot(root)
     done = apply(profile(swappiness=10, stat_interval=20, nice=-5, nohz_full="first-core"), root=str(root))
     assert (value(root, SWAPPINESS), value(root, STAT)) == ("10", "20")
-    assert {(each.knob, each.before, each.after) for each in done.changes} == {
+    assert {(change.knob, change.before, change.after) for change in done.changes} == {
         ("swappiness", "60", "10"),
         ("stat_interval", "1", "20"),
     }
@@ -96,13 +96,13 @@ def test_on_until_reset(root):
     assert found.title == "profile mine"
     assert found.kept is not None
     assert found.this_boot
-    assert {(each.knob, each.original, each.ours, each.now) for each in found.places if not each.side_effect} == {
+    assert {(place.knob, place.original, place.ours, place.now) for place in found.places if not place.side_effect} == {
         ("swappiness", "60", "10", "10"),
         ("stat_interval", "1", "20", "20"),
     }
     off = reset(root=str(root))
     assert off.unsettled == ()
-    assert {each.fate for each in off.places} <= {"restored", "untouched"}
+    assert {place.fate for place in off.places} <= {"restored", "untouched"}
     assert changed(before, snapshot(root)) == {}
     assert not status(root=str(root)).anything
     assert reset(root=str(root)) == Reset()
@@ -123,7 +123,7 @@ def test_what_is_put_back_is_what_was_put_on(becalm, root):
 
 def test_what_is_set_already_is_no_change(root):
     done = apply(profile(swappiness=60), root=str(root), dry_run=True)
-    assert [each.changes for each in done.changes] == [False]
+    assert [change.changes for change in done.changes] == [False]
 
 
 def test_a_dry_run_writes_nothing_and_says_what_it_would(root):
@@ -131,7 +131,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(root):
     done = apply("llvm-tips", root=str(root), dry_run=True)
     assert done.dry_run
     assert changed(before, snapshot(root)) == {}
-    assert {each.knob for each in done.changes} == {"governor", "isolation", "smt", "turbo"}
+    assert {change.knob for change in done.changes} == {"governor", "isolation", "smt", "turbo"}
     assert not status(root=str(root)).anything
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_set_is_a_usage_error_and_nothing_is_written(root, settin
 def test_a_value_that_this_machine_lacks_is_left_out_of_a_profile_and_refused_by_itself(root):
     asked = {"governor": "schedutil", "swappiness": 10}
     done = apply(profile(**asked), root=str(root), dry_run=True)
-    assert [each.knob for each in done.changes] == ["swappiness"]
+    assert [change.knob for change in done.changes] == ["swappiness"]
     ((knob, reason),) = [(each.knob, each.reason) for each in done.skipped]
     assert knob == "governor"
     assert "only performance, powersave" in reason
@@ -178,7 +178,7 @@ def test_a_value_that_this_machine_lacks_is_left_out_of_a_profile_and_refused_by
 
 def test_consent_is_enough_for_a_dangerous_setting(root):
     done = apply(profile(online_cpus="first"), root=str(root), dangerous=True, dry_run=True)
-    assert any(each.changes for each in done.changes)
+    assert any(change.changes for change in done.changes)
 
 
 def test_settings_are_not_put_on_top_of_settings(root):
@@ -318,7 +318,7 @@ def test_several_profiles_are_put_on_together_unless_they_contradict(becalm, roo
     two = write(Profile("two", Settings.of({"stat_interval": "20", "ksm": "off"})), tmp_path / "two.toml")
     other = write(Profile("other", Settings.of({"swappiness": 20})), tmp_path / "other.toml")
     done = json.loads(becalm("apply", one, two, "--dry-run", "--json", root=root).stdout)
-    assert {each["knob"]: each["after"] for each in done["changes"]} == {
+    assert {change["knob"]: change["after"] for change in done["changes"]} == {
         "swappiness": "10", "stat_interval": "20", "ksm": "0",
     }  # fmt: skip
     assert done["profile"] == "one and two"
@@ -326,7 +326,7 @@ def test_several_profiles_are_put_on_together_unless_they_contradict(becalm, roo
     assert against.returncode == 2
     assert "one sets swappiness=10 and other sets swappiness=20" in against.stderr
     decided = json.loads(becalm("apply", one, other, "--set", "swappiness=5", "--dry-run", "--json", root=root).stdout)
-    assert {each["knob"]: each["after"] for each in decided["changes"]}["swappiness"] == "5"
+    assert {change["knob"]: change["after"] for change in decided["changes"]}["swappiness"] == "5"
 
 
 def test_a_profile_from_a_study(becalm, root, home):
@@ -343,12 +343,12 @@ def test_a_profile_from_a_study(becalm, root, home):
     for reference in ("1", "study:1", "last"):
         done = becalm("apply", reference, "--dry-run", "--json", "--dangerous", root=root)
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        assert told["profile"] == "study-1"
-        assert {each["knob"] for each in told["changes"]} | {each["knob"] for each in told["skipped"]} == set(
-            saved.settings.to_json()
-        )
-        assert "made on sim:b" in told["remarks"][0]
+        document = json.loads(done.stdout)
+        assert document["profile"] == "study-1"
+        assert {change["knob"] for change in document["changes"]} | {
+            each["knob"] for each in document["skipped"]
+        } == set(saved.settings.to_json())
+        assert "made on sim:b" in document["remarks"][0]
 
 
 def test_a_study_that_recommends_nothing_or_is_no_tune_is_no_profile(becalm, root, home):
@@ -373,14 +373,14 @@ SHARED = {"becalm", "schema", "kind"}
 def documented(kind):
     """Fields that docs/reference/json.md names for a verb of settings: in the first column, and of lists in braces."""
     text = (ROOT / "docs/reference/json.md").read_text()
-    (part,) = [each for each in text.split("\n## ") if each.partition("\n")[0].endswith(f"`{kind}`")]
+    (part,) = [word for word in text.split("\n## ") if word.partition("\n")[0].endswith(f"`{kind}`")]
     rows = [line.split("|") for line in part.splitlines() if line.startswith("| `")]
     listed = re.findall(r"`\{([^}]*)\}`", part)
-    return {name.strip(" `") for row in [each[1] for each in rows] + listed for name in row.split(",")}
+    return {name.strip(" `") for row in [row[1] for row in rows] + listed for name in row.split(",")}
 
 
 def names(kind):
-    return {each.name for each in fields(kind)}
+    return {field.name for field in fields(kind)}
 
 
 def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
@@ -398,16 +398,16 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     assert set(done["changes"][0]) == names(Change)
     assert documented("apply") == names(ApplyResult) | names(Change) | names(Excluded) | names(BootApplied)
 
-    found = json.loads(becalm("status", "--json", root=root).stdout)
-    assert set(found) == SHARED | names(Status)
-    assert set(found["places"][0]) == names(Held)
+    document = json.loads(becalm("status", "--json", root=root).stdout)
+    assert set(document) == SHARED | names(Status)
+    assert set(document["places"][0]) == names(Held)
     assert documented("status") == names(Status) | names(Held) | names(BootFile) | names(LeftGroup)
 
     off = json.loads(becalm("reset", "--json", root=root).stdout)
     assert set(off) == SHARED | names(Reset)
     assert set(off["places"][0]) == names(RestoredPlace)
     assert documented("reset") == names(Reset) | names(RestoredPlace)
-    assert {each["kind"] for each in (rows, done, found, off)} == {"knobs", "apply", "status", "reset"}
+    assert {each["kind"] for each in (rows, done, document, off)} == {"knobs", "apply", "status", "reset"}
     assert json.loads(becalm("status", "--json", root=root).stdout)["anything"] is False
     assert asdict(Reset())["places"] == ()
 

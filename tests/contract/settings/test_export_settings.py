@@ -18,7 +18,7 @@ def exported(root, *references, **given):
 
 
 def by_form(found):
-    return {each.form: each.content for each in found.files}
+    return {file.form: file.content for file in found.files}
 
 
 def test_every_kind_of_place_comes_to_its_file(root):
@@ -27,9 +27,9 @@ def test_every_kind_of_place_comes_to_its_file(root):
     assert "vm.swappiness = 10" in text["sysctl"]
     assert "sysctl --write vm.swappiness=60" in text["sysctl"]
     assert "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance" in text["tmpfiles"]
-    drop_in = next(each for each in found.files if "PROGRAM" in each.path)
+    drop_in = next(file for file in found.files if "PROGRAM" in file.path)
     assert "Nice=-5" in drop_in.content
-    assert any("echo 00000000 >&3" in each.content for each in found.files)
+    assert any("echo 00000000 >&3" in file.content for file in found.files)
     assert found.left == ()
     assert (Path(root) / "proc/sys/vm/swappiness").read_text() == "60\n", "nothing is changed"
 
@@ -43,7 +43,7 @@ def test_a_share_of_the_cpus_is_that_of_the_programs_unit(root):
 def test_every_setting_of_a_shipped_profile_is_in_a_file_or_said_to_be_in_none(root):
     for name in ("llvm-tips", "pyperf"):
         found = exported(root, name)
-        held = {knob for each in found.files for knob in each.knobs}
+        held = {knob for file in found.files for knob in file.knobs}
         left = {each.knob: each.reason for each in found.left}
         assert held | left.keys() == set(found.settings)
         assert not held & left.keys()
@@ -78,7 +78,7 @@ def test_files_are_written_to_a_directory(becalm, root, tmp_path):
     to = tmp_path / "production"
     words = ("export-settings", "--set", "swappiness=10", "--set", "transparent_hugepages=never", "--to", to)
     done = becalm(*words, root=root)
-    assert sorted(each.name for each in to.iterdir()) == [
+    assert sorted(path.name for path in to.iterdir()) == [
         "90-becalm-single-settings.conf",
         "becalm-single-settings.conf",
     ]
@@ -101,7 +101,7 @@ def test_a_search_on_a_machine_keeps_what_its_settings_are_written_to(root):
     with hosts.open("local", Access(root=str(root))) as machine:
         session, verdict = SimpleNamespace(host=machine), SimpleNamespace(settings={"swappiness": 10, "aslr": "off"})
         plan = _production(session, verdict)
-        assert [(each.path, each.before, each.after) for each in plan.places] == [
+        assert [(place.path, place.before, place.after) for place in plan.places] == [
             ("/proc/sys/vm/swappiness", "60", "10")
         ]
         assert [each.knob for each in plan.left] == ["aslr"]
@@ -116,7 +116,7 @@ def test_files_of_a_study_say_what_it_measured(root):
     made = exported(root, str(found.study))
     assert made.origin.title == f"settings of study {found.study} for spin 1s"
     assert made.origin.measured == tuple(
-        each.sentence for each in found.comparisons if each.sentence in found.sentence.splitlines()
+        comparison.sentence for comparison in found.comparisons if comparison.sentence in found.sentence.splitlines()
     )
     assert len(made.origin.measured) == 1
     text = " ".join(made.files[0].content.replace("#", "").split())

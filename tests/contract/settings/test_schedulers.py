@@ -113,7 +113,10 @@ def test_what_the_kernel_made_of_a_value_is_said_in_remark_status_and_run(becalm
         held = agent.done("hold", settings={"frequency_floor": 20_000_000})
         assert any("took 4700000 for 20000000" in remark for remark in held["remarks"])
         places = agent.done("status")["journal"]["places"]
-        assert {(each["now"], each["asked"]) for each in places} == {("4700000", "20000000"), ("3600000", "20000000")}
+        assert {(place["now"], place["asked"]) for place in places} == {
+            ("4700000", "20000000"),
+            ("3600000", "20000000"),
+        }
         agent.done("release")
         agent.done("define", workloads=[{"argv": ["true"]}], settings=[{"frequency_floor": 20_000_000}])
         clamped = agent.done("measure", first=0, steps=[[0, 0, 0, 0]])["clamped"]
@@ -126,7 +129,7 @@ def test_what_the_kernel_made_of_a_value_is_said_in_remark_status_and_run(becalm
 def test_files_for_production_have_the_words_of_features_and_the_weight_of_a_unit(newest, home):
     wanted = {"sched_feature_run_to_parity": "off", "sched_feature_next_buddy": "on", "cpu_weight": 250}
     found = api.export_settings(root=str(newest), settings=wanted)
-    text = "\n".join(each.content for each in found.files)
+    text = "\n".join(file.content for file in found.files)
     for line in ("echo NO_RUN_TO_PARITY > ", "echo RUN_TO_PARITY > ", "echo NEXT_BUDDY > ", "echo NO_NEXT_BUDDY > "):
         assert f"{line}/sys/kernel/debug/sched/features" in text, "put on, and taken off"
     assert "CPUWeight=250" in text

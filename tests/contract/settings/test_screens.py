@@ -148,10 +148,10 @@ def test_brackets_are_shown_and_not_taken_for_colours():
 def test_every_option_has_help(verb):
     import click
 
-    for each in group.get_command(None, verb).params:
-        if isinstance(each, click.Option):
-            assert each.help, f"{verb} {each.opts}"
-            assert each.help[0].isupper()
+    for param in group.get_command(None, verb).params:
+        if isinstance(param, click.Option):
+            assert param.help, f"{verb} {param.opts}"
+            assert param.help[0].isupper()
 
 
 def examples(verb):
@@ -270,13 +270,13 @@ def test_tune_prints_a_report_json_or_a_sentence(becalm, home):
     import json
 
     usual = ("tune", "--host", "sim:b:3", "--seed", "5", "--budget", "4h", "--dangerous", "--without", "irq_affinity")
-    told = json.loads(becalm(*usual, "--json", "p").stdout)
-    assert told["kind"] == "tune"
+    document = json.loads(becalm(*usual, "--json", "p").stdout)
+    assert document["kind"] == "tune"
     quiet = becalm(*usual, "--quiet", "p")
     assert quiet.stderr == ""
-    assert quiet.stdout.splitlines() == told["sentence"].splitlines()
+    assert quiet.stdout.splitlines() == document["sentence"].splitlines()
     full = becalm(*usual, "--plain", "--report", home / "r.html", "--save", "mine", "p")
-    for words in ("Before and after", "Now type", told["sentence"].splitlines()[0][:40]):
+    for words in ("Before and after", "Now type", document["sentence"].splitlines()[0][:40]):
         assert words in full.stdout
     assert "Looking: " in full.stderr
     assert "Searching: " in full.stderr

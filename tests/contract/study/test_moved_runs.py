@@ -60,8 +60,8 @@ class Runner(NullHost):
 
 @pytest.fixture
 def root(tmp_path):
-    made = Processes(tmp_path)
-    starts(made, 10)
+    processes = Processes(tmp_path)
+    starts(processes, 10)
     at = tmp_path / "proc/10/task/10"
     at.mkdir(parents=True)
     (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
@@ -74,7 +74,7 @@ def test_each_run_is_moved_as_its_arm_says(rows, root):
     runner = Runner(rows, binder)
     moving = Moving(runner, binder, asked, Recording("llc", 1_000_000), 20_000_000)
     events = list(moving.measure(MeasureRequest(7, Block(tuple(Step(*each) for each in STEPS)))))
-    assert [type(each) for each in events] == [Runs] * 3, "whoever measures sees nothing of the recording"
+    assert [type(event) for event in events] == [Runs] * 3, "whoever measures sees nothing of the recording"
     assert runner.asked.events == "llc"
     # Where it runs, then twice elsewhere; what it had is in the journal before each.
     had = "10@1010:0,1,2,3"

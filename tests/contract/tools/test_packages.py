@@ -25,10 +25,10 @@ def test_everything_inside_may_be_passed_on(found):
 def test_the_bill_of_materials_names_everything_once(found):
     bill = json.loads(json.dumps(licences.bill(found, "1.2.3")))
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
-    references = [each["bom-ref"] for each in bill["components"]]
+    references = [component["bom-ref"] for component in bill["components"]]
     assert len(references) == len(set(references)) == len(found)
     assert set(bill["dependencies"][0]["dependsOn"]) <= set(references)
-    assert all(each["licenses"][0]["expression"] for each in bill["components"])
+    assert all(component["licenses"][0]["expression"] for component in bill["components"])
     assert bill["serialNumber"] == licences.bill(found, "1.2.3")["serialNumber"]
     assert len(licences.report(found).splitlines()) == len(found) + 4
 
@@ -40,8 +40,10 @@ def test_the_files_of_a_debian_package(found):
     control = debian_package.control("1.2.3", "arm64", MAKER, 9000)
     fields = dict(line.split(": ", 1) for line in control.splitlines() if not line.startswith(" "))
     assert (fields["Package"], fields["Architecture"], fields["Installed-Size"]) == ("becalm", "arm64", "9000")
-    needed = {each.split()[0] for each in fields["Depends"].split(", ")}
-    assert {f"python3-{each.name}" for each in licences.python_packages()} <= needed, "one for each dependency of pip"
+    needed = {word.split()[0] for word in fields["Depends"].split(", ")}
+    assert {f"python3-{package.name}" for package in licences.python_packages()} <= needed, (
+        "one for each dependency of pip"
+    )
     assert all(len(line) <= 80 for line in control.splitlines()[8:])
     told = debian_package.changelog("1.2.3", MAKER)
     assert told.startswith("becalm (1.2.3) unstable; urgency=medium\n")

@@ -49,10 +49,10 @@ def test_what_a_stream_says_of_moves_is_what_they_cost():
     ended = alone["tasks"][0]["ended_ns"]
     moves = [{"task": 0, "at_ns": ended * at // 10, "to": to, "how": "at_once"} for at, to in ((3, 2), (6, 0))]
     misses = [ask("cache", {**asked, "once": moves[:many]}) for many in (0, 1, 2)]
-    total = [each["found"]["programs"][0]["own"][1] for each in misses]
+    total = [miss["found"]["programs"][0]["own"][1] for miss in misses]
     told = misses[2]["found"]["migrations"]
     # A refill is a spot itself, which ends neither its accounting nor what is usual for the next move.
-    assert [each["kind"] for each in misses[2]["found"]["spots"]].count(1) == 2
+    assert [spot["kind"] for spot in misses[2]["found"]["spots"]].count(1) == 2
     for number, each in enumerate(told):
         assert each["excess_misses"] == pytest.approx(total[number + 1] - total[number], abs=3 * each["error"])
     assert told[0]["excess_misses"] > 8_000
@@ -73,8 +73,8 @@ def test_at_spots_a_move_costs_less_and_each_pair_has_the_same_pages(gained):
     assert gained.at_spots >= 1
     lines = (576 << 10) // 64
     assert max(each.random["misses"] for each in gained.trials) == pytest.approx(lines, rel=0.35)
-    for each in gained.trials:
-        assert each.random["references"] == each.spot["references"] == 0, "it fits no private cache: none is lost"
+    for trial in gained.trials:
+        assert trial.random["references"] == trial.spot["references"] == 0, "it fits no private cache: none is lost"
     assert gained.gain("misses").value > 0
     assert len({each.seed for each in gained.trials}) == 4
 
@@ -98,7 +98,7 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
         "Nothing to gain by waiting for sweet spots: 3 moves of"
     )
     none = account(0.0, 0.0, 0.0)
-    none = replace(none, trials=tuple(replace(each, why="not_worth_waiting") for each in none.trials))
+    none = replace(none, trials=tuple(replace(trial, why="not_worth_waiting") for trial in none.trials))
     assert sentence(none).endswith("each at random moments, none came to be made at one.")
     assert Mean.of([1.0, 2.0, 3.0]).half == pytest.approx(4.302653 / 3**0.5)
     assert "p = 0, windows of 1.000 ms" in whys(gained)
@@ -125,9 +125,9 @@ def test_typed_it_is_a_table_json_or_markdown():
     assert run.exit_code == 0, run.output
     assert "Nothing to gain by waiting for sweet spots" in " ".join(run.output.split())
     assert "less at spots" in run.output
-    found = json.loads(CliRunner().invoke(command_migrate, [*words, "--json", "--reuse", "0", "--seed", "0"]).output)
-    assert found["reuse"] == 0
-    assert (found["kind"], found["to"], len(found["trials"])) == ("migration-account", "same", 3)
+    document = json.loads(CliRunner().invoke(command_migrate, [*words, "--json", "--reuse", "0", "--seed", "0"]).output)
+    assert document["reuse"] == 0
+    assert (document["kind"], document["to"], len(document["trials"])) == ("migration-account", "same", 3)
     assert "| less at spots |" in CliRunner().invoke(command_migrate, [*words, "--markdown"]).output
     for more, why in ((["--limit", "1ms"], "--limit is about a running process"), (["--for", "1s"], "--for is about")):
         assert why in str(CliRunner().invoke(command_migrate, [*words, *more]).exception)

@@ -25,17 +25,17 @@ def rows(tmp_path_factory):
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "root").mkdir()
-    made = Processes(tmp_path / "root")
-    starts(made, 10)
-    cache = made.root / "sys/devices/system/cpu/cpu1/cache/index3"
+    processes = Processes(tmp_path / "root")
+    starts(processes, 10)
+    cache = processes.root / "sys/devices/system/cpu/cpu1/cache/index3"
     cache.mkdir(parents=True)
     for name, text in (("type", "Unified"), ("level", "3"), ("shared_cpu_list", "0-1")):
         (cache / name).write_text(text)
     for tid in (10, 11):
-        at = made.root / f"proc/10/task/{tid}"
+        at = processes.root / f"proc/10/task/{tid}"
         at.mkdir(parents=True)
         (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
-    return made.root
+    return processes.root
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):
     assert (done.waited.why, done.waited.kinds, done.waited.bounded) == ("spot", (0, 1, 2), True)
     assert "at a sweet spot of type 1: its working set changes, seen of thread 10" in done.sentence
     counted = "Counted: cache-references and cache-misses (LLC); rules: published"
-    assert any(each.startswith(counted) for each in done.remarks)
+    assert any(remark.startswith(counted) for remark in done.remarks)
     found = done.to_json()["waited"]
     assert (found["why"], found["spot"], found["task"]) == ("spot", 1, 10)
     assert found["longest_ns"] > 0
@@ -68,7 +68,7 @@ def test_without_counters_pages_are_looked_at_and_that_is_said(rows, root):
     assert host.asked == ["llc", "ws_turnover"]
     assert done.waited.kinds == (1,)
     assert "llc cannot be counted here." in done.remarks
-    assert any("ws_turnover, no miss ratio" in each and "only the limit bounded" in each for each in done.remarks)
+    assert any("ws_turnover, no miss ratio" in remark and "only the limit bounded" in remark for remark in done.remarks)
 
 
 def test_faults_are_the_last_that_is_tried_and_one_that_ends_meanwhile_is_not_moved(root):
@@ -84,7 +84,7 @@ def test_programs_in_the_kernel_count_what_they_can_and_are_named(rows, root):
     host = Recorder(rows)
     done = move(host, root, by="bpf")
     assert (host.asked, host.by) == (["llc"], {"bpf"})
-    assert any("(LLC) by BPF; rules" in each for each in done.remarks)
+    assert any("(LLC) by BPF; rules" in remark for remark in done.remarks)
     host = Recorder(rows, refuses=("llc",))
     done = move(host, root, by="bpf", limit="1ms")
     assert host.asked == ["llc", "faults"], "pages are nobody's who counts at switches"

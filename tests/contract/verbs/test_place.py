@@ -95,7 +95,7 @@ def test_a_profile_of_another_machine(given):
     with pytest.raises(RefusedError, match="was measured on another machine: hostname another-machine"):
         given(machine=elsewhere)
     found = given(machine=elsewhere, place={"force": True})
-    assert any("another-machine" in each for each in found.warnings)
+    assert any("another-machine" in warning for warning in found.warnings)
 
 
 def test_programs_that_failed_are_said(given):
@@ -104,8 +104,8 @@ def test_programs_that_failed_are_said(given):
     def broken(found):
         first, *others = found.programs
         co_runs = [
-            replace(each, runs=(), failed=failed) if {each.program, *each.beside} == {"t1", "t2"} else each
-            for each in found.co_runs
+            replace(run, runs=(), failed=failed) if {run.program, *run.beside} == {"t1", "t2"} else run
+            for run in found.co_runs
         ]
         return replace(found, programs=(replace(first, alone=(), failed=failed), *others), co_runs=tuple(co_runs))
 
@@ -160,7 +160,7 @@ def test_costs_of_ones_own(tmp_path):
     found = from_file(tmp_path, COSTS)
     assert "c" in found.sharing[0]
     assert found.over_random.found
-    exact = {**COSTS, "costs": {"pairs": [{**each, "error": None} for each in COSTS["costs"]["pairs"]]}}
+    exact = {**COSTS, "costs": {"pairs": [{**pair, "error": None} for pair in COSTS["costs"]["pairs"]]}}
     found = from_file(tmp_path, exact)
     assert found.over_random.noise is None
     assert "the costs come without errors" in found.sentence
@@ -170,7 +170,7 @@ def test_costs_of_ones_own(tmp_path):
 def test_the_costliest_pairs_keep_both_names_and_all_numbers(tmp_path, width):
     """With names of 100 characters; who shares a chip is told with whole names, on several lines."""
     long = {each: f"{each}-{'x' * 87}-end-of-it" for each in "abc"}
-    pairs = [{**each, "task": long[each["task"]], "beside": long[each["beside"]]} for each in COSTS["costs"]["pairs"]]
+    pairs = [{**pair, "task": long[pair["task"]], "beside": long[pair["beside"]]} for pair in COSTS["costs"]["pairs"]]
     tasks = [{"name": each, "solo_s": 1.0} for each in long.values()]
     found = from_file(tmp_path, {**COSTS, "tasks": tasks, "costs": {"pairs": pairs}})
     lines = screen(drawn.on_terminal(found, plain=True, columns=width), width, "ascii")

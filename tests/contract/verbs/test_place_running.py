@@ -43,15 +43,15 @@ class Kept(NullHost):
         assert knob == "process_cpus"
         self.held.append(value)
         self.now = value
-        for each in value.split(";"):
-            who, _, cpus = each.partition(":")
+        for word in value.split(";"):
+            who, _, cpus = word.partition(":")
             self.machine.allows(int(who.partition("@")[0]), cpus)
         try:
             yield PutOn()
         finally:
             self.now = None
-            for each in (self.machine.root / "proc").iterdir():
-                self.machine.allows(int(each.name), "0-3")
+            for path in (self.machine.root / "proc").iterdir():
+                self.machine.allows(int(path.name), "0-3")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_all_are_put_on_and_stay(machine, host, applied):
     four(machine)
     done = applied(pids=True)
     (value,) = host.kept
-    by_pid = dict(each.split(":") for each in value.split(";"))
+    by_pid = dict(word.split(":") for word in value.split(";"))
     assert by_pid["10@1010"] == by_pid["11@1011"]
     assert {by_pid["10@1010"], by_pid["12@1012"]} == {"0,1", "2,3"}
     assert done.sentence.startswith("4 processes placed: t0 on ")
@@ -140,7 +140,7 @@ def test_within_what_a_process_may_use(machine, host, applied):
     for pid in range(10, 14):
         machine.allows(pid, "0,2")
     applied(pids=True)
-    assert {each.partition(":")[2] for each in host.kept[0].split(";")} == {"0", "2"}
+    assert {word.partition(":")[2] for word in host.kept[0].split(";")} == {"0", "2"}
 
 
 def test_what_is_refused_sets_nothing(machine, host, applied, reference):

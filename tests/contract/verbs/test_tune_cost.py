@@ -21,4 +21,4 @@ def test_of_a_program_that_fails_nothing_is_promised(program, minimize, store):
     factors = {"factors": ["aslr=on,off"]} if minimize == "time" else {}
     with pytest.raises(WorkloadError):
         tune([program], minimize=minimize, listener=heard, store=store, only=() if factors else ("aslr",), **factors)
-    assert not any(each.cost for each in heard.states)
+    assert not any(state.cost for state in heard.states)

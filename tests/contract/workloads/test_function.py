@@ -37,7 +37,7 @@ def test_each_run_is_a_fresh_process_that_times_calls(agent, own_directories, tm
 
 def test_functions_are_compared_with_each_other(agent, own_directories):
     found = becalm.compare(double, lambda: double(), runs=2, store=False)
-    assert [each.name for each in found.summaries] == ["double", "lambda"]
+    assert [summary.name for summary in found.summaries] == ["double", "lambda"]
     assert found.metric.unit == "s"
 
 

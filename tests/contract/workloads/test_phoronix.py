@@ -14,7 +14,7 @@ def run(workload):
     """Run a workload as the agent would: preparation, program, cleaning up; returns the status of each."""
     kept = {"env": {**os.environ, **dict(workload.environment)}, "cwd": workload.directory, "check": False}
     parts = (workload.prepare, workload.argv, workload.cleanup)
-    return [subprocess.run(each, capture_output=True, **kept) for each in parts if each]
+    return [subprocess.run(part, capture_output=True, **kept) for part in parts if part]
 
 
 def test_a_run_leaves_what_the_suite_would_see(suite):

@@ -42,11 +42,11 @@ def test_any_text_is_read_or_refused(text):
 def test_any_profile_is_refused_or_written_and_read_again(values, name, description):
     texts = (name, description, *values, *values.values())
     try:
-        made = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})
+        profile = profiles.Profile(name, profiles.Settings.of(values), description, {"kernel": description})
     except UsageError:
         assert not all(text.isprintable() for text in texts if isinstance(text, str))
         return
-    assert profiles.parse(profiles.text(made), "again", "again") == made
+    assert profiles.parse(profiles.text(profile), "again", "again") == profile
 
 
 @pytest.mark.parametrize("deep", ["a = " + "[" * 100_000, "[" + "a." * 20_000 + "a]", "settings = " + "{a=" * 50_000])

@@ -11,7 +11,7 @@ FUZZ = ROOT / "fuzz"
 def test_each_target_has_its_row_its_file_and_its_program():
     rows = re.findall(r'name: "(\w+)"', (FUZZ / "src/lib.rs").read_text())
     programs = tomllib.loads((FUZZ / "Cargo.toml").read_text())["bin"]
-    guided = {each["name"]: FUZZ / each["path"] for each in programs if "required-features" in each}
+    guided = {program["name"]: FUZZ / program["path"] for program in programs if "required-features" in program}
     assert len(rows) >= 8
     assert sorted(guided) == sorted(rows)
     assert set(guided.values()) == set((FUZZ / "fuzz_targets").glob("*.rs"))

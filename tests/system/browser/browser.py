@@ -57,7 +57,7 @@ def look(place, pages, dark, height=6000):
     # In the home directory it makes .pki.
     home = {**os.environ, "HOME": str(place)}
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True, env=home)
-    found = re.search(r"<title>(.*?)</title>", done.stdout)
+    match = re.search(r"<title>(.*?)</title>", done.stdout)
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", done.stderr)
-    assert found, f"The pages were not looked at: {console}\n{done.stderr[-2000:]}"
-    return [Look(**each) for each in json.loads(base64.b64decode(found[1]))], console
+    assert match, f"The pages were not looked at: {console}\n{done.stderr[-2000:]}"
+    return [Look(**load) for load in json.loads(base64.b64decode(match[1]))], console

@@ -47,7 +47,7 @@ def findings(path):
     """What is known of the clock of a file."""
     found = becalm.show(becalm.import_(path)[0]).verdict
     assert found.regions
-    return {each.kind: each.sentence for each in found.findings}
+    return {finding.kind: finding.sentence for finding in found.findings}
 
 
 def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, store, monkeypatch):
@@ -64,10 +64,10 @@ def test_an_evaluation_without_rdtscp_says_so_and_measures_the_rest(tmp_path, st
             raise
         return
     assert DOUBTS["fallback"] in found.sentence
-    reasons = {each.timer: each.reason for each in found.absences}
+    reasons = {absence.timer: absence.reason for absence in found.absences}
     assert reasons["barrier"] == "the processor has no rdtscp"
     assert "perf_event_open" in reasons["cycles"]
-    assert [each.timer for each in found.cells] in ([], ["clock_gettime"])
+    assert [cell.timer for cell in found.cells] in ([], ["clock_gettime"])
     assert found.trust["source"].startswith("clock_gettime")
 
 

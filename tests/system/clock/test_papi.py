@@ -18,6 +18,8 @@ def test_papi_is_measured_where_it_is_installed():
     # PAPI_get_real_nsec is a system call, past the vDSO.
     if {"PAPI_get_real_nsec", "barrier"} <= set(found):
         assert found["PAPI_get_real_nsec"] > found["barrier"]
-    unusable = {each["timer"]: each["reason"] for each in events if each["event"] == "absent" and not each["flush"]}
+    unusable = {
+        event["timer"]: event["reason"] for event in events if event["event"] == "absent" and not event["flush"]
+    }
     assert "PAPI_get_real_cyc" not in unusable
     assert "PAPI" in unusable.get("PAPI_read", "PAPI")

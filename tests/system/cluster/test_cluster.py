@@ -53,9 +53,9 @@ def test_two_workers_are_two_hosts_whose_runs_are_in_the_store(store):
     found = compare(["sleep 0.001", "sleep 0.004"], cluster="local:2", runs=12, seed=1)
     assert [each.lost for each in found.hosts] == ["", ""]
     with Store.open(store) as opened_store:
-        for each in found.hosts:
-            stored = opened_store.study(each.study)
-            assert stored.study.host == each.host
+        for host in found.hosts:
+            stored = opened_store.study(host.study)
+            assert stored.study.host == host.host
             assert stored.study.host.startswith("cluster:")
             assert stored.runs == 26
             assert stored.facts["cpu"]["count"] == os.cpu_count()
@@ -141,7 +141,11 @@ def certificates():
 
 
 def listening(pid):
-    return [each.laddr for each in psutil.Process(pid).net_connections("inet") if each.status == psutil.CONN_LISTEN]
+    return [
+        connection.laddr
+        for connection in psutil.Process(pid).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
 
 
 def test_nobody_else_gets_into_a_cluster_through_ssh(store, through_ssh):

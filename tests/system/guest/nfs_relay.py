@@ -67,6 +67,6 @@ def _record(stream):
 
 
 def _end(*ends):
-    for each in ends:
+    for end in ends:
         with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            end.shutdown(socket.SHUT_RDWR)

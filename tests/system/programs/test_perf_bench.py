@@ -24,7 +24,7 @@ def taken_apart(recipe):
     if verb == "run":
         assert programs.pop(0) == "--"
         programs = [shlex.join(programs)]
-    return metric, [each + SHORT[each.partition("perf bench ")[2]] for each in programs]
+    return metric, [program + SHORT[program.partition("perf bench ")[2]] for program in programs]
 
 
 def test_there_are_recipes_of_each_kind():

@@ -34,11 +34,11 @@ def test_what_perf_records_now_is_read(tmp_path):
     assert "page-faults" in found.events
     assert not found.miss_ratio
     (of_it,) = [each for each in found.programs if each["task"] == pid]
-    windows = [each for each in found.windows() if each["known"]]
+    windows = [window for window in found.windows() if window["known"]]
     assert of_it
     assert len(windows) >= 10
     # 30 MiB, a fault for each page of 4 KiB, and none is made up.
-    assert 30 * 200 < sum(each["references"] for each in windows) < 30 * 1000
+    assert 30 * 200 < sum(window["references"] for window in windows) < 30 * 1000
 
 
 def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
@@ -58,6 +58,6 @@ def test_of_a_large_file_a_process_is_asked_for_with_how_to_find_it(tmp_path):
     with pytest.raises(UsageError, match=r"Name a process: --pid N \(perf report --sort pid"):
         becalm.sweetspots(tmp_path / "perf.data")
     found = becalm.sweetspots(tmp_path / "perf.data", pid=perf_data.PROCESS)
-    assert [each["task"] for each in found.programs] == [perf_data.PROCESS]
+    assert [program["task"] for program in found.programs] == [perf_data.PROCESS]
     # Its misses come in phases of a second, of a tenth and of half of what it references.
     assert found.spots

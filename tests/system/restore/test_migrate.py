@@ -224,7 +224,7 @@ def pipes(pid: int) -> set[str]:
 
 def guards_of(pid: int) -> list[int]:
     """Its guard, which is no child of it any more, but has a pipe in common with the agent."""
-    return [each for each in guards(None) if any(pipes(each) & pipes(agent) for agent in agents(pid))]
+    return [guard for guard in guards(None) if any(pipes(guard) & pipes(agent) for agent in agents(pid))]
 
 
 def children() -> set[int]:

@@ -48,7 +48,7 @@ def test_every_thread_is_bound_and_has_its_own_again(program: Program) -> None:
     assert sorted(before.values()) == sorted([tuple(CPUS)] * 2 + [(CPUS[-1],)])
     with Agent() as agent:
         done = agent.done("hold", settings=narrow(program))
-        assert [each["place"] for each in done["changes"]] == [program.place]
+        assert [change["place"] for change in done["changes"]] == [program.place]
         assert set(program.masks().values()) == {(CPUS[0],)}
         (place,) = agent.done("status")["journal"]["places"]
         assert (place["now"], place["ours"]) == (str(CPUS[0]), str(CPUS[0]))

@@ -126,15 +126,15 @@ def test_the_file_is_shown_and_not_written():
 def test_sudo_is_asked_for_the_helper_alone(monkeypatch):
     """A sudo that notes what it is asked for, and refuses."""
     with tempfile.TemporaryDirectory() as directory:
-        asked = Path(directory, "asked")
+        path = Path(directory, "asked")
         sudo = Path(directory, "sudo")
-        sudo.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {asked}\nexit 1\n')
+        sudo.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {path}\nexit 1\n')
         sudo.chmod(0o755)
         monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
         monkeypatch.delenv("SUDO_ASKPASS", raising=False)
         with pytest.raises(MachineError, match="install-sudoers"):
             root_helper.ask_sudo("/x/becalm-helper")
-        quiet, loud = asked.read_text().splitlines()
+        quiet, loud = path.read_text().splitlines()
     assert quiet == "-n -- /x/becalm-helper"
     assert loud.startswith("-p ")
     assert loud.endswith("-- /x/becalm-helper")

@@ -16,13 +16,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("before", ["0", "1"])
 def test_waits_are_counted_while_a_program_is_watched(home, before):
-    found = SWITCH.read_text()
+    text = SWITCH.read_text()
     SWITCH.write_text(before)
     try:
         watched = becalm.watch(["cat", str(SWITCH)], output="keep")
         assert SWITCH.read_text().strip() == before
     finally:
-        SWITCH.write_text(found)
+        SWITCH.write_text(text)
     assert watched.level == 3
     assert watched.load.swapin_ns is not None
     assert ("delay_accounting" in watched.settings) == (before == "0")

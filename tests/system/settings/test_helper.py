@@ -317,7 +317,7 @@ def isolated():
 
 
 def test_a_process_of_the_caller_is_in_the_group_of_settings(other, sleeper):
-    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+    if not {knob.name: knob for knob in becalm.knobs()}["isolation"].supported:
         pytest.skip("no isolation here")
     pid = sleeper(NOBODY)
     with Helper(NOBODY) as helper:

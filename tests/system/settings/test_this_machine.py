@@ -98,12 +98,12 @@ def runs(marker):
 def test_what_is_said_to_have_changed_has(as_before):
     done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
     try:
-        places = {each.place: each.now for each in becalm.status().places}
+        places = {place.place: place.now for place in becalm.status().places}
         assert any(each.changes for each in done.changes)
-        for each in done.changes:
-            assert (places.get(each.place) == each.after) == each.changes, each.place
+        for change in done.changes:
+            assert (places.get(change.place) == change.after) == change.changes, change.place
         # An interrupt that the kernel keeps where it is has not changed, and one on its way back had its old mask.
-        known = {each.place: each.original for each in becalm.status().places}
+        known = {place.place: place.original for place in becalm.status().places}
         assert all(each.before == known[each.place] for each in done.changes if each.changes)
     finally:
         becalm.reset()
@@ -120,14 +120,14 @@ def test_a_setting_is_on_until_reset(as_before):
     becalm.apply(becalm.Profile("mine", becalm.Settings.of({"stat_interval": int(as_before)})))
     assert STAT.read_text().strip() == as_before
     found = becalm.status()
-    assert [(each.original, each.now) for each in found.places] == [(was.strip(), as_before)]
+    assert [(place.original, place.now) for place in found.places] == [(was.strip(), as_before)]
     assert becalm.reset().unsettled == ()
     assert STAT.read_text() == was
 
 
 def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
     """Isolated CPUs are for what becalm starts, not for becalm itself; the verdict says what is on."""
-    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+    if not {knob.name: knob for knob in becalm.knobs()}["isolation"].supported:
         pytest.skip("no isolation here")
     show = "import os; print('on', sorted(os.sched_getaffinity(0)))"
     free = os.sched_getaffinity(0)
@@ -146,7 +146,7 @@ def test_what_stays_on_is_on_for_programs_that_are_measured(as_before):
 
 def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
     """The program and what it starts are in it; the weight is read there on the scale that the kernel shows."""
-    if not {each.name: each for each in becalm.knobs()}["cpu_weight"].supported:
+    if not {knob.name: knob for knob in becalm.knobs()}["cpu_weight"].supported:
         pytest.skip("no cpu controller here")
     look = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/becalm-weighted/cpu.shares; true"
     out, err = front("apply", "--set", "cpu_weight=250", "--", "sh", "-c", look).communicate(timeout=HANG_LIMIT_S)
@@ -200,7 +200,7 @@ def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
     assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
     assert "stat_interval" in tried or STAT.read_text().strip() == "20"
     assert found.search_runs > 0
-    assert not any(each.kind == "refused" for each in found.findings)
+    assert not any(finding.kind == "refused" for finding in found.findings)
 
 
 # --- an ordinary user -----------------------------------------------------------------------------------------------
@@ -262,9 +262,9 @@ def nobody(python):
 def test_without_rights_only_settings_of_the_program_are_tried(as_before, nobody):
     done = nobody("tune", "--seed", "1", *SIZE, "--json", "--", "true")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {knob for trial in found["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
-    reasons = {each["knob"]: each["reason"] for each in found["excluded"]}
+    document = json.loads(done.stdout)
+    assert {knob for trial in document["trials"] for knob in trial["settings"]} <= {"aslr", "slice_ns"}
+    reasons = {each["knob"]: each["reason"] for each in document["excluded"]}
     for knob in ("nice", "io_priority", "isolation", "stat_interval"):
         assert reasons[knob] in ("needs root: --sudo", "is 20 already")
 
@@ -343,11 +343,11 @@ def test_a_study_through_sudo_changes_the_machine_and_keeps_its_runs(sudo, as_be
         "--only", "stat_interval", "--only", "transparent_hugepages", "--json", "--", "id",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    tried = {knob for trial in found["trials"] for knob in trial["settings"]}
+    document = json.loads(done.stdout)
+    tried = {knob for trial in document["trials"] for knob in trial["settings"]}
     assert tried <= {"stat_interval", "transparent_hugepages"}
     assert tried or (STAT.read_text().strip(), "[never]" in HUGE.read_text()) == ("20", True)
-    assert json.loads(sudo("list", "--json").stdout)["studies"][0]["runs"] >= found["search_runs"]
+    assert json.loads(sudo("list", "--json").stdout)["studies"][0]["runs"] >= document["search_runs"]
 
 
 def test_a_helper_that_was_stopped_and_then_killed_is_reported(sudo, as_before):
@@ -421,7 +421,7 @@ def test_the_page_cache_is_dropped_through_sudo(sudo, as_before):
 
 
 def test_isolation_through_sudo_is_for_the_program(sudo, as_before):
-    if not {each.name: each for each in becalm.knobs()}["isolation"].supported:
+    if not {knob.name: knob for knob in becalm.knobs()}["isolation"].supported:
         pytest.skip("no isolation here")
     done = sudo("apply", "--sudo", "--set", "isolation=first-core", "--", "cat", "/proc/self/cgroup")
     assert done.returncode == 0, done.stderr

@@ -14,9 +14,9 @@ def test_the_load_is_made_where_the_program_runs(far, monkeypatch):
     """By the command itself: the plan travels over ssh, and the study is explained here."""
     monkeypatch.setattr(beside_loads, "LARGEST_BLOCK", 1)
     words = ["explain", "--designed", "--steps", "20", "--loads", "cpu", "--host", "far", "--json", "--", "true"]
-    told = CliRunner().invoke(group, words)
-    assert told.exception is None, told.output
-    (number,) = json.loads(told.stdout)["studies"]
+    result = CliRunner().invoke(group, words)
+    assert result.exception is None, result.output
+    (number,) = json.loads(result.stdout)["studies"]
     with Store.open() as store:
         kept = store.study(number)
         assert [run.round for run in store.runs(number)] == [-2, -1, *range(20)]

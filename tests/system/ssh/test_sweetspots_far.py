@@ -17,6 +17,6 @@ def test_a_program_of_another_machine_is_recorded_there_and_not_moved(far):
             raise
         pytest.skip(str(error))
     assert found.found["recording"]["records"] > 10
-    assert {each["kind"] for each in found.spots} >= {0}, "a program begins"
+    assert {spot["kind"] for spot in found.spots} >= {0}, "a program begins"
     with pytest.raises(UsageError, match="on the machine where becalm runs, not on far"):
         becalm.record_sweetspots("true", migrate=1, **given)

@@ -37,9 +37,9 @@ def test_the_history_has_the_sittings_in_git_s_order(project):
     for commit in (project[2], project[0], project[1]):
         becalm.record(["spin 20ms"], commit=commit, **SIM)
     found = becalm.history()
-    assert [each.commit for each in found.sittings] == project
+    assert [sitting.commit for sitting in found.sittings] == project
     assert (found.project, found.order) == ("app", "git")
-    assert [len(each.points) for each in found.benchmarks] == [3]
+    assert [len(benchmark.points) for benchmark in found.benchmarks] == [3]
     assert all(19e6 < point.value < 22e6 for point in found.benchmarks[0].points)
     assert found.benchmarks[0].lacking == 6
     assert json.loads(json.dumps(found.to_json()))["kind"] == "history"
@@ -53,8 +53,8 @@ def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
     for name in ("b", "a"):
         becalm.record(["spin 20ms"], project="p", commit=name, machine="ci", **SIM)
     found = becalm.history()
-    assert ([each.commit for each in found.sittings], found.order) == (["b", "a"], "as recorded")
-    assert [each.name for each in found.machines] == ["ci"]
+    assert ([sitting.commit for sitting in found.sittings], found.order) == (["b", "a"], "as recorded")
+    assert [machine.name for machine in found.machines] == ["ci"]
 
 
 def test_damaged_sittings_are_left_out_and_named(project, store):
@@ -64,7 +64,7 @@ def test_damaged_sittings_are_left_out_and_named(project, store):
         db.execute("UPDATE verdict SET json = replace(json, 'spin 20ms', 'spin 21ms') WHERE study_id = 1")
         db.execute("UPDATE study SET options = substr(options, 2) WHERE id = 3")
     said = []
-    assert [each.study for each in becalm.history(warned=said.append).sittings] == [2]
+    assert [sitting.study for sitting in becalm.history(warned=said.append).sittings] == [2]
     assert [each.partition(" cannot be read and is left out")[0] for each in said] == [
         "The store is damaged: 1 sitting of a project whose name cannot be read (study 3)",
         "The store is damaged: 1 sitting of 'app' (study 1)",
@@ -75,7 +75,7 @@ def test_damaged_sittings_are_left_out_and_named(project, store):
 def test_settings_make_another_machine(project):
     becalm.record(["spin 20ms"], **SIM)
     becalm.record(["spin 20ms"], settings={"nice": -5}, **SIM)
-    assert [each.settings for each in becalm.history().machines] == ["", "nice=-5"]
+    assert [machine.settings for machine in becalm.history().machines] == ["", "nice=-5"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_there_is_not_is_said(project, given, said):
 def test_a_baseline_of_which_too_little_is_known_is_called_as_a_shell_reads_it_and_says_so(project):
     found = becalm.record(["spin 20ms"], name_baseline="v1 <b>", **SIM)
     assert "becalm history --baseline 'v1 <b>'" in found.sentence
-    against = next(each for each in tables(becalm.history(baseline="v1 <b>")) if each.title.startswith("Against"))
+    against = next(table for table in tables(becalm.history(baseline="v1 <b>")) if table.title.startswith("Against"))
     assert against.rows == (("spin 20ms", "not known yet"),)
 
 
@@ -119,8 +119,8 @@ def test_the_repository_tells_the_rest_of_imported_results(project, tmp_path):
         results.write_text(json.dumps({"results": [{"command": "sort", "times": [0.1 + number, 0.11 + number]}]}))
         becalm.import_(results, project="app", commit=revision)
     history = becalm.history("app")
-    assert (history.order, [each.commit for each in history.sittings]) == ("git", project)
-    assert [each.subject for each in history.sittings] == ["change 0", "change 1", "change 2"]
+    assert (history.order, [sitting.commit for sitting in history.sittings]) == ("git", project)
+    assert [sitting.subject for sitting in history.sittings] == ["change 0", "change 1", "change 2"]
     with pytest.raises(UsageError, match="is not a commit of"):
         becalm.import_(results, project="app", commit="v9", repository=str(tmp_path / "app"))
 
@@ -132,7 +132,11 @@ def test_sittings_of_an_unknown_branch_are_on_those_that_have_their_commits(proj
     rows = [f"{name},sort,{number + 1}" for number, name in enumerate((*project, aside, "unknown"))]
     (tmp_path / "results.csv").write_text("\n".join(["commit,benchmark,value", *rows]))
     becalm.import_(tmp_path / "results.csv", project="app")
-    assert {each.commit for each in becalm.history("app").sittings} == {*project, aside, "unknown"}
-    assert {each.commit for each in becalm.history("app", branch="main").sittings} == {*project, "unknown"}
-    assert {each.commit for each in becalm.history("app", branch="topic").sittings} == {*project[:2], aside, "unknown"}
-    assert {each.commit for each in becalm.history("app", branch="gone").sittings} == {*project, aside, "unknown"}
+    assert {sitting.commit for sitting in becalm.history("app").sittings} == {*project, aside, "unknown"}
+    assert {sitting.commit for sitting in becalm.history("app", branch="main").sittings} == {*project, "unknown"}
+    assert {sitting.commit for sitting in becalm.history("app", branch="topic").sittings} == {
+        *project[:2],
+        aside,
+        "unknown",
+    }
+    assert {sitting.commit for sitting in becalm.history("app", branch="gone").sittings} == {*project, aside, "unknown"}

@@ -54,7 +54,7 @@ def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,),
     spreads = [0.061, 0.055, 0.058, 0.034, None, 0.012, 0.0135, 0.0041, 0.0028, 0.0035]
     tried = ["the machine as it is", *(f"add {knob}" for knob in "abcdefghi")]
     kept = {0, 1, 3, 5, 7, 8}
-    found = TuneVerdict(
+    tune_verdict = TuneVerdict(
         kind="tune",
         study=12,
         host="bench1",
@@ -86,4 +86,4 @@ def verdict(judged: steady.Confirmation, programs: tuple[str, ...] = (PROGRAM,),
         excluded=(Excluded("isolation", "takes effect at the next boot"),),
         findings=(*judged.findings, Finding("waiting", "A finding with ±1 % in it.", {"runs": 5}, programs[0])),
     )
-    return replace(found, sentence=sentences.verdict(found))
+    return replace(tune_verdict, sentence=sentences.verdict(tune_verdict))

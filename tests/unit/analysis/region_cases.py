@@ -24,7 +24,7 @@ def said(records, timer=LIMIT, **more):
 
 
 def kinds(found):
-    return [each.kind for each in found.findings]
+    return [finding.kind for finding in found.findings]
 
 
 def normal(seed, many=4_000, mean=2_000, sd=20, name=0):

@@ -62,6 +62,6 @@ def test_spread_is_accounted_for_by_the_logarithms_of_its_parts():
 
 def test_a_cost_is_shared_where_several_have_it_and_one_alone_does_not():
     parts = [effect("a"), effect("b", cost=PAID), effect("c"), effect("a and b", cost=PAID)]
-    assert [shared(each, parts) for each in parts] == [True, False, False, False]
+    assert [shared(part, parts) for part in parts] == [True, False, False, False]
     assert not costs(effect("a", cost=Interval(0.0002, 0.0001, 0.0003))), "too little to be worth a word"
     assert helps(effect("a", Interval(1.2, 1.01, 1.4)))

@@ -77,12 +77,12 @@ def test_what_sharing_a_core_costs_more_is_a_cost_of_siblings():
     apart = np.array([[0, 0.1], [0.2, 0]])
     found = profile(apart, [1.0, 1.0], noise=0.001)
     on_one = profile(np.array([[0, 0.4], [0.15, 0]]), [1.0, 1.0], noise=0.001, seed=1)
-    both = replace(found, co_runs=(*found.co_runs, *(replace(each, same_core=True) for each in on_one.co_runs)))
+    both = replace(found, co_runs=(*found.co_runs, *(replace(run, same_core=True) for run in on_one.co_runs)))
     costs = both.costs()
-    assert {(each.task, each.beside): round(each.cost, 1) for each in costs.pairs} == {
+    assert {(pair.task, pair.beside): round(pair.cost, 1) for pair in costs.pairs} == {
         ("t0", "t1"): 0.1, ("t1", "t0"): 0.2,
     }  # fmt: skip
-    more = {each.task: each.cost for each in costs.siblings}
+    more = {sibling.task: sibling.cost for sibling in costs.siblings}
     assert more["t0"] == pytest.approx(0.3, abs=0.01)
     assert more["t1"] == 0
     assert both.degradation("t0", ["t1"]).cost == pytest.approx(0.1, abs=0.01)
@@ -91,7 +91,7 @@ def test_what_sharing_a_core_costs_more_is_a_cost_of_siblings():
     assert wording.sentence(both).startswith("t0 beside t1 on one core loses most: 39.98")
     assert CoRunProfile.from_json(both.to_json()).costs() == costs
     parts = parts_of(replace(both, chips=(Chip(1, 2), Chip(1, 2))))
-    assert all(each.costs.siblings for each in parts)
+    assert all(part.costs.siblings for part in parts)
 
 
 @pytest.mark.parametrize("caches", [None, {"levels": []}, {"levels": [{**LEVEL, "shared_cpu_lists": ["0-1"]}]}])
@@ -130,13 +130,13 @@ def test_a_neighbour_that_was_mostly_away_is_named():
     did = {"restarts": 4, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
     found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
     assert found.co_runs[0].restarts == 4
-    assert any("b was away for 50 % of the time" in each for each in found.remarks)
+    assert any("b was away for 50 % of the time" in remark for remark in found.remarks)
 
 
 def test_a_neighbour_that_hardly_ran_has_no_pressure():
     did = {"restarts": 90, "failures": 0, "status": None, "short": 9, "cpu_ns": 1, "kept_ns": 100, "away_ns": 50}
     found = made(rounds(6, 1.0, 2.0, 2.0, 2.0), tallies={2: [did]})
-    tasks = {each.name: each for each in found.tasks()}
+    tasks = {task.name: task for task in found.tasks()}
     assert found.co_runs[0].unsteady == ("b",)
     assert (tasks["b"].pressure, tasks["a"].pressure) == (None, 0.0)
 
@@ -145,13 +145,13 @@ def test_a_neighbour_that_hardly_ran_has_no_pressure():
 def test_waiting_for_a_cpu_is_said_since_it_is_no_loss_of_cache(wait_ns, waited):
     found = made([(*each[:3], "ok") for each in rounds(6, 1.0, 1.0, 1.0, 1.0)], wait_ns=wait_ns)
     assert found.waited == waited
-    assert any("waited for their CPU for 50 %" in each for each in found.remarks) is (waited == 0.5)
+    assert any("waited for their CPU for 50 %" in remark for remark in found.remarks) is (waited == 0.5)
 
 
 def test_a_profile_of_a_guest_says_that_its_times_are_emulated():
     found = made(rounds(3, 1, 1, 2, 2), emulated="no KVM")
     assert found.remarks[0] == "Times on this host are emulated (no KVM): they say nothing about a real processor."
-    assert not any("emulated" in each for each in made(rounds(3, 1, 1, 2, 2)).remarks)
+    assert not any("emulated" in remark for remark in made(rounds(3, 1, 1, 2, 2)).remarks)
 
 
 def test_one_round_is_not_sure_of_any_digit():

@@ -38,9 +38,9 @@ def history(rounds, slower=1.0, noise=0.01, seed=1):
 
 
 def compared(found, goal=None, fail_above=None):
-    made = SequentialComparison(("a", "b"), 0, goal or StoppingRule(budget_ns=10**9), 0.95, fail_above)
-    made.look(found)
-    return made
+    comparison = SequentialComparison(("a", "b"), 0, goal or StoppingRule(budget_ns=10**9), 0.95, fail_above)
+    comparison.look(found)
+    return comparison
 
 
 def made(low, estimate, high):
@@ -87,14 +87,14 @@ def test_it_stops_when_the_answer_is_known():
 
 
 def test_half_of_the_interval_is_what_a_precision_and_a_known_difference_are_about():
-    found = SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None)
+    comparison = SequentialComparison(("a", "b"), 0, StoppingRule(), 0.95, None)
     for width, known in ((0.9, Stopped.KNOWN), (1.1, None)):
-        found.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
-        assert found.enough() is known, "a tenth of a difference of 200 %"
-    found.goal = StoppingRule(precision=0.2)
+        comparison.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        assert comparison.enough() is known, "a tenth of a difference of 200 %"
+    comparison.goal = StoppingRule(precision=0.2)
     for width, stopped in ((0.9, Stopped.PRECISION), (1.1, None)):
-        found.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
-        assert found.enough() is stopped
+        comparison.differences = (made(2 - 0.2 * width, 2.0, 2 + 0.2 * width),)
+        assert comparison.enough() is stopped
 
 
 def test_a_limit_is_kept_or_exceeded_for_certain_or_it_is_undecided():
@@ -172,9 +172,9 @@ def printed(rounds, factor=1.0, better=Better.LOWER, seed=1, noise=0.01):
 
 
 def compared_metric(found, goal=None, fail_above=None):
-    made = SequentialComparison(("a", "b"), 0, goal or StoppingRule(), 0.95, fail_above, found.metric)
-    made.look(found)
-    return made
+    comparison = SequentialComparison(("a", "b"), 0, goal or StoppingRule(), 0.95, fail_above, found.metric)
+    comparison.look(found)
+    return comparison
 
 
 @pytest.mark.parametrize("better", [*Better])
@@ -214,13 +214,13 @@ def test_a_summary_has_every_metric_and_what_was_done_in_a_second():
     workload = Workload(("x",), metrics=(found.metric, Metric("(y)", "rss")), tasks=Tasks(1000.0, "messages"))
     both = np.column_stack((found.printed(0), np.full(20, 3.0)))
     made = summarise("a", found, 0, Averages(), 0.95, workload=workload, printed=both)
-    assert [each.name for each in made.metrics] == ["p99", "rss"]
+    assert [metric.name for metric in made.metrics] == ["p99", "rss"]
     assert made.metrics[0].mean.value == pytest.approx(found.printed(0).mean())
     assert made.metrics[1].mean.value == 3.0
     assert made.throughput.per_second.value == pytest.approx(1e6)
     assert made.mean_ns.value == pytest.approx(1e6), "wall time is kept beside"
     alone = summarise("a", found, 0, Averages(), 0.95, workload=workload)
-    assert [each.name for each in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
+    assert [metric.name for metric in alone.metrics] == ["p99"], "while it is measured only the first is at hand"
 
 
 def test_a_metric_is_compared_with_another_time():

@@ -32,14 +32,14 @@ def test_leave_one_out_takes_along_what_has_no_meaning_by_itself() -> None:
 
 
 def test_the_truth_is_found(study: TuneVerdict) -> None:
-    mine = {each.arm: each for each in study.comparisons}
+    mine = {comparison.arm: comparison for comparison in study.comparisons}
     truth = TRUTH[BASELINE][1] / TRUTH[TUNED][1]
     assert mine[TUNED].ratio.low <= truth <= mine[TUNED].ratio.high
     assert mine[TUNED].shift.low <= 0.02 <= mine[TUNED].shift.high
     assert mine[TUNED].p_value < 1e-4
     assert mine[TUNED].f_p < 1e-10
     assert mine[TUNED].f_df == (299, 299)
-    helping = {each.knob: each for each in study.contributions}
+    helping = {contribution.knob: contribution for contribution in study.contributions}
     assert helping["governor"].ratio.low <= 0.021 / 0.0032 <= helping["governor"].ratio.high
     assert helping["turbo"].cost.low <= 1.02 / 0.985 - 1 <= helping["turbo"].cost.high
     assert study.droppable == ("aslr", "nice")
@@ -49,9 +49,9 @@ def test_the_truth_is_found(study: TuneVerdict) -> None:
 
 def test_ratio_of_the_spreads_that_are_shown_is_the_ratio_that_is_shown(study: TuneVerdict) -> None:
     arms = {arm.name: arm for arm in study.arms}
-    for each in study.comparisons:
-        assert arms[BASELINE].spread.value / arms[each.arm].spread.value == pytest.approx(each.ratio.value)
-        assert each.f == pytest.approx((arms[BASELINE].overall / arms[each.arm].overall) ** 2)
+    for comparison in study.comparisons:
+        assert arms[BASELINE].spread.value / arms[comparison.arm].spread.value == pytest.approx(comparison.ratio.value)
+        assert comparison.f == pytest.approx((arms[BASELINE].overall / arms[comparison.arm].overall) ** 2)
 
 
 def test_f_of_the_source() -> None:
@@ -91,7 +91,7 @@ def test_a_knob_goes_only_when_no_program_needs_it() -> None:
     needy = confirmation({"without nice": (TRUTH["without nice"][0], 0.02, 1.02)}, seed=5)["without nice"]
     arms["without nice"][1] = needy[0]
     found = judge(arms, ("one", "two"), margin=0.25)
-    assert [each.droppable for each in found.contributions] == [True, False]
+    assert [contribution.droppable for contribution in found.contributions] == [True, False]
     assert found.droppable == ()
     assert found.settings == CHOSEN
 
@@ -141,7 +141,7 @@ def test_failed_runs_are_said_and_lost_loops_left_out() -> None:
     arms[TUNED] = [replace(whole, loops=cut, failed=14)]
     arms["pyperf"] = [Sample(TRUTH["pyperf"][0], (np.empty(0),) * 6, 90)]
     found = judge(arms, (PROGRAM,))
-    assert [each.loops for each in found.comparisons] == [5]
+    assert [comparison.loops for comparison in found.comparisons] == [5]
     assert [each.numbers["arm"] for each in found.findings] == [TUNED, "pyperf"]
     assert "failed in 14 runs" in found.findings[0].sentence
     # Far steadier, but programs have to work.

@@ -97,7 +97,7 @@ def test_parts_that_do_not_add_up_name_no_bar():
 
 def test_rules():
     found = rule("cpu>20%, steal > 5 %,page-outs>1,queue>1.5")
-    assert [(each.measure, each.most) for each in found.limits] == [
+    assert [(limit.measure, limit.most) for limit in found.limits] == [
         ("cpu", 0.2), ("steal", 0.05), ("page-outs", 1.0), ("queue", 1.5),
     ]  # fmt: skip
     for wrong in ("", "cpu", "cpu<5", "cpu>x", "cpu>1;steal>2"):
@@ -276,9 +276,9 @@ def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monk
             for event in super().measure(request):
                 rng = np.random.default_rng(request.first)
                 rows = [
-                    each._replace(wall_ns=round(100 * MS * (1 + 0.002 * rng.standard_normal()))) for each in event.rows
+                    row._replace(wall_ns=round(100 * MS * (1 + 0.002 * rng.standard_normal()))) for row in event.rows
                 ]
-                rows = [each._replace(user_ns=95 * MS, system_ns=0, wait_ns=MS) for each in rows]
+                rows = [row._replace(user_ns=95 * MS, system_ns=0, wait_ns=MS) for row in rows]
                 slow = {0: (12, 0, 12 * MS), 1: (17, 45 * MS, MS)}
                 for index, each in enumerate(rows):
                     number, cpu, wait = slow[each.workload]

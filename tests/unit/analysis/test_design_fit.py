@@ -41,7 +41,7 @@ def fitted(text, **given):
 def filled(kind, factors, response, **given):
     """A design with a response of the coded places; of several responses a tuple of functions."""
     options = DesignOptions(**parsed(DesignOptions, {"randomize": False, **given}))
-    design = assemble(kind, [Factor.parse(each) for each in factors], options, 1)
+    design = assemble(kind, [Factor.parse(factor) for factor in factors], options, 1)
     every = response if isinstance(response, tuple) else (response,)
     head, *lines = design.csv.splitlines()
     rows = []
@@ -65,7 +65,7 @@ def test_chemreact_from_the_file_to_the_sentence():
     # The vignette of rsm prints 86.86148 and 176.67190 for the stationary point.
     assert made.stationary.place.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
     assert made.best.at.levels == pytest.approx((86.86148, 176.67190), abs=1e-5)
-    assert {each.term: each.estimate for each in made.coefficients} == pytest.approx(
+    assert {coefficient.term: coefficient.estimate for coefficient in made.coefficients} == pytest.approx(
         {
             "constant": 84.0954272034, "block 2": -4.4575297619, "Time": 0.9325408137, "Temp": 0.5777122345,
             "Time:Temp": 0.125, "Time^2": -1.3085554451, "Temp^2": -0.9334421609,
@@ -102,7 +102,7 @@ def test_a_factor_without_effect_is_not_said_to_be_better_beyond_its_range():
     rng = np.random.default_rng(1)
     text = filled("factorial", ["a=0..1", "b=0..1", "c=0..1"], lambda x: x[0] + 0.1 * rng.normal(), centre=4)
     found = fitted(text, model="linear")
-    (best,) = [each.best for each in found.responses]
+    (best,) = [response.best for response in found.responses]
     assert set(best.border) == {"a", "b", "c"}
     assert finding(found, "at_border").numbers["factors"] == ("a",)
 
@@ -195,7 +195,7 @@ def test_the_filtration_rate():
     values = iter(FILTRATION)
     found = fitted(filled("factorial", [f"{each}=0..1" for each in "ABCD"], lambda x: next(values)), goals={"y": "max"})
     (made,) = found.responses
-    assert [each.term for each in made.effects.effects if each.real] == ["A", "A:C", "A:D", "D", "C"]
+    assert [effect.term for effect in made.effects.effects if effect.real] == ["A", "A:C", "A:D", "D", "C"]
     assert made.effects.effects[0].share == pytest.approx(0.3264, abs=1e-4)
     assert made.best.at.coded == (1, 1, -1, 1)
     assert "untested_fit" in kinds(found)
@@ -253,7 +253,7 @@ def test_two_responses_are_weighed_against_each_other():
     found = fitted(text, goals={"time": "min:15..30", "spread": "min:2..8"})
     best = found.compromise
     # By hand: D^2 ~ (30 - time)(8 - spread) on b near its middle; the optimum lies between the two single ones.
-    first, second = (each.best.at.coded[0] for each in found.responses)
+    first, second = (response.best.at.coded[0] for response in found.responses)
     assert min(first, second) <= best.at.coded[0] <= max(first, second)
     grid = np.array([(a, b) for a in np.linspace(-1, 1, 81) for b in np.linspace(-1, 1, 81)])
     t = (30 - (20 + 4 * grid[:, 0] - grid[:, 1] + 2 * grid[:, 0] ** 2)) / 15

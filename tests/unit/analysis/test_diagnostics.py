@@ -77,7 +77,7 @@ def test_outliers_are_counted_and_the_farthest_carry_their_reasons():
     assert (found["count"], found["runs"]) == (4, 200)
     assert found["seqs"] == [90, 20, 150]
     assert found["changes"][0] == pytest.approx(3, abs=0.1)
-    assert [each["kind"] for each in found["reasons"]] == ["slower execution"] * 3
+    assert [reason["kind"] for reason in found["reasons"]] == ["slower execution"] * 3
     assert found["causes"] == ["slower execution"] * 3
 
 

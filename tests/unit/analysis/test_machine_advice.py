@@ -25,7 +25,7 @@ def test_a_laptop_is_told_of_frequency_turbo_siblings_and_services(facts_of, flo
     (smt,) = (each for each in found if each.kind == "smt")
     assert "becalm apply --sudo --set smt=off; becalm reset" in smt.way_out
     services = [each for each in found if each.kind == "service" and "services=pause" in each.way_out]
-    assert all("--dangerous" in each.way_out for each in services)
+    assert all("--dangerous" in service.way_out for service in services)
     assert services
     assert [each.what.split(" ")[0] for each in found if each.kind == "service"] == [
         "power-profiles-daemon",
@@ -40,7 +40,7 @@ def test_a_server_is_told_of_its_clock_and_of_other_benchmarks(facts_of, floor):
     turbo = next(each for each in found if each.kind == "turbo")
     assert "--set turbo=off" in turbo.way_out
     loads = [each for each in found if each.kind == "service" and each.severity is Severity.WARNING]
-    assert [each.what.split(" ")[0] for each in loads] == ["pyperf", "stress-ng"]
+    assert [load.what.split(" ")[0] for load in loads] == ["pyperf", "stress-ng"]
     affinity = next(each for each in found if each.kind == "affinity")
     assert "--set cpus=3,7" in affinity.matters
 

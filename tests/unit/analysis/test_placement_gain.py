@@ -131,7 +131,7 @@ def test_thinned_costs_without_a_difference_claim_no_gain():
 
 def test_missing_pairs_are_filled_both_ways():
     tasks, known = truth(TRUE, SOLO)
-    lacking = replace(known, pairs=tuple(each for each in known.pairs if {each.task, each.beside} != {"t0", "t1"}))
+    lacking = replace(known, pairs=tuple(pair for pair in known.pairs if {pair.task, pair.beside} != {"t0", "t1"}))
     assert filled(lacking, tasks, 0.5).by_pair()["t1", "t0"] == 0.5
     assert filled(lacking, tasks, 0.5).missing(tasks) == ()
     assert filled(known, tasks, 0.5) is known

@@ -17,7 +17,7 @@ OPTIONS = {"host": "sim:drift", "seed": 3}
 
 
 def by_name(found):
-    return {each.name: each for each in found.ranking.places}
+    return {place.name: place for place in found.ranking.places}
 
 
 def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(store):
@@ -25,13 +25,13 @@ def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(stor
     places = by_name(found)
     assert found.stopped is Stopped.KNOWN
     # Distances are to the best, not to a first variant that was left out early.
-    assert {each.reference for each in found.differences} == {"spin 10ms"}
-    distances = {each.name: each for each in found.differences}
+    assert {difference.reference for difference in found.differences} == {"spin 10ms"}
+    distances = {difference.name: difference for difference in found.differences}
     assert distances["spin 10.5ms"].low < 0.05 < distances["spin 10.5ms"].high
     assert distances["spin 10.5ms"].pairs == places["spin 10.5ms"].rounds > distances["spin 20ms"].pairs
     assert found.ranking.fastest == ("spin 10ms",)
     assert "spin 10ms is the fastest of 5 programs (95 %)." in found.sentence
-    assert [each.name for each in found.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
+    assert [place.name for place in found.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
     assert places["spin 20ms"].rounds < places["spin 10ms"].rounds
     again = conclude_stored(dataclasses.replace(stored(1, store), verdict=None))
     assert again == found, "looks, dropped programs and numbers are a function of what is stored"
@@ -56,8 +56,8 @@ def test_from_few_rounds_nobody_is_told_how_far_programs_differ_and_what_would_d
 
 def test_without_parameters_all_have_all_rounds_and_are_ranked(store):
     found = compare(["spin 10ms", "spin 11ms", "spin 15ms"], runs=60, store=store, **OPTIONS)
-    assert {each.rounds for each in found.ranking.places} == {60}
-    assert [each.name for each in found.ranking.places] == ["spin 10ms", "spin 11ms", "spin 15ms"]
+    assert {place.rounds for place in found.ranking.places} == {60}
+    assert [place.name for place in found.ranking.places] == ["spin 10ms", "spin 11ms", "spin 15ms"]
     assert len(found.sentence.splitlines()) == 3
 
 
@@ -78,4 +78,4 @@ def test_what_needs_all_rounds_leaves_nothing_out(store, other):
     with pytest.raises(UsageError, match="--fastest leaves programs out"):
         compare(["spin {n}ms"], parameters={"n": "1..3"}, fastest=True, store=store, **OPTIONS, **other)
     found = compare(["spin {n}ms"], parameters={"n": "10,20,40"}, store=store, **OPTIONS, **{"budget": "3s", **other})
-    assert len({each.rounds for each in found.ranking.places}) == 1
+    assert len({place.rounds for place in found.ranking.places}) == 1

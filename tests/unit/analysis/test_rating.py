@@ -158,7 +158,7 @@ def test_beside_other_load_the_ratio_from_cpu_time_stands_beside():
     assert "| b | 10.00 s | 2.000 s | 0.0 % | 5.00 |  |" in lines
     unknown = [run._replace(user_ns=None) for run in rows]
     (base,) = of_runs(about, (Settings(),), unknown, loads, workloads=(), study=1, host="local").tunings
-    assert {each.cpu_ratio for each in base.programs} == {None}
+    assert {program.cpu_ratio for program in base.programs} == {None}
     assert (
         of_runs(about, (Settings(),), rows, workloads=(), study=1, host="local").tunings[0].programs[0].contaminated
         == 0

@@ -42,8 +42,8 @@ def test_identical_programs_of_many_names_are_seldom_called_different():
     wrong = 0
     for seed in range(40):
         sides = [[np.concatenate([normal([seed, side, name], 400, name=name) for name in range(6)])] for side in (0, 1)]
-        answers = [each.answer for each in changed(*sides, None).differences]
-        wrong += any(each is not RegionAnswer.NO_DIFFERENCE_DETECTED for each in answers)
+        answers = [difference.answer for difference in changed(*sides, None).differences]
+        wrong += any(answer is not RegionAnswer.NO_DIFFERENCE_DETECTED for answer in answers)
     # 2 expected; more than 6 would come about once in 200 such tests.
     assert wrong <= 6
 

@@ -50,7 +50,7 @@ def test_what_does_not_is_named_at_the_stated_rate_and_no_more():
         read = lengths(records)
         found = report(read, study=1, title="x", timer=LIMIT)
         ticks = region_outliers.ticks(loads(bad, rng), [], {})
-        wrong += any(each.kind == "region_cause" for each in region_outliers.causes(found, read, ticks, 7))
+        wrong += any(cause.kind == "region_cause" for cause in region_outliers.causes(found, read, ticks, 7))
     assert wrong <= at_most(trials, 0.05, 0.01)
 
 
@@ -71,7 +71,7 @@ def test_a_record_of_another_time_is_told_apart_from_one_that_shows_nothing():
     records, bad, rng = timeline(3, True)
     read = lengths(records)
     found = report(read, study=1, title="x", timer=LIMIT)
-    apart = [each._replace(started_ns=each.started_ns - 10**15) for each in loads(bad, rng)]
+    apart = [load._replace(started_ns=load.started_ns - 10**15) for load in loads(bad, rng)]
     (cause,) = region_outliers.causes(found, read, region_outliers.ticks(apart, [], {}), 7)
     assert (cause.kind, cause.numbers["why"]) == ("region_no_cause", "apart")
     (cause,) = region_outliers.causes(found, read, region_outliers.ticks(loads(bad, rng)[:30], [], {}), 7)

@@ -23,7 +23,7 @@ def test_variation_is_named_above_the_timer_s_limit_alone():
     assert wide.spread_ns == pytest.approx(329, rel=0.05)
     assert (wide.varies, narrow.varies) == (True, False)
     assert "größe varies by no more than the timer can show" in said(both).sentence
-    assert [each.varies for each in said(both, None).regions] == [None, None]
+    assert [region.varies for region in said(both, None).regions] == [None, None]
     assert "region_limit_unknown" in kinds(said(both, None))
 
 
@@ -91,7 +91,7 @@ def test_memory_is_bounded_and_names_that_alternate_are_thinned_alike():
 def test_what_the_clock_says_of_itself_is_said(flags, kind, words):
     found = report(lengths(normal(1), flags=flags), study=1, title="x", timer=LIMIT)
     assert kinds(found) == ([] if kind is None else [kind])
-    assert words in " ".join(each.sentence for each in found.findings)
+    assert words in " ".join(finding.sentence for finding in found.findings)
 
 
 def test_a_clock_that_was_set_meanwhile_is_said():
@@ -159,15 +159,15 @@ def test_net_times_are_without_the_clock_s_cost():
     both = np.concatenate([made.regions(np.full(200, 1_000)), made.regions(np.full(200, 260), name=1)])
     found = report(lengths(both, mean_cost=40_000), study=1, title="x", timer=None)
     # 2 GHz: a mean cost of 40 ticks is 20 ns. Without one the median counts.
-    assert [each.net_ns for each in found.regions] == [480.0, 110.0]
-    assert [each.net_share for each in found.regions] == [pytest.approx(48 / 59), pytest.approx(11 / 59)]
-    assert [each.net_ns for each in said(both).regions] == [470.0, 100.0]
+    assert [region.net_ns for region in found.regions] == [480.0, 110.0]
+    assert [region.net_share for region in found.regions] == [pytest.approx(48 / 59), pytest.approx(11 / 59)]
+    assert [region.net_ns for region in said(both).regions] == [470.0, 100.0]
 
 
 def test_regions_below_t_min_are_flagged_with_the_calls_to_time_together():
     both = np.concatenate([made.regions(np.full(200, 2_000)), made.regions(np.full(200, 160), name=1)])
     found = said(both, TimerLimit(5.0, "kept", 510.0))
-    assert [each.calls for each in found.regions] == [None, 11]
+    assert [region.calls for region in found.regions] == [None, 11]
     assert kinds(found) == ["region_below"]
     assert found.findings[0].numbers == {"names": ["größe"], "calls": [11], "t_min_ns": 510.0}
 

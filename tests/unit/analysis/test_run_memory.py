@@ -16,6 +16,6 @@ def test_the_first_counted_run_that_has_samples_is_drawn():
 
 
 def test_a_series_with_its_cost_is_read_back():
-    made = Series(5, 5, (RESIDENT,), ROWS, cost_ns=7)
-    assert Series.from_json(made.to_json()) == made
+    series = Series(5, 5, (RESIDENT,), ROWS, cost_ns=7)
+    assert Series.from_json(series.to_json()) == series
     assert "cost_ns" not in Series(5, 5, (RESIDENT,), ROWS).to_json()

@@ -118,8 +118,8 @@ def test_sittings_come_in_any_order_and_no_clock_decides():
     ][::-1]
     found = timeline("app", given)
     assert [each.ordinal for each in found.sittings] == list(range(1, 61))
-    assert [found.sittings[each.at].ordinal for each in found.changes] == [41]
-    (stepped,) = [each for each in found.findings if each.kind == "clock_stepped"]
+    assert [found.sittings[change.at].ordinal for change in found.changes] == [41]
+    (stepped,) = [finding for finding in found.findings if finding.kind == "clock_stepped"]
     assert stepped.numbers["times"] > 20
     assert "does not rest on clocks" in stepped.sentence
 
@@ -148,7 +148,7 @@ def test_a_commit_that_is_gone_is_named_and_the_others_keep_their_order():
     found = timeline("app", rows, order=order)
     assert [each.commit for each in found.sittings] == [f"{number:040x}" for number in (1, 2, 3, 4)]
     assert found.order == "git"
-    (lost,) = [each for each in found.findings if each.kind == "lost_commits"]
+    (lost,) = [finding for finding in found.findings if finding.kind == "lost_commits"]
     assert lost.numbers["commits"] == [f"{3:040x}"]
     assert "is not in this repository" in lost.sentence
 
@@ -198,19 +198,19 @@ def test_two_machines_are_joined_by_commits_that_both_have_measured():
     bridge = [replace(row, machine=TWO) for row in recorded(5, seed=2, first=36, factor=0.7)]
     new = slower(recorded(40, machine=TWO, seed=3, first=41, factor=0.7), "parse", 60, 1.04)
     found = timeline("app", old + bridge + new)
-    assert [each.chain for each in found.machines] == [0, 0]
+    assert [machine.chain for machine in found.machines] == [0, 0]
     assert found.machines[1].bridges == 5
-    assert [(found.sittings[each.at].ordinal, each.chain) for each in found.changes] == [(60, 0)]
-    assert not [each for each in found.findings if each.kind == "other_machine"]
+    assert [(found.sittings[change.at].ordinal, change.chain) for change in found.changes] == [(60, 0)]
+    assert not [finding for finding in found.findings if finding.kind == "other_machine"]
 
 
 def test_two_machines_without_a_bridge_are_two_histories():
     found = timeline(
         "app", recorded(40) + slower(recorded(60, machine=TWO, seed=3, first=41, factor=0.7), "parse", 80, 1.04)
     )
-    assert [each.chain for each in found.machines] == [0, 1]
-    assert [found.sittings[each.at].ordinal for each in found.changes] == [80]
-    (other,) = [each for each in found.findings if each.kind == "other_machine"]
+    assert [machine.chain for machine in found.machines] == [0, 1]
+    assert [found.sittings[change.at].ordinal for change in found.changes] == [80]
+    (other,) = [finding for finding in found.findings if finding.kind == "other_machine"]
     assert other.numbers["commit"] == f"{41:040x}"
     assert "not compared with the others" in other.sentence
 
@@ -221,16 +221,16 @@ def test_a_unit_that_changes_begins_a_new_history_and_a_new_name_is_guessed():
         for row in recorded(30, seed=2, first=31)
     ]
     found = timeline("app", rows)
-    assert {(each.name, each.unit, len(each.points)) for each in found.benchmarks} == {
+    assert {(benchmark.name, benchmark.unit, len(benchmark.points)) for benchmark in found.benchmarks} == {
         ("parse", "ns", 30), ("parse", "ms", 30), ("render", "ns", 30), ("draw", "ns", 30),
     }  # fmt: skip
     assert found.changes == ()
-    kinds = {(each.kind, each.program) for each in found.findings}
+    kinds = {(finding.kind, finding.program) for finding in found.findings}
     assert ("other_unit", "parse") in kinds
-    (gone,) = [each for each in found.findings if each.program == "render"]
+    (gone,) = [finding for finding in found.findings if finding.program == "render"]
     assert "--rename render=draw" in gone.sentence
     renamed = timeline("app", rows, renamed={"render": "draw"})
-    assert [len(each.points) for each in renamed.benchmarks if each.name == "draw"] == [60]
+    assert [len(benchmark.points) for benchmark in renamed.benchmarks if benchmark.name == "draw"] == [60]
 
 
 def test_a_baseline_is_compared_with_the_present_level():
@@ -263,7 +263,7 @@ def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
     data = json.loads(text)
     assert data["benchmarks"][1]["name"] == hostile
     assert data["sittings"][0]["link"] == f"https://example.org/{1:040x}"
-    assert [each["at"] for each in data["benchmarks"][1]["changes"]] == [40]
+    assert [change["at"] for change in data["benchmarks"][1]["changes"]] == [40]
     notes = re.findall(r'<p class="note">(.*?)</p>', page)
     assert len(notes) == len(set(notes)), "each note once"
     assert len(data["benchmarks"][0]["points"]) == 60
@@ -290,7 +290,7 @@ def test_a_stray_session_is_a_finding_and_no_change():
     rows[30] = replace(rows[30], measured=(odd[0], replace(odd[1], value=odd[1].value * 1.2)))
     found = timeline("app", rows)
     assert found.changes == ()
-    (stray,) = [each for each in found.findings if each.kind == "stray_sessions"]
+    (stray,) = [finding for finding in found.findings if finding.kind == "stray_sessions"]
     assert stray.numbers == {"values": [["render", rows[30].sitting.commit]], "of": 120}
     assert "1 of 120 values is far from those of the sessions around: render at 000" in stray.sentence
     assert "far from those" in said(found)

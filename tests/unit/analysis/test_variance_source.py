@@ -46,11 +46,14 @@ def test_what_the_diagnosis_forbids_is_put_to_the_test() -> None:
     assert "outside" not in found.sentence
     judged = confirmation.judge(confirmations.confirmation(confirmations.TRUTH), (confirmations.PROGRAM,))
     refuted = against_settings(found, judged.comparisons)
-    best = max((each for each in judged.comparisons if each.ratio.low > 1), key=lambda each: each.ratio.value)
+    best = max(
+        (comparison for comparison in judged.comparisons if comparison.ratio.low > 1),
+        key=lambda comparison: comparison.ratio.value,
+    )
     assert (refuted.numbers["helped"], refuted.numbers["reduction"]) == (best.arm, best.ratio.value)
     assert "help all the same" in refuted.sentence
     assert "outside" not in refuted.sentence
-    idle = [each for each in judged.comparisons if not each.ratio.low > 1] or [
+    idle = [comparison for comparison in judged.comparisons if not comparison.ratio.low > 1] or [
         dataclasses.replace(best, ratio=Interval(1.1, 0.9, 1.4))
     ]
     held = against_settings(found, idle)

@@ -161,7 +161,7 @@ def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() 
     # It needs data that others recorded, which a person names.
     by_hand = {"replay"}
     assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers - by_hand
-    assert sum(each.minutes for each in all_benches.chosen_benches([])) <= all_benches.LIMIT_MINUTES
+    assert sum(bench.minutes for bench in all_benches.chosen_benches([])) <= all_benches.LIMIT_MINUTES
     for name, row in rows.items():
         ways = [row.document is not None, name in fill.BENCHES, row.printed]
         assert ways.count(True) == 1, "its result comes into a document in one way, or is printed"
@@ -182,6 +182,6 @@ def test_a_result_names_the_command_that_made_it(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_bench_that_is_none_is_refused() -> None:
-    assert [each.name for each in all_benches.chosen_benches(["scale", "startup"])] == ["startup", "scale"]
+    assert [bench.name for bench in all_benches.chosen_benches(["scale", "startup"])] == ["startup", "scale"]
     with pytest.raises(SystemExit, match="There is no bench 'speed'"):
         all_benches.chosen_benches(["speed"])

@@ -11,7 +11,7 @@ def verdict(gain, trials):
     return {
         "sentence": "Found.",
         "comparisons": [{"arm": "tuned", "ratio": ratio, "deviation": {"value": 1.5, "low": 0.9, "high": 2.5}}],
-        "trials": [{"settings": each} for each in trials],
+        "trials": [{"settings": trial} for trial in trials],
         "settings": {"a": 1},
         "chosen": {"a": 1},
         "search_runs": len(trials),

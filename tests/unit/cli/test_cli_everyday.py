@@ -73,9 +73,9 @@ def test_a_name_for_all_variants():
 
 
 def test_another_shell_runs_commands_and_hooks():
-    found = Workload.of("a | b", shell_program="bash -o pipefail", prepare="c > d")
-    assert found.argv == ("bash", "-o", "pipefail", "-c", "a | b")
-    assert found.prepare == ("bash", "-o", "pipefail", "-c", "c > d")
+    workload = Workload.of("a | b", shell_program="bash -o pipefail", prepare="c > d")
+    assert workload.argv == ("bash", "-o", "pipefail", "-c", "a | b")
+    assert workload.prepare == ("bash", "-o", "pipefail", "-c", "c > d")
     assert Workload.of("a | b", shell=True).argv == ("/bin/sh", "-c", "a | b")
     assert split("a b") == ("a", "b")
     for given, said in ((" ", "names no shell"), ("'", "cannot be split")):
@@ -84,9 +84,9 @@ def test_another_shell_runs_commands_and_hooks():
 
 
 def test_setup_travels_and_is_kept():
-    found = Workload.of("a", setup="make data")
-    assert found.to_wire()["setup"] == ["make", "data"]
-    assert Workload.from_json(found.to_json()) == found
+    workload = Workload.of("a", setup="make data")
+    assert workload.to_wire()["setup"] == ["make", "data"]
+    assert Workload.from_json(workload.to_json()) == workload
     assert "setup" not in Workload.of("a").to_wire()
 
 
@@ -125,8 +125,8 @@ def test_a_command_without_a_program_says_nothing_of_one():
 
 def test_completion_of_studies_methods_and_hosts():
     becalm.run("spin 20ms", host="sim:normal", runs=3, seed=1)
-    assert [each.value for each in candidates.studies("")] == ["last", "1"]
+    assert [study.value for study in candidates.studies("")] == ["last", "1"]
     assert candidates.studies("1")[0].help == "run: spin 20ms"
-    assert "race" in [each.value for each in candidates.methods("ra")]
+    assert "race" in [method.value for method in candidates.methods("ra")]
     becalm.add_host("lab", "ssh://ada@lab")
-    assert [each.value for each in candidates.hosts("l")] == ["lab", "local"]
+    assert [host.value for host in candidates.hosts("l")] == ["lab", "local"]

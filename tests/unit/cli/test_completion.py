@@ -117,12 +117,12 @@ NO_CANDIDATES = {
 
 def test_every_option_that_takes_what_can_be_listed_offers_it():
     lacking = [
-        f"{verb} {each.opts[0]} {each.metavar}"
+        f"{verb} {param.opts[0]} {param.metavar}"
         for verb, command in leaves(group)
-        for each in command.params
-        if isinstance(each, click.Option) and not each.is_flag and not isinstance(each.type, click.Choice)
-        if each.metavar and each.metavar.partition("[")[0] not in NO_CANDIDATES
-        if candidates.of(verb, each) is None
+        for param in command.params
+        if isinstance(param, click.Option) and not param.is_flag and not isinstance(param.type, click.Choice)
+        if param.metavar and param.metavar.partition("[")[0] not in NO_CANDIDATES
+        if candidates.of(verb, param) is None
     ]
     assert lacking == []
 
@@ -133,10 +133,10 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
     free |= {("install-sudoers", "who")}
     free |= {(design, "factors") for design in designs}
     lacking = {
-        (verb, each.name)
+        (verb, param.name)
         for verb, command in leaves(group)
-        for each in command.params
-        if isinstance(each, click.Argument) and candidates.of(verb, each) is None
+        for param in command.params
+        if isinstance(param, click.Argument) and candidates.of(verb, param) is None
     }
     assert lacking == free
 
@@ -144,7 +144,7 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
 def test_words_that_are_offered_are_those_of_their_tables():
     assert list(candidates.PLACEMENTS) == [row.name for row in METHODS]
     assert list(candidates.AVERAGED) == [each.value for each in Objective]
-    assert list(candidates.PUBLISHED) == [each.name for each in published().programs]
+    assert list(candidates.PUBLISHED) == [program.name for program in published().programs]
     assert list(candidates._WORDS["--export"]) == list(FORMS)
     assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]
     machines = [path.stem for path in candidates.MACHINES.glob("*.toml")]
@@ -194,7 +194,7 @@ def test_commands_inside_place_are_told_of_what_there_is_to_offer():
     place = group.get_command(click.Context(group), "place")
     offer(place)
     for name, option in (("simulate", "programs"), ("train", "save")):
-        (found,) = (each for each in place.commands[name].params if each.name == option)
+        (found,) = (param for param in place.commands[name].params if param.name == option)
         assert isinstance(found.type, Offered)
 
 

@@ -58,6 +58,6 @@ def test_what_is_wrong_is_said(tmp_path, text, said):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    found = CliRunner().invoke(command, ["--config", str(tmp_path / "none.toml")])
-    assert found.exit_code == 2
-    assert "cannot be read" in found.output
+    result = CliRunner().invoke(command, ["--config", str(tmp_path / "none.toml")])
+    assert result.exit_code == 2
+    assert "cannot be read" in result.output

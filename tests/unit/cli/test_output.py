@@ -75,7 +75,7 @@ def commands():
 
 
 def options_of(command):
-    return {each.name: each for each in command.params if isinstance(each, click.Option) and each.name in NAMES}
+    return {param.name: param for param in command.params if isinstance(param, click.Option) and param.name in NAMES}
 
 
 REPORTS = [name for name, command in commands() if "report" in options_of(command) and name.split()[0] not in ELSEWHERE]

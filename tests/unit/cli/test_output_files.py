@@ -50,9 +50,9 @@ def commands(command: click.Command, path: tuple[str, ...] = ()):
 
 def options():
     for path, command in commands(group):
-        for each in command.params:
-            if isinstance(each, click.Option) and any(word in str(each.metavar) for word in FILES):
-                yield path, each.opts[0]
+        for param in command.params:
+            if isinstance(param, click.Option) and any(word in str(param.metavar) for word in FILES):
+                yield path, param.opts[0]
 
 
 def test_every_option_with_a_file_is_known_to_read_or_to_write_it():
@@ -65,7 +65,7 @@ def test_every_command_that_writes_takes_overwrite():
     writing = {*(path for path, _ in WRITTEN), *(path for path, name in options() if name == "--report")}
     for path, command in commands(group):
         if path in writing:
-            assert "--overwrite" in {name for each in command.params for name in each.opts}, path
+            assert "--overwrite" in {name for param in command.params for name in param.opts}, path
 
 
 @pytest.mark.parametrize("case", WRITTEN, ids=" ".join)

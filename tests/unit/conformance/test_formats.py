@@ -99,7 +99,7 @@ def measured(tmp_path_factory):
         for make in MEASURED.values():
             make(path / "suite.toml")
         studies = becalm.list_studies(limit=None).studies
-        yield {each.study.kind: stored(each.number) for each in studies}
+        yield {study.study.kind: stored(study.number) for study in studies}
 
 
 @pytest.fixture(params=FORMATS, ids=lambda row: row.name)
@@ -155,14 +155,14 @@ def as_csv(text):
 def as_markdown(text):
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert tokens
-    assert not [each for each in tokens if each.type == "html_block"]
-    inline = [child for each in tokens for child in each.children or ()]
+    assert not [token for token in tokens if token.type == "html_block"]
+    inline = [child for token in tokens for child in token.children or ()]
     assert not [each for each in inline if each.type in ("html_inline", "link_open", "image")]
-    rows = [each.map for each in tokens if each.type == "tr_open" and each.map]
+    rows = [token.map for token in tokens if token.type == "tr_open" and token.map]
     lines = text.splitlines()
-    tables = sum(each.startswith("|") for each in lines)
+    tables = sum(line.startswith("|") for line in lines)
     # The line below a head is no row.
-    assert len(rows) + sum(each.type == "table_open" for each in tokens) == tables, "every line of a table is a row"
+    assert len(rows) + sum(token.type == "table_open" for token in tokens) == tables, "every line of a table is a row"
 
 
 def as_html(text):
@@ -257,8 +257,8 @@ def test_what_was_written_is_read_back(readable, case, tmp_path):
     path = tmp_path / f"x{readable.ending}"
     path.write_text(written(document, readable), encoding="utf-8")
     (back,) = read(path)
-    near = [(name, [round(each / 1e9, 9) for each in times]) for name, times in walls(back)]
-    expected = [(name, [round(each / 1e9, 9) for each in times]) for name, times in walls(document)]
+    near = [(name, [round(time / 1e9, 9) for time in times]) for name, times in walls(back)]
+    expected = [(name, [round(time / 1e9, 9) for time in times]) for name, times in walls(document)]
     if readable.name == "pyperf" and case == "two of one name":
         # pyperf refuses a file with two benchmarks of one name.
         expected = [(f"a [{place}]", times) for place, (_, times) in enumerate(expected, start=1)]

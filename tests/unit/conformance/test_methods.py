@@ -31,7 +31,7 @@ def a_space(groups=GROUPS):
         for group, count in groups.items()
         for i in range(count)
     ]
-    known = Settings.of({each.knob: each.value for each in candidates[::3]} | {"not here": 1})
+    known = Settings.of({candidate.knob: candidate.value for candidate in candidates[::3]} | {"not here": 1})
     return Space(tuple(candidates), (("known", known),))
 
 
@@ -111,7 +111,7 @@ def test_a_search_goes_on_from_stored_samples_at_any_point(row):
 
 def test_values_and_needs_are_those_of_the_space(row):
     space = a_space()
-    values = {each.knob: each.value for each in space.candidates}
+    values = {candidate.knob: candidate.value for candidate in space.candidates}
     search, asks, _ = conduct(row, space)
     for settings in [search.choice.settings, *(arm for ask in asks for arm in (*ask.arms, ask.best))]:
         chosen = dict(settings.values)

@@ -223,7 +223,7 @@ def test_what_is_counted_is_what_is_asked_for(row, space, most_runs):
     rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
     counted = row.counted(options, space, rule)
     if counted is None:
-        assert not row.counts or any(each.categorical for each in space.factors), (
+        assert not row.counts or any(factor.categorical for factor in space.factors), (
             "what follows from its rule is counted"
         )
         return

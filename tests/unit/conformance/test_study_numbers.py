@@ -121,7 +121,7 @@ def studies(tmp_path_factory):
     with Store.open(file) as store:
         _planned(store)
         _profiled(store)
-        numbers = {each.study.kind: each.number for each in store.studies()}
+        numbers = {study.study.kind: study.number for study in store.studies()}
     assert set(numbers) == set(KINDS), "a kind of study has no example here"
     (place / "go.txt").write_text("BenchmarkA 1 5 ns/op 3 B/op\nBenchmarkA 1 6 ns/op 3 B/op\n--- FAIL: BenchmarkB\n")
     (numbers[ITERATIONS],) = becalm.import_(place / "go.txt", file)

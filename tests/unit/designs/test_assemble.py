@@ -12,39 +12,41 @@ from becalm.nouns.options.design import DesignOptions
 def design(kind, *factors, seed=1, **given):
     from becalm.nouns.option import parsed
 
-    return assemble(kind, [Factor.parse(each) for each in factors], DesignOptions(**parsed(DesignOptions, given)), seed)
+    return assemble(
+        kind, [Factor.parse(factor) for factor in factors], DesignOptions(**parsed(DesignOptions, given)), seed
+    )
 
 
 def test_runs_are_in_random_order_within_their_blocks():
     found = design("central", "a=0..1", "b=0..1", "c=0..1", blocks=3, seed=4)
-    assert [each.run for each in found.runs] == list(range(1, 21))
-    assert sorted(each.standard for each in found.runs) == list(range(1, 21))
-    assert [each.block for each in found.runs] == sorted(each.block for each in found.runs)
-    assert [each.standard for each in found.runs] != list(range(1, 21))
+    assert [run.run for run in found.runs] == list(range(1, 21))
+    assert sorted(run.standard for run in found.runs) == list(range(1, 21))
+    assert [run.block for run in found.runs] == sorted(run.block for run in found.runs)
+    assert [run.standard for run in found.runs] != list(range(1, 21))
     again = design("central", "a=0..1", "b=0..1", "c=0..1", blocks=3, seed=4)
     assert again == found
     other = design("central", "a=0..1", "b=0..1", "c=0..1", blocks=3, seed=5)
-    assert [each.standard for each in other.runs] != [each.standard for each in found.runs]
+    assert [run.standard for run in other.runs] != [run.standard for run in found.runs]
 
 
 def test_standard_order_is_kept_when_asked_for():
     found = design("box-behnken", "a=0..1", "b=0..1", "c=0..1", randomize=False)
-    assert [each.standard for each in found.runs] == list(range(1, 16))
+    assert [run.standard for run in found.runs] == list(range(1, 16))
     assert found.seed is None
 
 
 def test_levels_are_in_the_factors_own_units():
     found = design("central", "time=80..90min", "slice=1..100ms:log", alpha="face-centred", randomize=False)
     assert found.runs[0].levels == (80.0, 1.0)
-    centre = next(each for each in found.runs if each.point == "centre")
+    centre = next(run for run in found.runs if run.point == "centre")
     assert centre.levels == (85.0, 10.0)
 
 
 def test_whole_numbers_are_set_and_their_true_places_are_kept():
     found = design("central", "n=1..100:whole", "m=0..1")
-    axial = sorted({each.levels[0] for each in found.runs})
+    axial = sorted({run.levels[0] for run in found.runs})
     assert axial == [-20, 1, 50, 100, 121]
-    places = sorted({each.coded[0] for each in found.runs})
+    places = sorted({run.coded[0] for run in found.runs})
     assert places[2] == pytest.approx((50 - 50.5) / 49.5)
 
 
@@ -56,7 +58,7 @@ def test_a_range_with_too_few_whole_numbers_is_refused():
 
 def test_a_choice_of_two_is_a_factor_of_a_two_level_design():
     found = design("factorial", "policy=other,batch", "n=1..9", "m=1..9", generators=["C=AB"], randomize=False)
-    assert [each.levels for each in found.runs] == [("other", 1, 9), ("batch", 1, 1), ("other", 9, 1), ("batch", 9, 9)]
+    assert [run.levels for run in found.runs] == [("other", 1, 9), ("batch", 1, 1), ("other", 9, 1), ("batch", 9, 9)]
     assert found.letters == {"A": "policy", "B": "n", "C": "m"}
     assert (found.generators, found.defining, found.resolution) == (("C=AB",), ("ABC",), 3)
     assert found.aliases == (("A", "BC"), ("B", "AC"), ("C", "AB"))
@@ -64,7 +66,7 @@ def test_a_choice_of_two_is_a_factor_of_a_two_level_design():
 
 def test_centre_points_of_a_factorial_stand_at_every_combination_of_choices():
     found = design("factorial", "policy=other,batch", "n=1..9", centre=2)
-    centres = [each.levels for each in found.runs if each.point == "centre"]
+    centres = [run.levels for run in found.runs if run.point == "centre"]
     assert sorted(centres) == [("batch", 5), ("batch", 5), ("other", 5), ("other", 5)]
 
 
@@ -110,5 +112,5 @@ def test_what_cannot_be_is_refused_in_a_sentence(kind, factors, given, said):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_made_of_three_factors(kind):
     found = design(kind, "a=0..1", "b=0..1", "c=0..1")
-    assert {each.name for each in found.factors} == {"a", "b", "c"}
+    assert {factor.name for factor in found.factors} == {"a", "b", "c"}
     assert found.to_json()["runs"][0]["run"] == 1

@@ -63,7 +63,7 @@ def test_blocks_have_their_centre_points():
     for block, centres in ((0, 2), (1, 2), (2, 4)):
         own = [kind for kind, place in zip(found.kinds, found.blocks, strict=True) if place == block]
         assert own.count("centre") == centres
-    assert [each.text for each in found.words] == ["ABC"]
+    assert [word.text for word in found.words] == ["ABC"]
 
 
 @pytest.mark.parametrize("kind", ALPHAS)

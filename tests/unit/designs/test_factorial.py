@@ -55,8 +55,8 @@ def test_aliased_effects_are_one_column_with_the_sign_that_is_said():
     found = fraction(5, ["D=-AB", "E=AC"])
     for some in found.aliases():
         first, *others = (each.column(found.points) for each in some)
-        for each in others:
-            assert (each == first).all()
+        for other in others:
+            assert (other == first).all()
 
 
 @pytest.mark.parametrize(("count", "runs"), [(3, 8), (4, 16), (5, 16), (6, 32), (7, 64), (8, 64), (9, 128), (12, 256)])

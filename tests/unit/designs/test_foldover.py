@@ -15,7 +15,7 @@ SEVEN = [Factor(f"f{number}", 0.0, 1.0) for number in range(7)]
 
 
 def texts(words):
-    return [each.text for each in words]
+    return [word.text for word in words]
 
 
 def test_folded_on_all_resolution_three_becomes_four():
@@ -71,7 +71,7 @@ def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
     both = assemble(kind, SEVEN, DesignOptions(cube=runs, fold=("all",)), 5)
     assert both.runs[:runs] == plain.runs
     assert both.blocks == 2
-    assert {each.block for each in both.runs[runs:]} == {2}
+    assert {run.block for run in both.runs[runs:]} == {2}
     assert both.folded == tuple(each.name for each in SEVEN)
     assert (plain.resolution, both.resolution) == (3, 4)
 
@@ -79,7 +79,7 @@ def test_the_first_block_is_the_design_that_was_not_folded(kind, runs):
 def test_replicates_and_centre_points_stand_in_both_blocks():
     found = assemble("plackett-burman", SEVEN, DesignOptions(fold=("f2",), replicates=2, centre=(3, None)), 1)
     for block in (1, 2):
-        points = [each.point for each in found.runs if each.block == block]
+        points = [run.point for run in found.runs if run.block == block]
         assert (points.count("cube"), points.count("centre")) == (24, 3)
     assert found.resolution == 3, "folded on one factor the others still hold interactions"
 

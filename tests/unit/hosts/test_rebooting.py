@@ -74,8 +74,8 @@ class Kernel:
     def define(self, request):
         self.settings = request["settings"]
         self.log.append(("define", [index for index, each in enumerate(self.settings) if each is not None]))
-        for each in self.settings:
-            for name in each or ():
+        for setting in self.settings:
+            for name in setting or ():
                 if name in self.refuses:
                     yield {"event": "error", "kind": "refused", "message": f"{name} is not taken."}
                     return
@@ -142,7 +142,7 @@ NONE, CORE, IDLE, LIVE = ({}, {"isolcpus": "last-core"}, {"idle": "poll", "swapp
 def opened(*settings, **options):
     kernel = Kernel(**{key: options.pop(key) for key in ("ignores", "refuses") if key in options})
     host = RebootingHost(Machine(kernel, **options))
-    host.define([Workload.of("p")], [Settings.of(each) for each in settings])
+    host.define([Workload.of("p")], [Settings.of(setting) for setting in settings])
     return host, kernel
 
 
@@ -165,7 +165,7 @@ def test_it_boots_where_parameters_change_and_nowhere_else():
     assert lines[8] == ((), {"swappiness": 1})
     assert lines[9] == (("isolcpus=1",), {"cpus": "1"}), "the program is bound to the isolated CPUs"
     assert lines[11] == (("idle=poll",), {"swappiness": 1}), "the rest is the agent's"
-    seen = [(each.remarks, each.switching_ns) for each in events if isinstance(each, Noticed)]
+    seen = [(event.remarks, event.switching_ns) for event in events if isinstance(event, Noticed)]
     assert seen == [((f"after {last}",), 5) for last in (8, 10, 11, 12)]
     assert host.abilities()[Ability.REBOOT]
     assert host.boot_ns > 0

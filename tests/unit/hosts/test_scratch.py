@@ -10,10 +10,10 @@ def names(path):
 
 
 def test_it_is_private_and_goes(tmp_path):
-    made = Scratch("trial", str(tmp_path))
-    assert os.stat(made.name).st_mode & 0o777 == 0o700
-    made.cleanup()
-    made.cleanup()
+    scratch = Scratch("trial", str(tmp_path))
+    assert os.stat(scratch.name).st_mode & 0o777 == 0o700
+    scratch.cleanup()
+    scratch.cleanup()
     assert names(tmp_path) == []
 
 

@@ -104,7 +104,7 @@ def test_evidence_of_a_campaign():
     found = campaign(3, spinners=1.0)
     a = found.attribution
     assert (a.answer, a.cause) == (Answer.NAMED, "CPU")
-    assert sum(each.share for each in a.shares) == pytest.approx(a.r_squared, abs=1e-9)
+    assert sum(share.share for share in a.shares) == pytest.approx(a.r_squared, abs=1e-9)
     assert found.reference is not None
     assert a.shares[0].coefficients["queue"] == pytest.approx(1, abs=0.3)
     assert a.shares[0].carried == pytest.approx(1, abs=0.05)
@@ -134,7 +134,7 @@ def test_two_causes_of_equal_weight_have_no_leader():
     cpu, disk = rng.permutation(np.linspace(0, 1, 40)), rng.permutation(np.linspace(0, 100, 40))
     found = attribute(rows({"queue": cpu, "disk": disk}, 1 + cpu + disk / 100, designed=True))
     assert found.answer is Answer.NOT_SEPARABLE
-    assert max(each.inflation for each in found.shares) < 1.5
+    assert max(share.inflation for share in found.shares) < 1.5
 
 
 def test_counted_waits_have_the_last_word():

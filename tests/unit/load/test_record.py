@@ -60,13 +60,13 @@ def test_an_older_record_lacks_columns_and_a_newer_one_has_others():
 
 
 def test_records_are_put_together_as_their_rows_say():
-    one = Load(3, 5, 100, 10, cpus=2, busy_ns=4, queue=1.0, queue_peak=2, samples=1, frequency_khz=1000, level=3)
+    load = Load(3, 5, 100, 10, cpus=2, busy_ns=4, queue=1.0, queue_peak=2, samples=1, frequency_khz=1000, level=3)
     two = Load(6, 6, 110, 30, cpus=2, busy_ns=8, queue=3.0, queue_peak=7, samples=3, frequency_khz=2001, level=1)
-    whole = pooled([one, two])
+    whole = pooled([load, two])
     assert (whole.first, whole.last, whole.started_ns, whole.interval_ns) == (3, 6, 100, 40)
     assert (whole.busy_ns, whole.queue, whole.queue_peak, whole.samples) == (12, 2.5, 7, 4)
     assert (whole.frequency_khz, whole.level, whole.steal_ns) == (1751, 1, None)
-    assert pooled([one]) == one
+    assert pooled([load]) == load
 
 
 def test_what_is_unknown_of_one_is_unknown_of_all_but_for_samples():
@@ -86,7 +86,7 @@ def test_a_series_holds_numbers_alone(wrong):
 
 
 def test_a_series_of_before_interrupts_were_told_is_read():
-    made = Series(0, 0, ("queue",), ((0, None),), interrupts=({"name": "LOC", "count": 3},))
-    assert Series.from_json(made.to_json()) == made
-    older = {name: value for name, value in made.to_json().items() if name != "interrupts"}
+    series = Series(0, 0, ("queue",), ((0, None),), interrupts=({"name": "LOC", "count": 3},))
+    assert Series.from_json(series.to_json()) == series
+    older = {name: value for name, value in series.to_json().items() if name != "interrupts"}
     assert Series.from_json(older).interrupts == ()

@@ -311,11 +311,11 @@ def test_parquet_has_types_and_nulls(tmp_path):
     parquet = need_module("pyarrow.parquet")
     path = tmp_path / "s.parquet"
     assert formats.write(document(), path) == 21
-    found = parquet.read_table(path)
-    assert str(found.schema.field("queue").type) == "double"
-    assert str(found.schema.field("disk_write_bytes").type) == "int64"
-    assert found["disk_write_bytes"].to_pylist()[11] == 12 << 20
-    assert found["frequency_khz"].null_count == 21
+    table = parquet.read_table(path)
+    assert str(table.schema.field("queue").type) == "double"
+    assert str(table.schema.field("disk_write_bytes").type) == "int64"
+    assert table["disk_write_bytes"].to_pylist()[11] == 12 << 20
+    assert table["frequency_khz"].null_count == 21
 
 
 def test_who_interrupted_is_named_and_what_is_not_known_is_not():

@@ -75,14 +75,14 @@ def test_runs_get_the_intervals_that_they_touched(text):
         run(5, begin + 5 * S - 1000, 2000),  # ends after the record
         run(6, begin + 60 * S, 1000),
     ]
-    found = sadf.loads(intervals, runs)
-    assert [(load.first, load.last) for load in found] == [(1, 2), (3, 3), (4, 4)]
-    assert [load.interval_ns for load in found] == [S, 2 * S, S]
-    two = found[1]
+    document = sadf.loads(intervals, runs)
+    assert [(load.first, load.last) for load in document] == [(1, 2), (3, 3), (4, 4)]
+    assert [load.interval_ns for load in document] == [S, 2 * S, S]
+    two = document[1]
     for name in ("busy_ns", "disk_write_bytes", "loopback_bytes", "switches"):
-        assert getattr(two, name) == round(sum(each.amounts[name] for each in intervals[:2]))
+        assert getattr(two, name) == round(sum(interval.amounts[name] for interval in intervals[:2]))
     assert two.queue == (intervals[0].queue + intervals[1].queue) / 2
-    assert two.queue_peak == max(each.queue for each in intervals[:2])
+    assert two.queue_peak == max(interval.queue for interval in intervals[:2])
     assert (two.samples, two.cpus, two.level, two.exec_ns) == (2, 2, 0, None)
 
 
@@ -97,9 +97,9 @@ def test_a_gap_in_the_record_covers_no_run(text):
 
 def test_a_record_that_holds_little_leaves_the_rest_unknown(text):
     value = json.loads(text)
-    for each in value["sysstat"]["hosts"][0]["statistics"]:
-        for key in set(each) - {"timestamp", "swap-pages"}:
-            del each[key]
+    for statistic in value["sysstat"]["hosts"][0]["statistics"]:
+        for key in set(statistic) - {"timestamp", "swap-pages"}:
+            del statistic[key]
     intervals = sadf.read(json.dumps(value)).intervals
     (load,) = sadf.loads(intervals, [run(0, intervals[0].begin_ns, 10)])
     assert (load.swap_out_bytes, load.samples) == (0, 0)
@@ -148,9 +148,9 @@ def test_runs_of_the_store_get_the_load_of_their_time(stored):
     place, number = stored
     assert import_load(DATA / "sysstat-12.6.json", number, place) == ImportedLoad(number, 5, 7, "vm")
     with Store.open(place) as store:
-        found = store.loads(number)
-    assert [(load.first, load.last) for load in found] == [(seq, seq) for seq in range(5)]
-    assert isinstance(found[0], Load)
+        document = store.loads(number)
+    assert [(load.first, load.last) for load in document] == [(seq, seq) for seq in range(5)]
+    assert isinstance(document[0], Load)
     with pytest.raises(UsageError, match="its own record"):
         import_load(DATA / "sysstat-12.6.json", number, place)
 
@@ -198,7 +198,7 @@ def test_intervals_that_are_no_time_are_left_out_and_reported(interval):
 
 def test_an_interval_that_overlaps_others_is_left_out():
     found = sadf.read(record(row("10:00:00"), row("10:01:00"), row("10:01:30", 3600), row("10:02:00")))
-    assert [each.length_ns // S for each in found.intervals] == [60, 60, 60]
+    assert [interval.length_ns // S for interval in found.intervals] == [60, 60, 60]
     assert "overlaps an earlier one" in found.left_out[0]
 
 

@@ -80,7 +80,7 @@ def test_annealing_goes_through_all_once_and_accepts_worse_steps_while_it_is_hot
     trials, choice = conduct(anneal, factors(governor=0.5, aslr=0.5, swap=1.1))
     assert len(trials) == len(SPACE.candidates)
     # Differences of some per cent against temperatures of 100 to 18: practically everything is accepted.
-    assert trials[-1] == {each.knob for each in SPACE.candidates}
+    assert trials[-1] == {candidate.knob for candidate in SPACE.candidates}
     assert all(len(b) == len(a) + 1 for a, b in itertools.pairwise(trials))
     assert {"governor", "aslr"} <= dict(choice.settings.values).keys()
 

@@ -91,7 +91,7 @@ def test_longer_trials_are_heeded_and_have_as_many_more_runs():
 def test_the_strongest_settings_are_tried_before_it_says_that_none_help():
     arms = Arms(SPACE, "cv")
     settings = [set(dict(arms.settings(arm).values)) for arm in arms.strongest()]
-    assert settings == [{each.knob for each in SPACE.candidates}, {"normal-0"}]
+    assert settings == [{candidate.knob for candidate in SPACE.candidates}, {"normal-0"}]
     seen, races = 0, samples(15, 100)
     for seed in range(races):
         *_, asks = conduct(lambda s: 0.02, seed, dataclasses.replace(RULE, most_runs=150))
@@ -100,7 +100,7 @@ def test_the_strongest_settings_are_tried_before_it_says_that_none_help():
         for ask in duels:
             against = [set(dict(arm.values)) for arm in ask.arms]
             assert against[0] == set()
-            assert all(each in against for each in settings)
+            assert all(setting in against for setting in settings)
     assert seen >= races / 3
 
 
@@ -141,12 +141,12 @@ def test_among_equals_fewer_settings_are_preferred():
 def test_the_portfolio_has_nothing_everything_groups_and_profiles():
     arms = Arms(SPACE, "cv")
     settings = [set(dict(arms.settings(arm).values)) for arm in arms.portfolio()]
-    every = {each.knob for each in SPACE.candidates}
+    every = {candidate.knob for candidate in SPACE.candidates}
     assert settings[:2] == [set(), every]
     assert {"normal-0"} in settings  # Of the profile, what the space has with the same value.
     for group in (Group.ISOLATION, Group.NORMAL, Group.DANGEROUS):
         assert {knob for knob in every if not knob.startswith(group)} in settings
-    assert {each.knob for each in SPACE.candidates if not each.restricts_cpus} in settings
+    assert {candidate.knob for candidate in SPACE.candidates if not candidate.restricts_cpus} in settings
 
 
 def test_after_a_failure_only_half_of_the_suspects_are_tried_at_once():

@@ -26,7 +26,7 @@ def ranges(count):
 def bowl(settings, factors, best=-0.4, bend=0.5, untouched=0.6):
     """1 at its best place, 1 + bend at a distance of 1 in every factor."""
     at = dict(settings.values)
-    coded = np.array([each.coded(at[each.name]) if each.name in at else untouched for each in factors])
+    coded = np.array([factor.coded(at[factor.name]) if factor.name in at else untouched for factor in factors])
     return 1 + bend * float(((coded - best) ** 2).mean())
 
 
@@ -38,22 +38,22 @@ def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda ask
         here = drift(len(asks))
         search.tell(
             [
-                Sample(each, (1e9 * here * seconds(each) * np.exp(noise * rng.standard_normal(search.ask.runs)),))
-                for each in search.ask.arms
+                Sample(arm, (1e9 * here * seconds(arm) * np.exp(noise * rng.standard_normal(search.ask.runs)),))
+                for arm in search.ask.arms
             ]
         )
     return search.choice, asks
 
 
 def runs(asks):
-    return sum(len(each.arms) * each.loops * each.runs for each in asks)
+    return sum(len(ask.arms) * ask.loops * ask.runs for ask in asks)
 
 
 def test_three_factors_take_a_design_of_twenty_runs_and_twelve_more():
     factors = ranges(3)
     choice, asks = conduct(factors, lambda s: bowl(s, factors))
     assert runs(asks) == 20 + 12
-    assert sum(NO_SETTINGS in each.arms for each in asks) == 6, "three blocks and three follow-ups have a control each"
+    assert sum(NO_SETTINGS in ask.arms for ask in asks) == 6, "three blocks and three follow-ups have a control each"
     assert bowl(choice.settings, factors) < 1.02
     assert "second order" in choice.why
 
@@ -180,7 +180,7 @@ def test_a_response_that_may_be_negative_has_no_power():
     rng = np.random.default_rng(3)
     while search.ask is not None:
         search.tell([
-            Sample(each, (np.array([bowl(each, factors) - 1.3 + 0.01 * rng.standard_normal()]),))
-            for each in search.ask.arms
+            Sample(arm, (np.array([bowl(arm, factors) - 1.3 + 0.01 * rng.standard_normal()]),))
+            for arm in search.ask.arms
         ])  # fmt: skip
     assert bowl(search.choice.settings, factors) < 1.02

@@ -25,13 +25,13 @@ def conduct(factors, seconds, *, noise=0.02, seed=1, rule=RULE, drift=lambda blo
     search, asks = SearchRun(sequential, Space((), factors=factors), rule, seed), []
     while (ask := search.ask) is not None:
         asks.append(ask)
-        values = [drift(ask.block) * seconds(each) * np.exp(noise * rng.standard_normal(ask.runs)) for each in ask.arms]
+        values = [drift(ask.block) * seconds(arm) * np.exp(noise * rng.standard_normal(ask.runs)) for arm in ask.arms]
         search.tell([Sample(each, (value,)) for each, value in zip(ask.arms, values, strict=True)])
     return search.choice, asks
 
 
 def runs(asks):
-    return sum(len(each.arms) * each.loops * each.runs for each in asks)
+    return sum(len(ask.arms) * ask.loops * ask.runs for ask in asks)
 
 
 def on_line(factors, best, untouched=1.5):
@@ -39,7 +39,7 @@ def on_line(factors, best, untouched=1.5):
 
     def seconds(settings):
         at = dict(settings.values)
-        away = [each.coded(at[each.name]) - best for each in factors if each.name in at]
+        away = [factor.coded(at[factor.name]) - best for factor in factors if factor.name in at]
         return 1 + 0.5 * float(np.mean(np.square(away))) if away else untouched
 
     return seconds
@@ -66,9 +66,9 @@ def test_a_search_has_a_limit_of_its_own():
 def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_taken_off():
     factors = ranges(3)
     choice, asks = conduct(factors, on_line(factors, -0.3), noise=0.005, drift=lambda block: 1 + 0.1 * block)
-    blocks = {each.block for each in asks}
+    blocks = {ask.block for ask in asks}
     assert len(blocks) > 3
-    assert {each.block for each in asks if NO_SETTINGS in each.arms} == blocks
+    assert {ask.block for ask in asks if NO_SETTINGS in ask.arms} == blocks
     assert "drift from block to block was taken off" in choice.why
     assert on_line(factors, -0.3)(choice.settings) < 1.03
     steady, _ = conduct(factors, on_line(factors, -0.3), noise=0.005)
@@ -78,7 +78,7 @@ def test_every_block_has_the_machine_as_it_is_and_drift_between_blocks_is_taken_
 def test_the_best_place_is_run_again():
     factors = ranges(2)
     _, asks = conduct(factors, on_line(factors, 0.1))
-    again = [each for each in asks if each.why == "the best place again"]
+    again = [ask for ask in asks if ask.why == "the best place again"]
     assert again
     assert all(arm == each.best for each in again for arm in each.arms if arm != NO_SETTINGS)
 
@@ -87,10 +87,10 @@ def test_every_fourth_run_looks_for_a_second_valley_once_the_first_is_seen_and_b
     world = model("two-optima", 3, 1)
     _, asks = conduct(world.space.factors, world.seconds)
     used, looked = 0, []
-    for each in asks:
-        if each.why == "where a second valley would be":
+    for ask in asks:
+        if ask.why == "where a second valley would be":
             looked.append(used)
-        used += len(each.arms)
+        used += len(ask.arms)
     assert looked
     assert all(0.3 * used <= each + 1 and each <= 0.9 * used for each in looked)
     assert len(looked) == pytest.approx(0.6 * used / 4, abs=1.5)
@@ -126,8 +126,8 @@ def test_a_step_is_said_with_its_place_and_size():
         size = float(said.partition("above it ")[2].partition(" % slower")[0])
         assert 35 < size < 65
         places = sorted({factors[1].coded(dict(arm.values)["f1"]) for ask in asks for arm in ask.arms if arm.values})
-        low = max(each for each in places if each <= 0.2)
-        high = min(each for each in places if each > 0.2)
+        low = max(place for place in places if place <= 0.2)
+        high = min(place for place in places if place > 0.2)
         shown = f"{factors[1].worded(factors[1].natural(low))} and {factors[1].worded(factors[1].natural(high))}:"
         assert said.startswith(shown)
     assert len(missed) <= 2, missed
@@ -189,6 +189,6 @@ def test_responses_below_zero_are_compared_as_they_are():
     factors = ranges(2)
     rng, search = np.random.default_rng(3), SearchRun(sequential, Space((), factors=factors), RULE, 3)
     while search.ask is not None:
-        values = [on_line(factors, -0.2)(each) - 1.3 + 0.01 * rng.standard_normal(1) for each in search.ask.arms]
+        values = [on_line(factors, -0.2)(arm) - 1.3 + 0.01 * rng.standard_normal(1) for arm in search.ask.arms]
         search.tell([Sample(each, (value,)) for each, value in zip(search.ask.arms, values, strict=True)])
     assert on_line(factors, -0.2)(search.choice.settings) < 1.02

@@ -31,7 +31,7 @@ def test_the_gradient_is_that_of_the_density():
     logs = Weights.usual(len(FACTORS)).logs + 0.1 * np.arange(8)
     found = posterior.value(logs)[1]
     steps = 1e-5 * np.eye(len(logs))
-    numeric = [(posterior.value(logs + each)[0] - posterior.value(logs - each)[0]) / 2e-5 for each in steps]
+    numeric = [(posterior.value(logs + step)[0] - posterior.value(logs - step)[0]) / 2e-5 for step in steps]
     assert found == pytest.approx(numeric, rel=1e-4, abs=1e-6)
 
 
@@ -42,7 +42,7 @@ def test_it_expects_what_the_runs_say_and_is_surest_where_they_are():
     places[:, 3] = np.arange(30) % 3
     base = np.array([0.0, 0.0, 0.0, 0.0])
     mean, error = process.against(base)(places)
-    truth = np.array([value(each) for each in places])
+    truth = np.array([value(place) for place in places])
     assert np.abs(mean - truth).max() < 0.1
     assert process.against(base)(base[None])[1] == pytest.approx([0.0], abs=1e-6)
     assert (error > 0).all()
@@ -58,7 +58,7 @@ def test_a_doubted_surface_is_the_same_at_its_runs_and_less_sure_between_them():
     assert doubted.weights.others == (pytest.approx(1.2), *process.weights.others[1:])
     corners = np.array([[one, other, third, 1.0] for one in (-1, 1) for other in (-1, 1) for third in (-1, 1)])
     assert (doubted.against(base)(corners)[1] > 2 * process.against(base)(corners)[1]).all()
-    ran = np.array([each for each in told.places if not np.isnan(each[0])])
+    ran = np.array([place for place in told.places if not np.isnan(place[0])])
     assert doubted.expected(ran) == pytest.approx(process.expected(ran), abs=0.05)
 
 
@@ -84,14 +84,14 @@ def test_a_covariance_is_the_sum_of_its_parts_as_the_model_has_them(factors):
     weights = Weights(weights.logs + 0.2 * rng.standard_normal(len(weights.logs)))
     columns = Columns(factors)
     one, other = (
-        np.array([[rng.integers(3) if each.choices else rng.uniform(-1, 1) for each in factors] for _ in range(4)])
+        np.array([[rng.integers(3) if factor.choices else rng.uniform(-1, 1) for factor in factors] for _ in range(4)])
         for _ in range(2)
     )
     a, (size, length, _, _) = weights.relevance, weights.others
 
     def shared(x, y, power):
         """What two places have in common in each factor: Columns says what that is."""
-        choices = [len(each.choices) for each in factors]
+        choices = [len(factor.choices) for factor in factors]
         return np.array([
             (1.0 if p == q else -1 / (many - 1)) ** power if many else (p * q) ** power
             for p, q, many in zip(x, y, choices, strict=True)

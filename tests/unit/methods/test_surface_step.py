@@ -18,7 +18,7 @@ def seen(factors=RANGES, count=24, height=HEIGHT, seed=0):
     """Runs of a bowl with a step in the second factor."""
     rng, found = np.random.default_rng(seed), Seen(factors)
     for number in range(count):
-        at = [float(rng.integers(3)) if each.categorical else rng.uniform(-1, 1) for each in factors]
+        at = [float(rng.integers(3)) if factor.categorical else rng.uniform(-1, 1) for factor in factors]
         found.add(at, value(at, height) + NOISE * rng.standard_normal(), number // 6)
         if number % 6 == 0:
             found.add(None, 0.3, number // 6)
@@ -42,7 +42,7 @@ def test_a_step_is_found_where_it_is(factors):
     if factors[0] is CHOICE:
         told = Seen(factors)
         for place, y, block in zip(
-            *(getattr(seen((*RANGES, CHOICE)), each) for each in told.__slots__[1:]), strict=True
+            *(getattr(seen((*RANGES, CHOICE)), slot) for slot in told.__slots__[1:]), strict=True
         ):
             told.add((place[3], *place[:3]), y, block)
     else:
@@ -75,7 +75,7 @@ def test_how_much_lies_above_it_is_told():
 
 def test_without_one_the_rest_of_the_surface_is_not_known_as_well(monkeypatch):
     places = np.random.default_rng(9).uniform(-0.9, 0.9, (60, 3))
-    truth = np.array([value(each) for each in places])
+    truth = np.array([value(place) for place in places])
 
     def missed():
         return float(np.median(np.abs(again(seen(count=30)).expected(places) - truth)))
@@ -100,7 +100,7 @@ def test_both_sides_of_it_are_expected_and_how_they_differ_is_sure():
 def test_a_bowl_is_expected_as_well_with_it(seed):
     told = seen(count=30, height=0.0, seed=seed)
     places = np.random.default_rng(seed + 50).uniform(-0.8, 0.8, (20, 3))
-    truth = [value(each, 0.0) for each in places]
+    truth = [value(place, 0.0) for place in places]
     assert again(told).expected(places) == pytest.approx(truth, abs=0.06)
 
 

@@ -37,12 +37,12 @@ def played(spread, rule=RULE, text="interval=1..1000:log:whole"):
 
 def test_places_span_the_range_on_its_scale():
     whole = [
-        each.to_json()["interval"]
-        for each in places(space("interval=1..1000:log:whole").factors[0], space("interval=1..1000:log:whole"))
+        place.to_json()["interval"]
+        for place in places(space("interval=1..1000:log:whole").factors[0], space("interval=1..1000:log:whole"))
     ]
     assert whole == [1, 2, 6, 13, 32, 75, 178, 422, 1000]
     few = space("nice=0..3:whole")
-    assert [each.to_json()["nice"] for each in places(few.factors[0], few)] == [0, 1, 2, 3]
+    assert [place.to_json()["nice"] for place in places(few.factors[0], few)] == [0, 1, 2, 3]
     choices = space("policy=other,batch")
     assert places(choices.factors[0], choices) == (Settings.of({"policy": "other"}), Settings.of({"policy": "batch"}))
 

@@ -34,7 +34,7 @@ def records(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("events", "kinds"), KINDS.items())
 def test_spots_of_other_types_are_left_out(events, kinds):
     found = visible(answer(), kinds)
-    assert {each["kind"] for each in found["spots"]} == set(kinds)
+    assert {spot["kind"] for spot in found["spots"]} == set(kinds)
     assert len(found["states"]) == (2 in kinds)
 
 
@@ -50,7 +50,7 @@ def test_spots_of_other_types_are_left_out(events, kinds):
 def test_files_of_records_say_what_they_can_show(records, head, kinds):
     found = becalm.sweetspots(records(**head))
     assert found.kinds == kinds
-    assert {each["kind"] for each in found.spots} == set(kinds)
+    assert {spot["kind"] for spot in found.spots} == set(kinds)
     assert ("of sweet spots it can only show" in origin(found)) == (head.get("miss_ratio") is False)
 
 

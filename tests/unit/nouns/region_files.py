@@ -16,8 +16,8 @@ def header(
     names=("parse", "größe"), *, hz=2e9, machine="0123456789abcdef", model="A Processor", boot="a-boot", **changed
 ):
     """A header: 88 bytes of numbers, the texts with their lengths, a checksum."""
-    texts = [each.encode() for each in (machine, boot, model, "rdtscp;lfence", *names)]
-    body = b"".join(struct.pack("<H", len(each)) + each for each in texts)
+    texts = [name.encode() for name in (machine, boot, model, "rdtscp;lfence", *names)]
+    body = b"".join(struct.pack("<H", len(text)) + text for text in texts)
     usual = {"ticks": 1_000_000, "unix_ns": 1_700_000_000_000_000_000, "flags": 6, "quantum": 2.0, "mean_cost": 0}
     given = usual | changed
     made = struct.pack(

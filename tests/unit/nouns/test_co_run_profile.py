@@ -92,7 +92,7 @@ def test_costs_are_measured_and_have_the_errors_of_their_rounds():
     costs = WHOLE.costs()
     assert costs.origin is Origin.MEASURED
     assert costs.by_pair().keys() == {("a", "b"), ("b", "a")}
-    assert all(each.error > 0 for each in costs.pairs)
+    assert all(pair.error > 0 for pair in costs.pairs)
 
 
 def test_a_set_is_one_where_all_of_its_programs_were_timed():

@@ -43,7 +43,7 @@ def test_processes_have_cpus_each():
 
 
 def test_classes_carry_levels():
-    assert [each.word for each in POLICY.classes] == ["other", "batch", "idle", "fifo", "rr"]
+    assert [class_.word for class_ in POLICY.classes] == ["other", "batch", "idle", "fifo", "rr"]
     assert POLICY.holds("fifo:99")
     assert not POLICY.holds("fifo:100")
     assert not POLICY.holds("fifo")

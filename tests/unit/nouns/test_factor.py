@@ -93,10 +93,10 @@ def test_a_knob_is_a_factor_by_its_domain():
 
 
 def test_names_are_there_once():
-    one = Factor.parse("a=1..2")
-    assert distinct((one,)) == (one,)
+    factor = Factor.parse("a=1..2")
+    assert distinct((factor,)) == (factor,)
     with pytest.raises(UsageError, match="twice"):
-        distinct((one, one))
+        distinct((factor, factor))
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,14 @@ names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 
 @given(st.lists(names | st.integers(-99, 99), min_size=1, max_size=6))
 def test_every_path_that_is_written_is_read(steps):
-    text = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     assert path(text) == tuple(steps)
 
 
 @given(names, names, st.sampled_from([*Better]), st.sampled_from([*Take]))
 def test_a_workload_keeps_its_metrics(name, unit, better, take):
-    made = Workload(argv=("x",), metrics=(Metric("a (b)", name, unit, better, take),), tasks=Tasks(8e5, "messages"))
-    assert Workload.from_json(made.to_json()) == made
+    workload = Workload(argv=("x",), metrics=(Metric("a (b)", name, unit, better, take),), tasks=Tasks(8e5, "messages"))
+    assert Workload.from_json(workload.to_json()) == workload
 
 
 def test_the_agent_is_asked_for_no_more_than_where_the_number_is():

@@ -110,10 +110,15 @@ def test_a_number_of_rounds_alone_is_no_limit_in_time():
 def test_rows_of_the_first_becalm_are_read():
     """As `run`, `compare` and `import` wrote them before options were typed."""
     row = {"budget_ns": 5, "runs": None, "precision": 0.01, "warmup": 2, "confidence": 0.9, "reference": 1}
-    found = CompareOptions.from_json({**row, "fail_above": None, "group": "ab"})
-    assert (found.budget_ns, found.precision, found.warmup, found.confidence, found.reference, found.group) == (
-        (5, 0.01, 2, 0.9, 1, "ab")
-    )
+    compare_options = CompareOptions.from_json({**row, "fail_above": None, "group": "ab"})
+    assert (
+        compare_options.budget_ns,
+        compare_options.precision,
+        compare_options.warmup,
+        compare_options.confidence,
+        compare_options.reference,
+        compare_options.group,
+    ) == ((5, 0.01, 2, 0.9, 1, "ab"))
     assert ImportOptions.from_json({"source": "pyperf", "order": "unknown", "values": "per loop iteration"}).values
 
 

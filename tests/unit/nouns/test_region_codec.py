@@ -105,7 +105,7 @@ def test_a_large_file_is_read_in_pieces():
     records = made.regions(np.arange(100, 200_100))
     found, damage = read(made.file(records))
     assert damage.none
-    assert np.concatenate([each.records for each in blocks(found)]).tolist() == records.tolist()
+    assert np.concatenate([block.records for block in blocks(found)]).tolist() == records.tolist()
 
 
 def test_pieces_within_each_other_take_no_more_time_than_others(monkeypatch):

@@ -77,7 +77,7 @@ def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds)
 @pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
 def test_signature_and_help_list_every_option_with_type_unit_and_default(function, keywords, kinds):
     signature, text = inspect.signature(function), inspect.getdoc(function)
-    assert not any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     for name, each in given(kinds).items():
         if name not in signature.parameters:
             # What cannot hold for all programs, or is the function's own.

@@ -14,9 +14,9 @@ def test_the_published_numbers_are_the_usual_ones():
 
 
 def test_they_are_given_by_name_and_spelled_back():
-    found = SwarmParameters.parse("omega=0.3, phi=1.5, particles=8")
-    assert found == SwarmParameters(0.3, 1.5, 1.5, 8)
-    assert SwarmParameters.parse(found.spelled) == found
+    parameters = SwarmParameters.parse("omega=0.3, phi=1.5, particles=8")
+    assert parameters == SwarmParameters(0.3, 1.5, 1.5, 8)
+    assert SwarmParameters.parse(parameters.spelled) == parameters
     assert SwarmParameters.parse({"phi_g": 2.0}).phi_p == 3.020
     assert SwarmParameters.parse("phi=2,phi_p=1") == SwarmParameters(phi_p=1.0, phi_g=2.0)
 

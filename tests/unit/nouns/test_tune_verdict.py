@@ -23,7 +23,7 @@ def of_schema_1(value):
 def old(study):
     value = of_schema_1(study.to_json())
     assert {"course", "steadier"} <= set(value)
-    assert "untouched" in {each["name"] for each in value["arms"]}
+    assert "untouched" in {arm["name"] for arm in value["arms"]}
     return value
 
 

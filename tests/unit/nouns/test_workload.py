@@ -106,23 +106,23 @@ def test_argument_lists_are_taken_as_they_are():
 
 
 def test_what_runs_beside_is_in_the_directory_and_environment_of_the_program():
-    made = Workload.of(
+    workload = Workload.of(
         "a", beside=["b 'x y'", Workload.of("c")], beside_cpus="1-2", directory="/var", environment={"K": "V"}
     )
-    one, other = made.beside
+    one, other = workload.beside
     assert one == Neighbour(Workload(("b", "x y"), "b 'x y'", directory="/var", environment=(("K", "V"),)))
     assert other.workload.directory is None
-    assert Workload.from_json(made.to_json()) == made
-    assert [each["cpus"] for each in made.to_wire()["beside"]] == ["1-2", "1-2"]
+    assert Workload.from_json(workload.to_json()) == workload
+    assert [each["cpus"] for each in workload.to_wire()["beside"]] == ["1-2", "1-2"]
     assert Neighbour(Workload.of("b"), "3").to_wire("1-2")["cpus"] == "3"
     assert "beside" not in Workload.of("a").to_wire()
     assert Workload.of("a", beside="b | c", shell=True).beside[0].workload.argv == ("/bin/sh", "-c", "b | c")
 
 
 def test_a_built_in_kernel_has_neighbours_too():
-    made = Workload(kernel="add", iterations=5, beside=(Neighbour(Workload(kernel="read", iterations=1)),))
-    assert made.to_wire()["beside"] == [{"workload": {"kernel": "read", "iterations": 1}}]
-    assert Workload.from_json(made.to_json()) == made
+    workload = Workload(kernel="add", iterations=5, beside=(Neighbour(Workload(kernel="read", iterations=1)),))
+    assert workload.to_wire()["beside"] == [{"workload": {"kernel": "read", "iterations": 1}}]
+    assert Workload.from_json(workload.to_json()) == workload
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ PAIR = CoRunCosts(Origin.GIVEN, pairs=(PairCost("a", "b", 0.5), PairCost("b", "a
 @pytest.mark.parametrize("method", ["di", "linux", "random"])
 def test_a_fixed_placement_gives_the_tables_value(method):
     programs = KNOWN.programs[1:]
-    tasks, chips = [each.task for each in programs], [Chip(4)] * 2
+    tasks, chips = [program.task for program in programs], [Chip(4)] * 2
     table = costs(programs, KNOWN.cache, [1, 2, 3, 4])
     assert len(table.sets) == 8 + 28 + 56 + 70
     placed = place(tasks, chips, table, method=method)

@@ -17,7 +17,7 @@ CHIPS = [Chip(4)] * 2
 
 def eight():
     programs = KNOWN.programs[1:]
-    return [each.task for each in programs], costs(programs, KNOWN.cache, [4])
+    return [program.task for program in programs], costs(programs, KNOWN.cache, [4])
 
 
 @pytest.mark.parametrize("name", ["mlp", "svm", "costs"])

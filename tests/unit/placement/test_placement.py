@@ -47,7 +47,7 @@ def test_linux_spreads_by_what_is_busy():
 def test_di_lp_on_two_chips_takes_the_smallest_differences():
     tasks, found = ranked(8), drawn_pairs(8, 5)
     placed = place(tasks, [Chip(4)] * 2, found, method="di-lp")
-    lost = {(each.task, each.beside): each.cost for each in found.pairs}
+    lost = {(pair.task, pair.beside): pair.cost for pair in found.pairs}
     home = [("1", "8", "3", "6"), ("2", "7", "4", "5")]
 
     def cost(task, chip):
@@ -56,7 +56,7 @@ def test_di_lp_on_two_chips_takes_the_smallest_differences():
             return sum(lost[task, other] for other in members if other != task)
         return np.mean([sum(lost[task, other] for other in members if other != gone) for gone in members])
 
-    order = sorted((each.name for each in tasks), key=lambda name: cost(name, 0) - cost(name, 1))
+    order = sorted((task.name for task in tasks), key=lambda name: cost(name, 0) - cost(name, 1))
     assert set(placed.sharing[0]) == set(order[:4])
 
 

@@ -39,16 +39,16 @@ def partitions(left, most):
 def test_no_other_rounds_take_less_time(count, slots, seed):
     rounds = random_problem(count, seed, slots)
     found = plan(rounds, SEARCH)
-    best = min(rounds.total_s(each) for each in partitions(tuple(range(count)), slots))
+    best = min(rounds.total_s(partition) for partition in partitions(tuple(range(count)), slots))
     assert rounds.total_s(found.sharing) == pytest.approx(best)
     assert found.bound == pytest.approx(best)
-    assert sorted(each for members in found.sharing for each in members) == list(range(count))
+    assert sorted(member for members in found.sharing for member in members) == list(range(count))
 
 
 def test_a_round_lasts_as_long_as_playing_it_through():
     rounds = random_problem(2, 3)
     tasks = rounds.problem.tasks
-    played = play(tasks, [Chip(2)], rounds.problem.costs, [[each.name for each in tasks]], drain=True)
+    played = play(tasks, [Chip(2)], rounds.problem.costs, [[task.name for task in tasks]], drain=True)
     assert rounds.lasts((0, 1)) == pytest.approx(played.end_s)
 
 
@@ -96,9 +96,9 @@ def test_the_mean_of_random_rounds_is_that_of_all(count, slots):
     rounds = random_problem(count, 5, slots)
     full = [slots] * (count // slots) + ([count % slots] if count % slots else [])
     every = [
-        rounds.total_s(each)
-        for each in partitions(tuple(range(count)), slots)
-        if sorted(map(len, each), reverse=True) == full
+        rounds.total_s(partition)
+        for partition in partitions(tuple(range(count)), slots)
+        if sorted(map(len, partition), reverse=True) == full
     ]
     assert rounds.expected() == pytest.approx(np.mean(every))
     drawn = [rounds.total_s(each) for each in rounds.drawn(2000)]
@@ -109,7 +109,7 @@ def test_the_longest_are_full_rounds_and_take_most():
     rounds = random_problem(6, 2)
     worst = plan(rounds, SEARCH, longest=True).sharing
     assert [len(each) for each in worst] == [2, 2, 2]
-    every = [rounds.total_s(each) for each in partitions(tuple(range(6)), 2) if len(each) == 3]
+    every = [rounds.total_s(partition) for partition in partitions(tuple(range(6)), 2) if len(partition) == 3]
     assert rounds.total_s(worst) == pytest.approx(max(every))
 
 
@@ -132,7 +132,7 @@ def test_costs_of_whole_sets_are_used():
         sets=(SetCosts(names, (0.05, 0.05, 0.05)),),
         pairs=tuple(PairCost(a, b, 0.4) for a in names for b in names if a != b),
     )
-    rounds = Rounds.of([Task(each, 1.0) for each in names], Chip(3), costs)
+    rounds = Rounds.of([Task(name, 1.0) for name in names], Chip(3), costs)
     assert plan(rounds, SEARCH).sharing == ((0, 1, 2),)
 
 

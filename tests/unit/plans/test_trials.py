@@ -22,8 +22,8 @@ def test_each_loop_has_all_arms_in_an_order_that_seed_and_loop_decide():
         rows = carry_on(TrialLog(), wanted, seed)
         assert steps(rows) == steps(carry_on(TrialLog(), wanted, seed))
         assert Counter(steps(rows)) == {(0, arm, loop): 2 for arm in range(4) for loop in range(5, 35)}
-        loops = np.array([each.settings for each in rows[::2]]).reshape(30, 4)
-        assert [each.round for each in rows] == sorted(each.round for each in rows), "one loop after the other"
+        loops = np.array([row.settings for row in rows[::2]]).reshape(30, 4)
+        assert [row.round for row in rows] == sorted(row.round for row in rows), "one loop after the other"
         orders[seed] = [tuple(row) for row in loops]
         first = Counter(order[0] for order in orders[seed])
         assert set(first) == {0, 1, 2, 3}, "each arm is the first now and then"
@@ -32,8 +32,8 @@ def test_each_loop_has_all_arms_in_an_order_that_seed_and_loop_decide():
 
 def test_warmups_come_before_the_counted_runs_of_the_first_loop_only():
     rows = carry_on(TrialLog(), asked(arms=2, loops=3, runs=2, warmups=2, first=7))
-    assert Counter(each.round for each in rows) == {-8: 4, 7: 4, 8: 4, 9: 4}
-    first = [each.round for each in rows if each.settings == 1][:4]
+    assert Counter(row.round for row in rows) == {-8: 4, 7: 4, 8: 4, 9: 4}
+    first = [row.round for row in rows if row.settings == 1][:4]
     assert first == [-8, -8, 7, 7]
 
 
@@ -70,9 +70,9 @@ def test_nothing_more_is_measured_of_an_arm_that_failed_also_after_a_cut(cut, wh
         return (step.settings, step.round) == (arm, loop)
 
     rows = carry_on(TrialLog(), wanted, bad=bad)
-    failed = [each.seq for each in rows if each.outcome == "failed"]
+    failed = [row.seq for row in rows if row.outcome == "failed"]
     assert len(failed) == 1
-    assert all(each.settings != arm for each in rows[failed[0] + 1 :])
+    assert all(row.settings != arm for row in rows[failed[0] + 1 :])
     trials = TrialLog()
     trials.extend(rows[: cut % (len(rows) + 1)])
     rest = carry_on(trials, wanted, bad=bad)

@@ -89,9 +89,9 @@ values = words | st.integers(-(2**63), 2**63 - 1) | st.booleans()
 
 @given(words, words, st.dictionaries(keys, values, max_size=4), st.dictionaries(keys, words, max_size=3))
 def test_what_is_written_is_read_back(name, description, settings, machine):
-    made = Profile(name, Settings.of(settings), description, machine)
-    read = parse(text(made), "x", name)
-    assert read == made
+    profile = Profile(name, Settings.of(settings), description, machine)
+    read = parse(text(profile), "x", name)
+    assert read == profile
     for key, value in settings.items():
         assert isinstance(read.settings.to_json()[key], bool) is isinstance(value, bool), "true is not 1"
 

@@ -90,8 +90,8 @@ def test_json_holds_everything_and_no_nan(facts, replay, name):
     assert value["kind"] == "doctor"
     assert value["schema"] == SCHEMA
     assert value["noise"]["runs"] > 0
-    assert all(each["sentence"].startswith(each["what"]) for each in value["findings"])
-    assert {each["severity"] for each in value["findings"]} <= {"warning", "note", "good"}
+    assert all(finding["sentence"].startswith(finding["what"]) for finding in value["findings"])
+    assert {finding["severity"] for finding in value["findings"]} <= {"warning", "note", "good"}
 
 
 def test_an_infinite_number_is_null_in_json(floor):

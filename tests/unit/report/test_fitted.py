@@ -107,7 +107,7 @@ def test_a_list_keeps_the_number_the_kind_and_the_runs(width):
 
 def test_each_of_several_names_in_a_cell_is_cut():
     names = [f"{end}-{LONG}"[:98] + f"-{end}" for end in "abcdefgh"]
-    study = Study("compare", tuple(Workload.of([each]) for each in names[:3]), (), {}, 1, "local", "")
+    study = Study("compare", tuple(Workload.of([name]) for name in names[:3]), (), {}, 1, "local", "")
     (_, row) = screen(terminal.listing([StoredStudy(1, study, 0, "0.1", "known", {}, 9)]), 80)
     shown = row.split("  ")[-1].split(" | ")
     assert [(each[0], each[-1]) for each in shown] == [("a", "a"), ("b", "b"), ("c", "c")]

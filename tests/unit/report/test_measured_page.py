@@ -45,16 +45,16 @@ def compared(count=3, names=(), runs=12, **given):
 
 
 def test_a_comparison_has_all_pictures():
-    found = Elements(drawn.as_html(compared()))
+    elements = Elements(drawn.as_html(compared()))
     # Forest and violins for a desk and a phone, the distribution of each but the reference, the course of each.
-    assert found.counts["svg"] == 2 * 2 + 2 + 3
-    assert "program 2" in found.text
-    assert "script" not in found.counts
+    assert elements.counts["svg"] == 2 * 2 + 2 + 3
+    assert "program 2" in elements.text
+    assert "script" not in elements.counts
 
 
 def test_one_program_has_no_forest():
-    found = Elements(drawn.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
-    assert found.counts["svg"] == 2 + 2
+    elements = Elements(drawn.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
+    assert elements.counts["svg"] == 2 + 2
 
 
 def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypatch):
@@ -76,16 +76,16 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     for factor in (1e-7, 37.0, 1e12):
         summaries = [
             dataclasses.replace(
-                each,
-                name=each.name[:8] if factor > 1 else each.name,
-                quantiles=tuple(factor * value for value in each.quantiles),
-                course=tuple(factor * value for value in each.course),
+                summary,
+                name=summary.name[:8] if factor > 1 else summary.name,
+                quantiles=tuple(factor * value for value in summary.quantiles),
+                course=tuple(factor * value for value in summary.course),
                 histogram=dataclasses.replace(
-                    each.histogram, low=factor * each.histogram.low, high=factor * each.histogram.high
+                    summary.histogram, low=factor * summary.histogram.low, high=factor * summary.histogram.high
                 ),
-                median_ns=dataclasses.replace(each.median_ns, value=factor * each.median_ns.value),
+                median_ns=dataclasses.replace(summary.median_ns, value=factor * summary.median_ns.value),
             )
-            for each in verdict.summaries
+            for summary in verdict.summaries
         ]
         scaled = dataclasses.replace(verdict, summaries=tuple(summaries))
         figures.violins(scaled)
@@ -125,8 +125,8 @@ def test_ids_of_pictures_are_unique():
 
 def test_a_verdict_of_an_older_becalm_has_a_page_without_pictures_of_runs():
     value = compared().to_json()
-    for each in value["summaries"]:
-        del each["quantiles"], each["course"]
+    for summary in value["summaries"]:
+        del summary["quantiles"], summary["course"]
     found = becalm.nouns.verdict.from_json({**value, "runs": {}})
     assert Elements(drawn.as_html(found)).counts["svg"] == 2
 
@@ -216,7 +216,7 @@ def test_columns_and_data_frames(tmp_path, monkeypatch):
     assert becalm.columns(found)["name"] == ["spin 20ms", "spin 21ms"]
     assert becalm.columns(found, "differences")["answer"] == [str(found.differences[0].answer)]
     runs = becalm.columns(found, "runs", store=store)
-    assert len({len(each) for each in runs.values()}) == 1
+    assert len({len(run) for run in runs.values()}) == 1
     assert set(runs["program"]) == {"spin 20ms", "spin 21ms"}
     with pytest.raises(UsageError, match="no columns of 'nothing'"):
         becalm.columns(found, "nothing")

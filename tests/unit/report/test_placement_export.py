@@ -88,5 +88,5 @@ def test_what_a_form_cannot_say_is_refused():
 
 def test_several_files_are_named():
     found = exported(advice((("a",), ("b",)), TWO, {}), "systemd")
-    assert [each for each in lines(found) if each.endswith(".conf")] == [f"# {name}" for name, _ in found.files]
+    assert [line for line in lines(found) if line.endswith(".conf")] == [f"# {name}" for name, _ in found.files]
     assert json.loads(json.dumps(found.to_json()))["files"][0]["name"].startswith("a.service.d")

@@ -93,7 +93,7 @@ def test_the_time_that_is_left_does_not_grow_while_no_run_ends():
 def test_a_long_run_is_limited_by_an_option_that_the_command_has(verb):
     """The hint names --timeout where there is one."""
     command = importlib.import_module(f"becalm.cli.{verb}").__dict__[f"command_{verb}"]
-    has = any(each.name == "timeout" for each in command.params)
+    has = any(param.name == "timeout" for param in command.params)
     assert has == (verb == "run")
     seen = []
     with click.Context(command), pytest.MonkeyPatch.context() as patch:

@@ -74,7 +74,7 @@ def test_the_pictures_begin_and_end_where_the_data_does(monkeypatch):
     monkeypatch.setattr(figures, "svg", lambda figure, *_: kept.append(figure) or "")
     found = of(("parse",), [np.concatenate([np.repeat([1_000, 1_100, 1_200], 100), [90_000]])])
     figures.lengths(found.regions[0], found)
-    (bars,) = (each for each in kept[0].axes[0].patches if isinstance(each, StepPatch))
+    (bars,) = (patch for patch in kept[0].axes[0].patches if isinstance(patch, StepPatch))
     edges = bars.get_data().edges
     assert edges[0] == 500.0
     # In whole steps of 1 ns, so the last bin may end later than what it holds.
@@ -105,7 +105,7 @@ def everything_said_of_long_names():
 @pytest.mark.parametrize("place", range(3))
 def test_names_are_whole_but_on_a_terminal(place):
     found = everything_said_of_long_names()[place]
-    said = [found.sentence, *(each.sentence for each in found.findings)]
+    said = [found.sentence, *(finding.sentence for finding in found.findings)]
     assert any(NAMES[0] in text for text in said)
     assert not any("…" in text for text in said)
     assert json.loads(as_json(found))["sentence"] == found.sentence
@@ -134,7 +134,7 @@ def test_every_form_takes_names_of_all_kinds():
         assert "mathdefault" not in page
         assert as_markdown(each)
         assert as_json(each)
-    assert len({each.name for each in found.regions}) == len(HOSTILE)
+    assert len({region.name for region in found.regions}) == len(HOSTILE)
 
 
 def test_a_name_of_one_region_and_one_of_zero_length_are_shown():

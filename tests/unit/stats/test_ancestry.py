@@ -14,7 +14,7 @@ def random_graph(rng, places):
     parents = [()]
     for place in range(2, places + 1):
         count = 1 + int(rng.random() < 0.3)
-        parents.append(tuple(dict.fromkeys(int(each) for each in rng.integers(max(1, place - 6), place, count))))
+        parents.append(tuple(dict.fromkeys(int(integer) for integer in rng.integers(max(1, place - 6), place, count))))
     return Ancestry(tuple(parents))
 
 

@@ -50,7 +50,7 @@ def test_medians_of_rows(width: int) -> None:
 def test_numbers_among_some(some: list[int], kind: type[np.float64] | type[np.int64]) -> None:
     """As numpy's own, also for few numbers far apart, and for those of a record, which are floats."""
     numbers = np.array([0, 7, 3, 999_999, 3], kind)
-    assert among(numbers, np.array(some, np.int32)).tolist() == [each in some for each in numbers]
+    assert among(numbers, np.array(some, np.int32)).tolist() == [number in some for number in numbers]
     assert among(numbers[:0], np.array(some, np.int32)).tolist() == []
 
 

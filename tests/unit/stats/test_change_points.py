@@ -18,7 +18,7 @@ def noise(rows=85, columns=8, sd=0.004, seed=1):
 
 
 def found(values, **options):
-    return [(each.series, each.at, each.found) for each in change_points(values, **options).changes]
+    return [(change.series, change.at, change.found) for change in change_points(values, **options).changes]
 
 
 def test_a_step_of_two_percent_is_found_with_the_third_sitting_and_nothing_else_is():
@@ -39,7 +39,7 @@ def test_both_directions_and_one_series_alone():
 
 
 def _steps(y):
-    return [(each.at, each.size) for each in change_points(y).changes]
+    return [(change.at, change.size) for change in change_points(y).changes]
 
 
 def test_what_comes_later_changes_nothing_of_what_was_found():
@@ -148,7 +148,7 @@ def test_missing_sittings_are_left_out():
     y[::4, 3] = np.nan
     y[:, 5] = np.nan
     result = change_points(y)
-    assert [(each.series, each.at) for each in result.changes] == [(3, 70)]
+    assert [(change.series, change.at) for change in result.changes] == [(3, 70)]
     assert math.isnan(result.noise[5])
     assert result.lacking[5] > 0
     assert result.lacking[0] == 0
@@ -167,7 +167,7 @@ def test_sittings_that_are_known_badly_need_more_to_be_believed():
 def test_a_step_of_what_repeats_itself_to_the_digit_is_found_with_the_third_value(others):
     sizes = np.log(np.repeat([42.0, 50.0, 49.9], 20))
     result = change_points(np.column_stack([sizes, *[np.zeros(60)] * others]))
-    assert [(each.series, each.at, each.found) for each in result.changes] == [(0, 20, 22), (0, 40, 42)]
+    assert [(change.series, change.at, change.found) for change in result.changes] == [(0, 20, 22), (0, 40, 42)]
     assert 0 < result.visible[0] < 0.01
 
 

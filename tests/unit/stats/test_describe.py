@@ -98,7 +98,7 @@ def test_the_interval_of_a_spread_is_wider_with_heavy_tails_and_holds_more_of_th
     ends = np.sqrt(199 / reference.chi2.ppf([0.975, 0.025], 199))
     assert width(normal) == pytest.approx(math.log(ends[1] / ends[0]), rel=0.12)
     tails = [1 + 1e-3 * np.random.default_rng(seed).standard_t(3, size=50) for seed in range(samples(100, 1000))]
-    held = [low <= 1e-3 * math.sqrt(3) <= high for low, high in (describe(each).cv_interval for each in tails)]
+    held = [low <= 1e-3 * math.sqrt(3) <= high for low, high in (describe(tail).cv_interval for tail in tails)]
     assert sum(held) >= at_least(len(held), 0.82, 0.01), (
         "84 % with 20 runs, 80 % with 100 and more: so it has no stated level"
     )

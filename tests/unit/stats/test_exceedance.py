@@ -10,11 +10,11 @@ NONE = np.zeros(0)
 
 
 def test_values_beyond_a_line_are_counted_on_each_side():
-    found = Residuals.of([np.array([3.0, -1.0]), np.array([-4.0, 0.5, 3.0])])
-    assert found.beyond(3.0, 1.0) == (2, 5)
-    assert found.beyond(3.1, 1.0) == (0, 5)
-    assert found.beyond(1.0, -1.0) == (2, 5)
-    assert found.beyond(4.5, -1.0) == (0, 5)
+    residuals = Residuals.of([np.array([3.0, -1.0]), np.array([-4.0, 0.5, 3.0])])
+    assert residuals.beyond(3.0, 1.0) == (2, 5)
+    assert residuals.beyond(3.1, 1.0) == (0, 5)
+    assert residuals.beyond(1.0, -1.0) == (2, 5)
+    assert residuals.beyond(4.5, -1.0) == (0, 5)
     assert Residuals.of([]).beyond(1.0, 1.0) == (0, 0)
 
 

@@ -112,7 +112,7 @@ def test_looks_replayed_give_the_same_numbers_and_earlier_looks_cost() -> None:
 
     def replay() -> list[PairedEstimate]:
         pairs = RepeatedPairs()
-        return [pairs.look(*(each[:n] for each in arrays), n / 300) for n in (40, 100, 200, 300)]
+        return [pairs.look(*(array[:n] for array in arrays), n / 300) for n in (40, 100, 200, 300)]
 
     assert replay() == replay()
     assert replay()[-1].critical > once(arrays).critical

@@ -91,7 +91,7 @@ def large(monkeypatch):
 
 def surveys(count, **given):
     tallies = [bench.survey(np.random.default_rng([7, n]), "normal", **given) for n in range(count)]
-    return [[each[index] for each in tallies] for index in (0, 1)]
+    return [[tally[index] for tally in tallies] for index in (0, 1)]
 
 
 @pytest.mark.parametrize("natural", [0.0, bench.NATURAL])

@@ -160,7 +160,7 @@ def test_loops_for_a_ratio_agree_with_what_is_detectable() -> None:
 
 
 def test_mean_ratio_pairs_loops_and_falls_back_to_welch() -> None:
-    slow = [1.02 * each for each in loops(3, 12)]
+    slow = [1.02 * loop for loop in loops(3, 12)]
     assert mean_ratio(slow, loops(4, 12)).low > 1.0
     one = mean_ratio(slow[:1], loops(4, 1))
     welch = stats.ttest_ind(np.log(slow[0]), np.log(loops(4, 1)[0]), equal_var=False)
@@ -257,7 +257,7 @@ def test_what_is_detectable_has_students_quantiles_of_its_level() -> None:
 
 @pytest.mark.parametrize("count", [2, 12])
 def test_mean_ratio_of_several_loops_is_that_of_their_means(count: int) -> None:
-    first, second = [1.02 * each for each in loops(3, count)], loops(4, count)
+    first, second = [1.02 * loop for loop in loops(3, count)], loops(4, count)
     x, y = (np.array([each.mean() for each in arm]) for arm in (first, second))
     middle = math.log(x.mean() / y.mean())
     low, high = stats.ttest_1samp(x / x.mean() - y / y.mean(), 0).confidence_interval(0.95)
@@ -291,7 +291,7 @@ def test_intervals_of_a_mean_ratio_hold_the_true_one() -> None:
 @pytest.mark.parametrize("count", [1, 2, 12])
 def test_mean_time_has_students_interval(count: int) -> None:
     arms = loops(3, count)
-    values = np.log([each.mean() for each in arms]) if count > 1 else np.log(arms[0])
+    values = np.log([arm.mean() for arm in arms]) if count > 1 else np.log(arms[0])
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     found = mean_time(arms)
     assert found == pytest.approx((float(np.concatenate(arms).mean()), math.exp(low), math.exp(high)))

@@ -37,7 +37,10 @@ def test_a_configuration_that_failed_once_or_was_left_behind_is_not_taken() -> N
     choice = choose(table)
     assert choice.chosen is not None
     assert choice.chosen.index == 2
-    assert [each.failed for each in sorted(choice.configurations, key=lambda each: each.index)] == [1, 0, 0, 0]
+    assert [
+        configuration.failed
+        for configuration in sorted(choice.configurations, key=lambda configuration: configuration.index)
+    ] == [1, 0, 0, 0]
     assert choose(np.array([[1.0], [2.0]])).chosen is None
     with pytest.raises(ValueError, match="no value"):
         choose(np.full((2, 2), NAN))

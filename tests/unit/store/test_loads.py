@@ -31,7 +31,7 @@ def test_a_store_of_version_1_is_brought_to_the_present(tmp_path):
     db.close()
     with Store.open(str(path)) as store:
         runs = list(store.runs(1))
-        assert [(each.seq, each.started_ns, each.outcome) for each in runs] == [
+        assert [(run.seq, run.started_ns, run.outcome) for run in runs] == [
             (0, 10**18, "ok"),
             (1, 10**18 + 10**9, "ok"),
         ]

@@ -46,11 +46,11 @@ def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
 
 def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with Store.open(str(tmp_path / "one.db")) as one, Store.open(str(tmp_path / "two.db")) as two:
-        number = one.begin(STUDY, FACTS)
-        abandon(one, number, line(run(0)))
+    with Store.open(str(tmp_path / "one.db")) as store, Store.open(str(tmp_path / "two.db")) as two:
+        number = store.begin(STUDY, FACTS)
+        abandon(store, number, line(run(0)))
         assert recover(two) == []
-        assert [each.runs for each in recover(one)] == [1]
+        assert [each.runs for each in recover(store)] == [1]
 
 
 def test_a_store_that_cannot_take_runs_now_gets_them_later(tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch
         assert (found.runs, found.aside) == (1, path.with_name(path.name + ".aside"))
         assert list(store.runs(number)) == [run(0)]
         abandon(store, number, telling(PLACE) + line(run(1)))
-        (path,) = [each for each in spools(tmp_path) if each != found.aside]
+        (path,) = [spool for spool in spools(tmp_path) if spool != found.aside]
         os.truncate(path, 1 << 40)
         (left,) = elsewhere(store)
         (found,) = left.take(line(run(2)))

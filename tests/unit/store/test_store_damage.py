@@ -85,24 +85,24 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
         copy = tmp_path / f"{number}.db"
         copy.write_bytes(damaged(data, number))
         try:
-            found = list_studies(str(copy), limit=None)
+            studies = list_studies(str(copy), limit=None)
         except BecalmError as error:
             refused.append(str(error))
             continue
-        Console(file=io.StringIO(), width=80).print(listing(found.studies))
-        for each in found.studies:
+        Console(file=io.StringIO(), width=80).print(listing(studies.studies))
+        for study in studies.studies:
             warnings = []
-            if not each.wrong and not each.missing:
+            if not study.wrong and not study.missing:
                 # There may be more rows than were stored; they are looked at when they are read.
-                assert replace(each, runs=60, rows=60) == described[each.number], f"copy {number}"
-                assert each.rows >= 60, f"copy {number}"
+                assert replace(study, runs=60, rows=60) == described[study.number], f"copy {number}"
+                assert study.rows >= 60, f"copy {number}"
             try:
-                document = stored(each.number, str(copy), warned=warnings.append)
+                document = stored(study.number, str(copy), warned=warnings.append)
             except BecalmError:
                 continue
-            rows, loads, series, texts = expected[each.number]
+            rows, loads, series, texts = expected[study.number]
             # Their moments are counted from that of their study.
-            began_ns = document.created_ns - described[each.number].created_ns
+            began_ns = document.created_ns - described[study.number].created_ns
             for row in document.runs:
                 assert rows[row.seq] == row._replace(started_ns=row.started_ns - began_ns), f"copy {number}"
             for load in document.loads:
@@ -113,8 +113,8 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
                 assert [*map(len, (document.loads, document.series, document.texts))] == [40, 20, 7], f"copy {number}"
                 assert len(document.runs) == 60, f"copy {number}"
                 assert (document.study, document.created_ns) == (
-                    described[each.number].study,
-                    described[each.number].created_ns,
+                    described[study.number].study,
+                    described[study.number].created_ns,
                 ), f"copy {number}"
     assert all(said.startswith("The ") and "Nothing in it was changed." in said for said in refused)
 
@@ -122,7 +122,7 @@ def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypa
 def test_a_bad_host_costs_its_studies_only(copy):
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE host SET facts = substr(facts, 3) WHERE id = 1")
-    found = {each.number: each.damaged for each in list_studies(str(copy)).studies}
+    found = {study.number: study.damaged for study in list_studies(str(copy)).studies}
     assert [number for number, said in found.items() if said] == [3, 1]
     assert found[1] == "what is known of its machine cannot be read"
     with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: what is known of its machine"):
@@ -206,7 +206,7 @@ def test_rows_that_are_lost_beside_runs_are_told(copy):
         db.execute("DELETE FROM study_noticed")
         db.execute("UPDATE study_count SET runs = 70 WHERE study_id = 3")
     with Store.open(str(copy)) as store:
-        assert {each.number: (each.damaged, each.missing) for each in store.studies()} == {
+        assert {study.number: (study.damaged, study.missing) for study in store.studies()} == {
             1: ("", 0),
             2: ("its settings cannot be read", 0),
             3: ("", 0),
@@ -247,12 +247,12 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_description_is_told_and_the_runs_are_shown(copy, change):
     table, to, said = CHANGES[change]
-    before = {each.number: each for each in list_studies(str(copy)).studies}
+    before = {study.number: study for study in list_studies(str(copy)).studies}
     row = {"study": "id = 2", "host": "id = 2"}.get(table, "study_id = 2")
     with sqlite3.connect(copy) as db:
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute(f"UPDATE {table} SET {to} WHERE {row}")
-    after = {each.number: each for each in list_studies(str(copy)).studies}
+    after = {study.number: study for study in list_studies(str(copy)).studies}
     assert after[2].changed == said
     assert [after[number] for number in (1, 3)] == [before[number] for number in (1, 3)]
     warned = []
@@ -314,7 +314,7 @@ def test_a_changed_row_of_a_file_of_regions_is_an_empty_piece(copy, column):
         assert [piece for piece in store.regions(2) if piece] == whole
         assert store.region_pieces(2) == len(list(store.regions(2))) == 3
         assert not any(store.regions(3))
-        listed = {each.number: each.changed for each in store.studies()}
+        listed = {study.number: study.changed for study in store.studies()}
     said = "something in its number of regions is not as it was stored"
     assert listed[2] == (said if column in ("study_id", "records") else "")
     assert listed[3] == (said if column == "study_id" else "")

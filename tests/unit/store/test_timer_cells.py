@@ -9,23 +9,23 @@ ASKED = {"filter": "robust", "seed": 1}
 
 
 def test_what_was_kept_is_read_for_the_same_question_alone(tmp_path):
-    kept = TimerCells(tmp_path / "clock.jsonl")
-    assert kept.read(ASKED) == []
-    kept.begin(ASKED)
-    kept.add({"event": "cell", "timer": "barrier"})
-    assert kept.read(ASKED) == [{"event": "cell", "timer": "barrier"}]
-    assert kept.read({**ASKED, "seed": 2}) == []
-    kept.begin({**ASKED, "seed": 2})
-    assert kept.read(ASKED) == []
+    cells = TimerCells(tmp_path / "clock.jsonl")
+    assert cells.read(ASKED) == []
+    cells.begin(ASKED)
+    cells.add({"event": "cell", "timer": "barrier"})
+    assert cells.read(ASKED) == [{"event": "cell", "timer": "barrier"}]
+    assert cells.read({**ASKED, "seed": 2}) == []
+    cells.begin({**ASKED, "seed": 2})
+    assert cells.read(ASKED) == []
 
 
 def test_a_line_that_was_cut_off_is_not_read(tmp_path):
-    kept = TimerCells(tmp_path / "clock.jsonl")
-    kept.begin(ASKED)
-    kept.add({"event": "trust"})
-    with kept.path.open("a") as file:
+    cells = TimerCells(tmp_path / "clock.jsonl")
+    cells.begin(ASKED)
+    cells.add({"event": "trust"})
+    with cells.path.open("a") as file:
         file.write('{"event": "cell", "tim\xff')
-    assert kept.read(ASKED) == [{"event": "trust"}]
+    assert cells.read(ASKED) == [{"event": "trust"}]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

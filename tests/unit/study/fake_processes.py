@@ -31,6 +31,6 @@ class Processes:
 
     def ends(self, pid):
         at = self.root / "proc" / str(pid)
-        for each in at.iterdir():
-            each.unlink()
+        for path in at.iterdir():
+            path.unlink()
         at.rmdir()

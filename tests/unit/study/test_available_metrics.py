@@ -40,7 +40,11 @@ def left(machine, *specs):
     told = Told()
     workload = Workload(("a",), "a", metrics=metrics(list(specs)))
     study, findings = without_unmeasurable(machine, Study("run", (workload,)), told, dangerous=False)
-    return [each.spec for each in study.workloads[0].metrics], [each.sentence for each in findings], told.warnings
+    return (
+        [metric.spec for metric in study.workloads[0].metrics],
+        [finding.sentence for finding in findings],
+        told.warnings,
+    )
 
 
 def test_all_metrics_stay_where_all_can_be_measured():
@@ -60,7 +64,7 @@ def test_further_metrics_are_left_out_and_reported():
         "Left out of the metrics: counter:cycles: no counters.",
         "Left out of the metrics: counter:instructions: no counters.",
     ]
-    assert [each.partition(" ")[0] for each in warnings] == ["counter:cycles", "counter:instructions"]
+    assert [warning.partition(" ")[0] for warning in warnings] == ["counter:cycles", "counter:instructions"]
 
 
 def test_the_first_metric_is_refused():

@@ -87,7 +87,7 @@ def test_a_failed_run_is_told_with_what_it_said(store):
     texts = {rows[-1].seq: ("no such input", "")}
     found = conclude_stored(dataclasses.replace(document, runs=rows, texts=texts))
     assert (found.stopped, found.exit_code) == (Stopped.FAILED, 4)
-    (failure,) = (each for each in found.findings if each.kind == "failure")
+    (failure,) = (finding for finding in found.findings if finding.kind == "failure")
     assert "no such input" in failure.sentence
 
 
@@ -121,7 +121,7 @@ def test_a_host_that_is_open_serves_and_stays_open(store):
         assert (first.host, second.host) == (host.name, host.name)
         assert host.facts()
     with Store.open(store) as opened:
-        assert [each.study.host for each in opened.studies()] == [host.name] * 2
+        assert [study.study.host for study in opened.studies()] == [host.name] * 2
 
 
 def test_open_hosts_among_several(store):

@@ -16,9 +16,9 @@ PLACE = Place("app", "main", "a" * 40, ("nightly",))
 def test_a_session_is_kept_until_its_stamp_changes(tmp_path):
     (row,) = recorded(1)
     row = replace(row, sitting=replace(row.sitting, tags=("nightly", "release")), references=("parse",))
-    kept = KeptHistory(tmp_path)
-    kept.keep(7, "stamp", PLACE, row)
-    kept.save([7])
+    history = KeptHistory(tmp_path)
+    history.keep(7, "stamp", PLACE, row)
+    history.save([7])
     again = KeptHistory(tmp_path)
     assert again.session(7, "stamp") == (PLACE, row)
     assert again.session(7, "another") is None
@@ -29,9 +29,9 @@ def test_a_session_is_kept_until_its_stamp_changes(tmp_path):
 
 def test_a_search_goes_on_where_it_ended_and_comes_to_the_same(tmp_path):
     rows = slower(recorded(60, names=("parse", "render", "load")), "render", 41, 1.04)
-    kept = KeptHistory(tmp_path)
-    timeline("app", rows[:50], searches=kept.searches)
-    kept.save([])
+    history = KeptHistory(tmp_path)
+    timeline("app", rows[:50], searches=history.searches)
+    history.save([])
     again = KeptHistory(tmp_path)
     ((_, state),) = again.searches.kept
     assert len(state["common"]) == 50
@@ -42,9 +42,9 @@ def test_a_search_goes_on_where_it_ended_and_comes_to_the_same(tmp_path):
 
 def test_a_search_of_other_rows_begins_anew(tmp_path):
     rows = recorded(40)
-    kept = KeptHistory(tmp_path)
-    timeline("app", rows, searches=kept.searches)
-    kept.save([])
+    history = KeptHistory(tmp_path)
+    timeline("app", rows, searches=history.searches)
+    history.save([])
     other = slower(rows, "render", 20, 1.04)
     assert timeline("app", other, searches=KeptHistory(tmp_path).searches).changes == timeline("app", other).changes
 
@@ -53,9 +53,9 @@ def test_a_search_of_other_rows_begins_anew(tmp_path):
 def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path, text):
     (tmp_path / "sessions.json").write_text(text)
     (tmp_path / "searches.npz").write_bytes(text.encode())
-    kept = KeptHistory(tmp_path)
-    assert kept.session(1, "stamp") is None
-    assert list(kept.searches.kept) == []
+    history = KeptHistory(tmp_path)
+    assert history.session(1, "stamp") is None
+    assert list(history.searches.kept) == []
 
 
 def test_a_damaged_entry_is_no_session(tmp_path):

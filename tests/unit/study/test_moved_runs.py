@@ -11,7 +11,7 @@ def test_moments_are_drawn_once_a_round_and_after_the_windows_that_are_learnt():
     moments = [moving.moment(number) for number in range(200)]
     assert moments == [moving.moment(number) for number in range(200)]
     assert len(set(moments)) == 200
-    assert all(0.05 <= each <= 0.8 for each in moments)
+    assert all(0.05 <= moment <= 0.8 for moment in moments)
     assert min(moments) < 0.1
     assert max(moments) > 0.75
     assert tuple(ARMS) == ("not moved", "at a random moment", "at a sweet spot")

@@ -70,10 +70,10 @@ def lost():
 def test_each_host_is_a_study_of_its_own_in_one_group(store):
     found = compare(PROGRAMS, hosts=["sim:calm:1", "sim:normal:2"], runs=30, seed=1)
     with Store.open(store) as opened:
-        studies = [opened.study(each.study) for each in found.hosts]
-    assert [each.study.host for each in studies] == ["sim:calm:1", "sim:normal:2"]
-    assert {each.study.options["group"] for each in studies} == {found.group}
-    assert all(each.runs == 2 * 31 for each in studies)
+        studies = [opened.study(host.study) for host in found.hosts]
+    assert [study.study.host for study in studies] == ["sim:calm:1", "sim:normal:2"]
+    assert {study.study.options["group"] for study in studies} == {found.group}
+    assert all(study.runs == 2 * 31 for study in studies)
     assert found.exit_code == 0
 
 
@@ -116,7 +116,7 @@ def test_a_host_that_is_lost_keeps_what_it_gave_and_stops_nobody(store, odd):
     gone, *others = found.hosts
     assert gone.lost.startswith("The connection to sim:odd was lost.")
     assert gone.verdict.differences[0].pairs > 0
-    assert not any(each.lost for each in others)
+    assert not any(other.lost for other in others)
     assert found.across[0].hosts in (2, 3)
     assert found.exit_code == 3
     assert f"sim:odd was lost: The connection to sim:odd was lost. See `becalm show {gone.study}`." in found.sentence
@@ -198,7 +198,7 @@ def test_the_command_line_prints_and_the_json_holds_everything(store):
     value = json.loads(done.output)
     assert value["kind"] == "compare"
     assert value["several"] is True
-    assert [each["host"] for each in value["hosts"]] == ["sim:calm:1", "sim:normal:2"]
+    assert [host["host"] for host in value["hosts"]] == ["sim:calm:1", "sim:normal:2"]
     assert len(value["hosts"][0]["verdict"]["runs"]["rows"]) == 82
     assert value["across"][0]["answers"]["sim:calm:1"] == "slower"
 
@@ -224,7 +224,7 @@ def test_the_store_says_it_again(store, odd):
     odd.append(lost)
     found = compare(PROGRAMS, hosts=["sim:odd", "sim:normal:1", "sim:normal:2"], budget="5s", seed=1)
     again = show_together(found.hosts[1].study)
-    assert [each.study for each in again.hosts] == [each.study for each in found.hosts]
+    assert [host.study for host in again.hosts] == [host.study for host in found.hosts]
     assert again.across[0].estimate == pytest.approx(found.across[0].estimate)
     assert again.confidence == pytest.approx(0.95)
     assert "was not measured to its end" in again.hosts[0].lost
@@ -246,8 +246,10 @@ class Printing(Wrapper):
     """A host whose programs print a number that follows from their time: the rate, or the time itself."""
 
     def define(self, workloads, settings, *, dangerous=False):
-        self.metrics = [each.metrics for each in workloads]
-        return self.inner.define([replace(each, metrics=()) for each in workloads], settings, dangerous=dangerous)
+        self.metrics = [workload.metrics for workload in workloads]
+        return self.inner.define(
+            [replace(workload, metrics=()) for workload in workloads], settings, dangerous=dangerous
+        )
 
     def measure(self, request):
         for event in self.inner.measure(request):
@@ -292,7 +294,7 @@ def test_what_programs_print_is_compared_on_several_hosts(store, printing, metri
 def test_what_one_program_prints_is_put_together_over_hosts(store, printing):
     found = run("spin 20ms", hosts=NAMED, metric="rate=([0-9.]+),name=rate,unit=req/s,better=higher", runs=40, seed=2)
     (pooled,) = found.metrics
-    means = {each.host: each.verdict.summaries[0].metrics[0].mean.value for each in found.hosts}
+    means = {host.host: host.verdict.summaries[0].metrics[0].mean.value for host in found.hosts}
     assert pooled.best == max(means, key=means.get)
     assert pooled.worst == min(means, key=means.get)
     assert min(means.values()) <= pooled.typical.value <= max(means.values())

@@ -28,7 +28,7 @@ class Machine:
         return Status(places=self.held)
 
     def plan(self, settings, *, dangerous=False):
-        return Planned(tuple(each for each in self.changes if each.knob in settings.to_json()))
+        return Planned(tuple(change for change in self.changes if change.knob in settings.to_json()))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_settings_of_a_program_are_properties_of_its_unit():
     plan = production_plan(
         Machine(), Settings.of({"nice": -5, "policy": "fifo:50", "aslr": "off", "io_priority": "idle"})
     )
-    assert {each.path: each.after for each in plan.places} == {
+    assert {place.path: place.after for place in plan.places} == {
         "Nice": "-5", "CPUSchedulingPolicy": "fifo", "CPUSchedulingPriority": "50", "IOSchedulingClass": "idle",
     }  # fmt: skip
     assert [each.knob for each in plan.left] == ["aslr"]

@@ -24,10 +24,10 @@ from becalm.verbs.records import import_
 def session(store):
     with Store.open(store) as opened:
         spool = Spool.create(opened)
-        made = StudySession(opened, None, None, spool)
-        made.study, made.number = STUDY, opened.begin(STUDY, FACTS)
-        spool.assign(made.number)
-        yield made
+        study_session = StudySession(opened, None, None, spool)
+        study_session.study, study_session.number = STUDY, opened.begin(STUDY, FACTS)
+        spool.assign(study_session.number)
+        yield study_session
 
 
 def listening(told):
@@ -151,10 +151,10 @@ def test_what_was_said_before_a_study_began_is_kept_with_it(store):
     told = []
     host = SimpleNamespace(facts=lambda: FACTS)
     with Store.open(store) as opened, Spool.create(opened) as spool:
-        made = StudySession(opened, host, listening(told), spool)
-        made._foretold("Left out of mine: turbo: there is no frequency scaling here.")
-        number = made.begin(STUDY)
-        assert [each.sentence for each in made.noticed] == told
+        study_session = StudySession(opened, host, listening(told), spool)
+        study_session._foretold("Left out of mine: turbo: there is no frequency scaling here.")
+        number = study_session.begin(STUDY)
+        assert [each.sentence for each in study_session.noticed] == told
         assert [each.sentence for each in document_of(opened, number).noticed] == told
 
 

@@ -91,19 +91,19 @@ def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\n[settings]\nnice = -5\n')
     found = becalm.run("spin 20ms", host="sim:laptop-a", runs=10, seed=1, store=store, profile=str(file))
-    (about,) = (each for each in found.findings if each.kind == "settings")
+    (about,) = (finding for finding in found.findings if finding.kind == "settings")
     assert about.sentence == "Settings of these runs: nice=-5."
     document = stored(1, store)
     assert conclude_stored(dataclasses.replace(document, verdict=None)) == found
     study = document.study
     options = {**study.options, "kept": {"swappiness": "1"}}
     again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
-    (about,) = (each for each in again.findings if each.kind == "settings")
+    (about,) = (finding for finding in again.findings if finding.kind == "settings")
     assert about.sentence.endswith("On before, until `becalm reset`: swappiness=1.")
 
 
 def fields(study):
-    return {each.name: getattr(study, each.name) for each in dataclasses.fields(study)}
+    return {field.name: getattr(study, field.name) for field in dataclasses.fields(study)}
 
 
 class Emulated(Kept):
@@ -121,7 +121,7 @@ class Emulated(Kept):
 
 def test_a_verdict_says_that_times_are_emulated(laptop, store):
     found = becalm.run("spin 20ms", host=Emulated(laptop), runs=5, seed=1, store=store)
-    (about,) = (each for each in found.findings if each.kind == "emulated")
+    (about,) = (finding for finding in found.findings if finding.kind == "emulated")
     assert "its processor is emulated" in about.sentence
 
 

@@ -39,7 +39,7 @@ def test_what_is_found_on_the_first_is_tried_on_the_others(store):
     assert found.transfer[0].ratio.low > 3
     assert found.transfer[1].ratio.low < 2
     with Store.open(store) as opened:
-        assert [opened.study(each.study).study.host for each in found.hosts] == [each.host for each in found.hosts]
+        assert [opened.study(host.study).study.host for host in found.hosts] == [host.host for host in found.hosts]
         tried = opened.study(same.study).study.options["allowed"]["tried"]
     assert tried[0][1] == dict(first.verdict.settings)
     assert "On sim:laptop-a:7 the settings of sim:laptop-a reduce its spread" in found.sentence

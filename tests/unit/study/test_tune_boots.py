@@ -124,17 +124,17 @@ def test_settings_of_the_boot_are_found_with_few_boots(place):
     assert idle, "what does nothing was taken apart from what helps, and left out"
     host = made[-1]
     # The first one takes off what was put on before the study, to see what the machine takes.
-    boots = [each for each in host.blocks if each[1]][1:]
+    boots = [block for block in host.blocks if block[1]][1:]
     # Ten loops of fresh starts, and more of them while something is undecided and the budget lasts.
     assert 10 < len(boots) < 150
     assert found.elapsed_ns < 90e9
-    (said,) = [each for each in found.findings if each.kind == "boots"]
+    (said,) = [finding for finding in found.findings if finding.kind == "boots"]
     assert said.numbers["boots"] == len(boots)
     assert "loops are what is compared" in said.sentence
     decided = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, found.programs[0]).rows}
     assert {decided[name] for name in idle} == {"left out"}
     assert decided["rcu_nocbs"] == "helps"
-    names = {each.knob for each in found.contributions}
+    names = {contribution.knob for contribution in found.contributions}
     assert names >= set(BOOT), "what each of them contributes is known"
 
 
@@ -189,7 +189,7 @@ def test_a_machine_that_is_not_started_again_says_what_may_be_lost(trouble):
     found = tune(
         ["p"], host="sim:small", seed=1, budget="5s", only=("aslr", "isolcpus", "rcu_nocbs"), compare_profiles=False
     )
-    (said,) = [each for each in found.findings if each.kind == "at_boot"]
+    (said,) = [finding for finding in found.findings if finding.kind == "at_boot"]
     assert said.numbers["knobs"] == ["isolcpus", "rcu_nocbs"]
     assert "the kernel frees memory on other CPUs" in said.sentence
 
@@ -204,7 +204,7 @@ def test_boots_count_in_the_budget(tmp_path, store):
         times[takes] = found
         assert found.elapsed_ns < 1.3 * 1800e9
     assert times["30s"].search_runs + times["30s"].confirm_runs < times["1ms"].search_runs + times["1ms"].confirm_runs
-    assert any(each.kind == "boots" for each in times["30s"].findings)
+    assert any(finding.kind == "boots" for finding in times["30s"].findings)
 
 
 # --- as one ----------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_candidates_that_cost_a_boot_are_one_but_for_the_dangerous_ones():
     )
     space = Space(candidates, boot=("isolcpus", "nohz_full", "pstate", "idle", "watchdogs"))
     bundled = space.bundled()
-    assert [each.knob for each in bundled.candidates] == ["aslr", "isolation", "isolcpus", "idle"]
+    assert [candidate.knob for candidate in bundled.candidates] == ["aslr", "isolation", "isolcpus", "idle"]
     boot = bundled.candidates[2]
     assert (boot.group, boot.requires, boot.restricts_cpus) == (Group.ISOLATION, ("aslr",), True)
     assert bundled.count == space.count == 7

@@ -69,7 +69,7 @@ class Played(Repeatable):
 
     def define(self, workloads, settings, *, dangerous=False):
         booted = dict(self.words[word] for word in self.line)
-        on = [each and Settings.of({**dict(each.values), **booted}) for each in settings]
+        on = [setting and Settings.of({**dict(setting.values), **booted}) for setting in settings]
         return super().define(workloads, on, dangerous=dangerous)
 
     def measure(self, request):
@@ -142,7 +142,7 @@ def test_a_power_cut_after_an_interruption_is_no_proof_against_what_had_run(plac
             continue
         again = tune(resume="last", sudo=True)
         assert same(again) == same(whole), f"killed in start {dies_at}"
-        assert not [each for each in again.findings if each.kind == "refused"]
+        assert not [finding for finding in again.findings if finding.kind == "refused"]
         options.clear()
         cuts += not made[-1].cut
     assert cuts > 1

@@ -134,7 +134,7 @@ def test_runs_of_a_search_give_no_model_that_predicts_worse_than_their_mean():
     models = compared(Data(Frame((0, 0, 0)), points, np.ones(27, dtype=int), y))
     found = by_name(models)
     assert found["cubic"].added.p_value < 0.01
-    assert max(each.predicted for each in models[1:]) < 0
+    assert max(model.predicted for model in models[1:]) < 0
     assert found["cubic"].predicted < -10
     assert chosen(models, 0.05).model == "2fi"
 

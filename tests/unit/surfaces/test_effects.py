@@ -46,7 +46,7 @@ CAST = """
 
 
 def test_a_plackett_burman_design_has_effects_of_factors_and_says_what_they_hold():
-    runs = [each.split() for each in CAST.replace("\n", "|").split("|") if each.strip()]
+    runs = [word.split() for word in CAST.replace("\n", "|").split("|") if word.strip()]
     points = np.array([[1.0 if sign == "+" else -1.0 for sign in signs] for signs, _ in runs])
     found = effects(points, np.array([float(y) for _, y in runs]))
     # Wu & Hamada, section 9.4: A 0.326, B 0.294, C -0.246, D -0.516, E 0.150, F 0.915, G 0.183

@@ -100,9 +100,9 @@ def test_intervals_hold_what_they_promise():
         for _ in range(trials)
     ]
     held, valued = np.zeros(2), 0
-    for each in data:
-        surface = fitted(each, each.frame.terms("quadratic"))
-        found = optimum(surface, Bounds.of(each.frame), generator, largest=True, level=0.05)
+    for datum in data:
+        surface = fitted(datum, datum.frame.terms("quadratic"))
+        found = optimum(surface, Bounds.of(datum.frame), generator, largest=True, level=0.05)
         held += (found.place_low <= truth) & (truth <= found.place_high)
         valued += found.lowest <= 10 <= found.highest
     assert (held >= at_least(trials, 0.95, 0.01)).all()

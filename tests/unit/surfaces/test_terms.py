@@ -6,7 +6,7 @@ from becalm.surfaces.terms import Frame, block_columns, columns
 
 
 def names(frame, model, shown=("a", "b", "c"), choices=((), (), ("x", "y", "z"))):
-    return [frame.name(each, shown, choices) for each in frame.terms(model)]
+    return [frame.name(term, shown, choices) for term in frame.terms(model)]
 
 
 def test_each_model_has_the_terms_of_those_before():

@@ -49,7 +49,7 @@ def test_an_error_changes_what_is_computed():
         return found
 
     right = answers(SOURCE)
-    assert [each.after for each in mutants(SOURCE) if answers(each.text) == right] == []
+    assert [mutant.after for mutant in mutants(SOURCE) if answers(mutant.text) == right] == []
 
 
 def test_a_module_has_the_tests_of_its_name_or_its_folder():

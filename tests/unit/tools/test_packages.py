@@ -76,7 +76,7 @@ def test_what_a_debian_package_installs(tmp_path):
             archive.writestr(info, "x")
         archive.writestr("../../escaped", "x")
     debian_package.tree(wheel, place, {"usr/share/doc/becalm/copyright": "c"}, "changes")
-    files = {str(each.relative_to(place)): each.stat().st_mode & 0o777 for each in place.rglob("*") if each.is_file()}
+    files = {str(path.relative_to(place)): path.stat().st_mode & 0o777 for path in place.rglob("*") if path.is_file()}
     modules = debian_package.MODULES
     assert files[f"{modules}/becalm/becalm-agent"] == 0o755
     assert files[f"{modules}/becalm/x.py"] == 0o644

@@ -67,7 +67,7 @@ class World:
 
     def answer(self, wish, rng):
         ask = wish.ask
-        samples = tuple(tuple(self.sample(each, ask, rng) for each in ask.arms) for _ in range(self.programs))
+        samples = tuple(tuple(self.sample(arm, ask, rng) for arm in ask.arms) for _ in range(self.programs))
         if wish.within_ns is not None or wish.phase == "confirm":
             later = self.later if wish.phase == "confirm" else 1.0
             samples = tuple(tuple(in_time(one, later, wish)) for one in samples)
@@ -92,14 +92,16 @@ class World:
 
 def in_time(samples, later, wish):
     """Samples that take so many times as long, and of their loops those that the wish has time for."""
-    samples = [replace(each, loops=tuple(later * loop for loop in each.loops)) for each in samples]
-    took = np.cumsum([sum(each.loops[at].sum() for each in samples if each.loops) for at in range(wish.ask.loops)])
+    samples = [replace(sample, loops=tuple(later * loop for loop in sample.loops)) for sample in samples]
+    took = np.cumsum(
+        [sum(sample.loops[at].sum() for sample in samples if sample.loops) for at in range(wish.ask.loops)]
+    )
     kept = wish.ask.loops
     for done in range(wish.fewest, wish.ask.loops):
         if wish.within_ns is not None and took[done - 1] * (done + 1) / done > wish.within_ns:
             kept = done
             break
-    return [replace(each, loops=each.loops[:kept]) for each in samples]
+    return [replace(sample, loops=sample.loops[:kept]) for sample in samples]
 
 
 def seed_of(text):

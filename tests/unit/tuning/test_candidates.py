@@ -29,7 +29,7 @@ def of_program(name):
 
 
 def names(found):
-    return [each.knob for each in found.candidates]
+    return [candidate.knob for candidate in found.candidates]
 
 
 def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
@@ -108,12 +108,12 @@ def test_a_misspelt_knob_is_said_with_the_nearest(wanted):
 def test_of_two_that_do_not_go_together_the_later_is_left_out_with_what_needs_it():
     first, second = Candidate("a", 1, Group.NORMAL), Candidate("b", 1, Group.NORMAL, conflicts=("a",))
     third = Candidate("c", 1, Group.NORMAL, requires=("b",))
-    made = Space((first, second, third))
-    assert made.settings((first, second, third)) == Settings.of({"a": 1})
-    assert made.settings((second, third)) == Settings.of({"b": 1, "c": 1})
-    arms = Arms(made, "cv")
+    space = Space((first, second, third))
+    assert space.settings((first, second, third)) == Settings.of({"a": 1})
+    assert space.settings((second, third)) == Settings.of({"b": 1, "c": 1})
+    arms = Arms(space, "cv")
     for chosen in itertools.product([False, True], repeat=3):
         asked = {index for index, there in enumerate(chosen) if there}
         sensible = arms.sensible(asked)
-        assert arms.settings(sensible) == made.settings(made.candidates[i] for i in sorted(asked))
+        assert arms.settings(sensible) == space.settings(space.candidates[i] for i in sorted(asked))
         assert len(sensible) == len(arms.settings(sensible).values)

@@ -71,8 +71,8 @@ class Bursts(World):
 def recommended(seed, run_ms, **options):
     world = Bursts(run_ns=run_ms * 1e6, seed=seed, **options)
     allowed = Allowed(space(*KNOBS, profiles=world.profiles))
-    asked = TuneOptions(budget_ns=120 * 10**9, allowed=allowed)
-    tuned, _, spent = world.conduct(tune_phases(asked, ("p",), seed))
+    tune_options = TuneOptions(budget_ns=120 * 10**9, allowed=allowed)
+    tuned, _, spent = world.conduct(tune_phases(tune_options, ("p",), seed))
     assert spent <= 1.1 * 120
     return dict(tuned.judged.settings.values)
 

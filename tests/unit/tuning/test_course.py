@@ -43,7 +43,7 @@ def test_loops_are_left_out_that_would_end_too_late(loops_of_time, made):
     wanted = request(None if loops_of_time is None else loops_of_time * LOOP_NS * (1 + 1 / RUNS / 4))
     asked = course.number(wanted)
     rows = measured(course, wanted, asked)
-    assert {max(each.round, -1 - each.round) for each in rows} == set(range(made))
+    assert {max(row.round, -1 - row.round) for row in rows} == set(range(made))
     assert len(rows) == ARMS * (made * RUNS + 1)
     answer = course.answer(wanted, asked)
     assert [len(each.loops) for each in answer.together] == [made, made]

@@ -62,7 +62,7 @@ def test_choices_are_values_of_the_domain():
 def test_what_cannot_be_varied_is_refused_with_a_sentence(text, said):
     with pytest.raises(UsageError) as error:
         factors(catalogue(), ALL, [text])
-    assert any(each in str(error.value) for each in said.split("|"))
+    assert any(word in str(error.value) for word in said.split("|"))
     assert str(error.value)[-1] in ".?"
 
 

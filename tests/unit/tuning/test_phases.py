@@ -35,8 +35,8 @@ def chooses(*names):
 
 def conduct(world, found, chosen=None, names=("p",), seed=1, **options):
     allowed = Allowed(found, **{name: options.pop(name) for name in ("tried", "boot_ns") if name in options})
-    asked = TuneOptions(**{"budget_ns": None, **options}, allowed=allowed)
-    return world.conduct(tune_phases(asked, names, seed, chosen))
+    tune_options = TuneOptions(**{"budget_ns": None, **options}, allowed=allowed)
+    return world.conduct(tune_phases(tune_options, names, seed, chosen))
 
 
 def arms(tuned):
@@ -54,15 +54,15 @@ def test_look_search_confirm_with_fresh_interleaved_runs():
     assert {"a", "b"} <= set(dict(tuned.choice.settings.values))
     assert confirm.ask.arms[:2] == (NO_SETTINGS, tuned.choice.settings)
     assert set(dict(tuned.judged.settings.values)) >= {"a", "b"}
-    assert [each.number for each in tuned.trials] == list(range(1, len(tuned.trials) + 1))
-    assert tuned.search_runs == sum(each.runs for each in tuned.trials)
-    assert any(each.best for each in tuned.trials)
+    assert [trial.number for trial in tuned.trials] == list(range(1, len(tuned.trials) + 1))
+    assert tuned.search_runs == sum(trial.runs for trial in tuned.trials)
+    assert any(trial.best for trial in tuned.trials)
 
 
 def test_each_chosen_knob_is_measured_by_leaving_it_out():
     tuned, _, _ = conduct(World(GOOD), space("a", "b"), chooses("a", "b"))
     assert {WITHOUT + "a", WITHOUT + "b"} < arms(tuned)
-    assert {each.knob for each in tuned.judged.contributions} == {"a", "b"}
+    assert {contribution.knob for contribution in tuned.judged.contributions} == {"a", "b"}
     plain, _, _ = conduct(World(GOOD), space("a", "b"), chooses("a", "b"), single_out=False)
     assert arms(plain) == {BASELINE, TUNED}
 
@@ -90,12 +90,12 @@ def test_before_it_says_that_nothing_helps_the_strongest_settings_are_measured()
     assert tuned.choice == Choice(NO_SETTINGS, "Because.")
     assert tuned.judged.settings == NO_SETTINGS
     (said,) = findings(tuned, "strongest")
-    highest = max(tuned.judged.comparisons, key=lambda each: each.ratio.high)
+    highest = max(tuned.judged.comparisons, key=lambda comparison: comparison.ratio.high)
     left_open = f"up to {highest.ratio.high:.3g}-fold ({highest.arm}) is not ruled out."
     assert said.sentence.endswith(f"Nothing is shown to help; a spread that falls {left_open}")
     older = finding("strongest", {"arms": ["pyperf"], "helped": None})
     assert older.sentence.endswith("Nothing is shown to help.")
-    assert all("the chosen settings" not in each.sentence for each in tuned.judged.comparisons)
+    assert all("the chosen settings" not in comparison.sentence for comparison in tuned.judged.comparisons)
 
 
 def test_where_a_boot_takes_longer_than_what_is_left_they_are_not_measured_and_that_is_said():
@@ -142,10 +142,10 @@ def test_where_nothing_helps_what_is_left_of_a_budget_rules_out_more():
     assert beside.arms == closer.arms == (*first.arms, Settings.of({"a": 1, "b": 1}))
     assert closer.loops > beside.loops == 12
     assert 600 < spent <= 2000
-    loops = {each.arm: each.loops for each in tuned.judged.comparisons}
+    loops = {comparison.arm: comparison.loops for comparison in tuned.judged.comparisons}
     assert loops == {"all profiles": 60, "all settings": closer.loops}, "of all settings the first look is not in it"
     once, _, _ = conduct(World(), found, chooses())
-    highest = [max(each.ratio.high for each in one.judged.comparisons) for one in (tuned, once)]
+    highest = [max(comparison.ratio.high for comparison in one.judged.comparisons) for one in (tuned, once)]
     assert highest[0] < highest[1]
     tuned, wishes, _ = conduct(World(), found, chooses(), budget_ns=500e9)
     assert [wish.ask.arms for wish in wishes[1:]] == [first.arms] * 2, "there is no time for twelve loops of all"
@@ -253,7 +253,7 @@ def test_where_time_is_short_the_whole_is_confirmed_before_what_each_setting_doe
     assert len(confirms[1].arms) == 4 + len(FIVE)
     assert confirms[1].loops >= FEWEST_LOOPS
     assert arms(tuned) >= {BASELINE, TUNED, "llvm-tips", "pyperf", *(WITHOUT + name for name in FIVE)}
-    assert {each.knob for each in tuned.judged.contributions} == set(FIVE)
+    assert {contribution.knob for contribution in tuned.judged.contributions} == set(FIVE)
     assert findings(tuned, "budget") == []
     assert spent <= 500 * 1.05
 
@@ -464,7 +464,7 @@ def test_boots_of_a_factor_are_in_the_budget_as_those_of_a_candidate_are():
         for each in (*usual, *boots)
     ]
     # 0.55 of the time; eight boots of 20 s are 160 runs.
-    assert [each.most_runs for each in limits] == [550, 550, 390, 390]
+    assert [limit.most_runs for limit in limits] == [550, 550, 390, 390]
 
 
 def test_programs_that_are_measured_together_share_the_budget():
@@ -523,7 +523,7 @@ def test_knobs_that_do_nothing_are_left_out_after_another_confirmation():
     assert tuned.judged.settings == Settings.of({"a": 1})
     assert wishes[-1].ask.arms == (NO_SETTINGS, tuned.choice.settings, tuned.judged.settings)
     assert RECOMMENDED in arms(tuned)
-    assert any(each.arm == RECOMMENDED for each in tuned.judged.comparisons)
+    assert any(comparison.arm == RECOMMENDED for comparison in tuned.judged.comparisons)
 
 
 def test_two_that_stand_in_for_each_other_do_not_both_go():
@@ -600,7 +600,7 @@ def test_a_list_that_beats_the_choice_is_recommended():
     tuned, _, _ = conduct(World({"a": 0.5, "b": 0.05}), found, chooses("a"), confirm_loops=30)
     assert tuned.choice.settings == Settings.of({"b": 1})
     assert tuned.judged.settings == Settings.of({"b": 1})
-    assert {each.name for each in tuned.judged.arms} >= {BASELINE, TUNED, SEARCHED}
+    assert {arm.name for arm in tuned.judged.arms} >= {BASELINE, TUNED, SEARCHED}
     (said,) = findings(tuned, "list_best")
     assert said.numbers["low"] > 1
     assert "The list of two does better than what the search chose" in said.sentence

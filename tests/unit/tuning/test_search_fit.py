@@ -15,7 +15,9 @@ def searched(factors, runs, seed=1):
     rng, space = np.random.default_rng(seed), Space((), factors=factors)
     tried = []
     for number in range(runs):
-        coded = [float(rng.integers(len(each.choices))) if each.choices else rng.uniform(-1, 1) for each in factors]
+        coded = [
+            float(rng.integers(len(factor.choices))) if factor.choices else rng.uniform(-1, 1) for factor in factors
+        ]
         arm = space.at({each.name: each.natural(at) for each, at in zip(factors, coded, strict=True)})
         size = 1 + 0.2 * coded[0] + 0.05 * coded[1]
         ask = Ask((NO_SETTINGS, arm), 1, 1, 0, "anywhere", block=number // 10)
@@ -43,7 +45,7 @@ def test_many_factors_are_fitted_by_what_each_adds(factors):
     found, _ = searched(factors, 30)
     (response,) = found.responses
     assert response.model == "linear"
-    first = next(each for each in response.coefficients if each.term == "x00")
+    first = next(coefficient for coefficient in response.coefficients if coefficient.term == "x00")
     assert first.p_value < 1e-9
     assert response.best.at.levels[0] == 0.0
     assert len(response.curves) == len(factors)
@@ -67,8 +69,8 @@ def test_too_few_runs_for_so_many_factors_are_told():
 def test_findings_of_a_search_know_that_they_are():
     found, _ = searched(ranges(3), 30)
     assert found.findings
-    assert all(each.numbers["search"] for each in found.findings)
-    border = next(each for each in found.findings if each.kind == "at_border")
+    assert all(finding.numbers["search"] for finding in found.findings)
+    border = next(finding for finding in found.findings if finding.kind == "at_border")
     assert "Next: a --factor whose range goes on there" in border.sentence
 
 
@@ -77,8 +79,8 @@ def test_trials_that_failed_are_told_also_where_nothing_can_be_fitted():
     space = Space((), factors=ranges(1))
     arms = [space.at({"x00": at}) for at in (1.0, 2.0, 3.0, 4.0)]
     ask = Ask((NO_SETTINGS, *arms), 1, 1, 0, "anywhere", block=0)
-    good = [Sample(each, (np.array([1e9]),)) for each in (NO_SETTINGS, *arms[:2])]
-    tried = [(number, ask, each) for number, each in enumerate([*good, *(Sample(each, (), 1) for each in arms[2:])], 1)]
+    good = [Sample(arm, (np.array([1e9]),)) for arm in (NO_SETTINGS, *arms[:2])]
+    tried = [(number, ask, each) for number, each in enumerate([*good, *(Sample(arm, (), 1) for arm in arms[2:])], 1)]
     found, (noticed,) = search_fit(space, tried, "time", 0.95, 1)
     assert found is None
     assert noticed.kind == "censored"

@@ -44,7 +44,7 @@ def chooses_all(space, rule, rng):
 
 
 def effects(tuned):
-    return {each.knob: each for each in tuned.judged.contributions}
+    return {contribution.knob: contribution for contribution in tuned.judged.contributions}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,7 +90,7 @@ def test_a_group_is_compared_with_what_was_chosen_in_the_same_loops():
         if wish.ask.why == WHY:
             baseline, chosen, *groups = wish.ask.arms
             assert (baseline, chosen) == (NO_SETTINGS, Settings.of(values(*CHOSEN)))
-            assert all(len(each.values) <= len(chosen.values) - 2 for each in groups)
+            assert all(len(group.values) <= len(chosen.values) - 2 for group in groups)
             assert len(set(groups)) == len(groups)
 
 

@@ -40,14 +40,14 @@ def carry_on(trials, wanted, seed=1, bad=lambda step: False):
 
 
 def steps(rows):
-    return [(each.workload, each.settings, each.round) for each in rows]
+    return [(row.workload, row.settings, row.round) for row in rows]
 
 
 def test_a_refused_arm_is_left_out_and_is_a_failed_trial():
     wanted, trials = asked(), TrialLog()
     trials.refused[1] = "no"
     rows = carry_on(trials, wanted)
-    assert {each.settings for each in rows} == {0, 2}
+    assert {row.settings for row in rows} == {0, 2}
     refused = trials.samples(wanted, 0)[1]
     assert (refused.loops, refused.failed, refused.refused) == ((), 1, True)
     assert refused.value() == float("inf")
@@ -66,10 +66,10 @@ def test_several_programs_run_one_after_the_other_and_are_put_together():
     wanted = asked(arms=2, loops=2, runs=3, warmups=0, programs=(0, 2))
     trials = TrialLog()
     rows = carry_on(trials, wanted)
-    assert [each.workload for each in rows[:6]] == [0, 0, 0, 2, 2, 2]
+    assert [row.workload for row in rows[:6]] == [0, 0, 0, 2, 2, 2]
     (bare, _) = trials.together(wanted, (0, 2))
     assert [len(loop) for loop in bare.loops] == [3, 3, 3, 3]
-    mine = [each.wall_ns for each in rows if each.settings == 0 and each.workload == 2 and each.round == 1]
+    mine = [row.wall_ns for row in rows if row.settings == 0 and row.workload == 2 and row.round == 1]
     assert bare.loops[3].tolist() == mine
 
 
@@ -81,7 +81,7 @@ def test_cpu_times_are_those_of_the_counted_runs_and_unknown_ones_are_no_number(
         [float(rows[3].wall_ns), float(rows[4].wall_ns)],
     ]
     blind = TrialLog()
-    blind.extend([each._replace(user_ns=None) for each in rows])
+    blind.extend([row._replace(user_ns=None) for row in rows])
     assert np.isnan(blind.cpu(wanted, 0, 0)[0]).all()
 
 

@@ -65,9 +65,9 @@ def test_the_settings_that_were_on_are_said_once():
 
 def test_two_builds_of_several_benchmarks_hold_together():
     found = becalm.check(["spin {build}", "spin  {build}"], old_build="20ms", new_build="30ms", fail_above="5%", **SIM)
-    assert [each.gate for each in found.checks] == [Gate.ABOVE] * 2
+    assert [check.gate for check in found.checks] == [Gate.ABOVE] * 2
     # Each at 97.5 %, so that both hold at 95 %.
-    assert {round(each.difference.confidence, 6) for each in found.checks} == {0.975}
+    assert {round(check.difference.confidence, 6) for check in found.checks} == {0.975}
 
 
 def test_stored_results_are_undecided_until_the_shift_is_known():
@@ -165,7 +165,7 @@ def test_a_name_begins_no_command_of_its_own(name):
     assert lines[0].startswith("::error file=src/a%2Cb.c,line=1,title=becalm%3A ")
     properties, _, said = lines[0][2:].partition("::")
     # As the runner reads it: properties are split at commas, and unescaped afterwards.
-    assert [each.partition("=")[0] for each in properties.split(" ", 1)[1].split(",")] == ["file", "line", "title"]
+    assert [word.partition("=")[0] for word in properties.split(" ", 1)[1].split(",")] == ["file", "line", "title"]
     assert "\x1b" not in said
 
 
@@ -178,10 +178,10 @@ def test_annotations_are_of_what_is_not_within_and_ten_of_a_kind():
 def test_the_report_for_gitlab_has_what_its_format_asks_for():
     issues = json.loads(annotations.gitlab(result(HOSTILE)))
     assert len({each["fingerprint"] for each in issues}) == len(HOSTILE)
-    for each in issues:
-        assert set(each) == {"description", "check_name", "fingerprint", "severity", "location"}
-        assert each["severity"] == "major"
-        assert each["location"]["lines"]["begin"] == 1
+    for issue in issues:
+        assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert issue["severity"] == "major"
+        assert issue["location"]["lines"]["begin"] == 1
 
 
 def test_who_runs_it_is_told_by_its_own_variable():
@@ -251,7 +251,7 @@ def test_a_source_of_two_builds_is_compared_benchmark_by_benchmark(tmp_path):
         (tmp_path / build / "programs.toml").write_text(text)
     options = {"old_build": "old", "new_build": "new", "fail_above": "5%", **SIM}
     found = becalm.check(["suite:{build}/programs.toml"], **options)
-    assert [(each.name, each.gate) for each in found.checks] == [("same", Gate.WITHIN), ("slower", Gate.ABOVE)]
+    assert [(check.name, check.gate) for check in found.checks] == [("same", Gate.WITHIN), ("slower", Gate.ABOVE)]
     assert found.missing == ("gone (gone)", "added (new)")
     (tmp_path / "new/programs.toml").write_text('[[program]]\nname = "other"\ncommand = "spin 1ms"\n')
     with pytest.raises(UsageError, match="no benchmark in common"):

@@ -177,7 +177,7 @@ def test_an_evaluation_is_kept_checked_and_compared_without_measuring(played, tm
     assert becalm.clock(kept="last", check="250ns").exit_code == 0
     (tmp_path / "here.json").write_text(json.dumps(becalm.clock(kept="monday").to_json()))
     found = becalm.compare_clocks(str(tmp_path / "here.json"), "last")
-    assert [(each.timer, each.figure, each.differs) for each in found.pairs] == [
+    assert [(pair.timer, pair.figure, pair.differs) for pair in found.pairs] == [
         ("barrier", "t_min", True),
         ("barrier", "t_diff", False),
         ("fenced", "t_min", None),
@@ -294,7 +294,7 @@ def test_a_quick_evaluation_takes_its_budget(played):
     becalm.clock(quick=True, budget="5s")
     becalm.clock(quick=True)
     becalm.clock()
-    assert [each["budget_ns"] for each in requests] == [5_000_000_000, 18_000_000_000, 300_000_000_000]
+    assert [request["budget_ns"] for request in requests] == [5_000_000_000, 18_000_000_000, 300_000_000_000]
     with pytest.raises(UsageError, match="too short for one cell"):
         becalm.clock(budget="1ms")
 

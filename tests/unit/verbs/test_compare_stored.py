@@ -41,12 +41,12 @@ def test_the_real_output_of_a_tool(tool):
     assert {each.name for each in found.benchmarks} == names
     assert not found.bounded
     assert "runs alone" in found.sentence
-    for each in found.benchmarks:
-        d = each.difference
-        assert each.unit == "ns"
+    for benchmark in found.benchmarks:
+        d = benchmark.difference
+        assert benchmark.unit == "ns"
         # Nanoseconds of one iteration keep their fractions.
-        assert math.isclose(math.log(each.new / each.old), math.log1p(d.estimate), abs_tol=1e-9)
-        assert (d.low, d.high) == each.by_runs
+        assert math.isclose(math.log(benchmark.new / benchmark.old), math.log1p(d.estimate), abs_tol=1e-9)
+        assert (d.low, d.high) == benchmark.by_runs
         assert d.weak
     drawn.tried(found)
 
@@ -116,7 +116,7 @@ def with_references(title, shift, seed, a=1000.0):
 
 def test_programs_that_never_change_bound_the_shift():
     found = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2, 1500)], fail_above=0.05)
-    assert [each.name for each in found.benchmarks] == ["a"]
+    assert [benchmark.name for benchmark in found.benchmarks] == ["a"]
     assert found.references == ("still 0", "still 1", "still 2")
     assert found.bounded
     assert found.gate is Gate.ABOVE
@@ -172,7 +172,7 @@ def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
                            **sitting("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
     new = [sitting("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]
     found = compared(old, new, fail_above=0.5, shift=0.01)
-    assert [each.name for each in found.benchmarks] == ["stays"]
+    assert [benchmark.name for benchmark in found.benchmarks] == ["stays"]
     assert set(found.gone) == {"sort_small", "left"}
     assert set(found.added) == {"sort_smaller", "brand_new"}
     assert found.renamed == (("sort_small", "sort_smaller"),)
@@ -185,7 +185,7 @@ def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
 
 def test_one_program_a_side_is_compared_whatever_it_is_called():
     found = compared([sitting("o", **{"./old": runs(10)})], [sitting("n", **{"./new": runs(20)})])
-    assert [each.name for each in found.benchmarks] == ["./old → ./new"]
+    assert [benchmark.name for benchmark in found.benchmarks] == ["./old → ./new"]
     assert not found.gone
     assert not found.added
 
@@ -247,7 +247,7 @@ def test_studies_by_number_title_and_last(store):
     for seed, title in ((1, "before"), (2, "after")):
         becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=20, seed=seed, title=title)
     by_number, by_title = becalm.compare_stored(1, "last"), becalm.compare_stored("before", "after")
-    assert [each.name for each in by_number.benchmarks] == ["spin 20ms", "spin 21ms"]
+    assert [benchmark.name for benchmark in by_number.benchmarks] == ["spin 20ms", "spin 21ms"]
     assert by_number.benchmarks == by_title.benchmarks
     assert by_title.old == ("before (study 1)",)
 
@@ -311,8 +311,8 @@ def invoke(*words):
 def test_on_the_command_line(store):
     old, new, _ = REAL["pyperf"]
     done = invoke("--stored", "--json", old, new)
-    found = json.loads(done.output)
-    assert (found["kind"], len(found["benchmarks"])) == ("stored comparison", 2)
+    document = json.loads(done.output)
+    assert (document["kind"], len(document["benchmarks"])) == ("stored comparison", 2)
     assert invoke("--stored", old, new, "--fail-above", "5%").exit_code == 5
     more = invoke("--stored", old, new, "--more-old", CRITERION, "--markdown")
     assert more.exit_code == 0

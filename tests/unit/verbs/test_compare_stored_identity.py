@@ -37,7 +37,9 @@ def go(path, *lines):
 
 
 def factors(comparison):
-    return {each.name: pytest.approx(each.new / each.old, rel=1e-3) for each in comparison.benchmarks}
+    return {
+        benchmark.name: pytest.approx(benchmark.new / benchmark.old, rel=1e-3) for benchmark in comparison.benchmarks
+    }
 
 
 def test_programs_of_one_name_are_paired_by_parameters(tmp_path):

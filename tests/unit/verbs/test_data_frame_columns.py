@@ -23,7 +23,7 @@ def verdict(store):
 
 def test_programs_are_given_one_by_one_or_as_a_list(verdict, store):
     listed = becalm.compare(["spin 20ms", "spin 21ms"], runs=5, store=store, **SIM)
-    assert [each.name for each in listed.summaries] == [each.name for each in verdict.summaries]
+    assert [summary.name for summary in listed.summaries] == [summary.name for summary in verdict.summaries]
     alone = becalm.run(["spin 20ms"], runs=3, store=store, **SIM)
     assert alone.summaries[0].name == becalm.run(["spin", "20ms"], runs=3, store=store, **SIM).summaries[0].name
 

@@ -142,8 +142,8 @@ def test_the_outcome_of_a_study_fits_into_a_cell(verdict, last, shown):
 def test_a_list_shows_what_failed(store):
     with Store.open(store) as opened:
         opened.append(opened.begin(STUDY, FACTS), [run(0, outcome="refused")])
-    found = list_studies(store, outcomes=True)
+    studies = list_studies(store, outcomes=True)
     screen = io.StringIO()
-    Console(file=screen, width=80).print(terminal.listing(found.studies, found.outcomes))
+    Console(file=screen, width=80).print(terminal.listing(studies.studies, studies.outcomes))
     assert "result" in screen.getvalue()
     assert "failed" in screen.getvalue()

@@ -61,9 +61,9 @@ def test_every_way_to_print(tmp_path):
     assert "Yield: quadratic model, R2 0.998" in told.output
     assert "Analysis of variance" in told.output
     assert run("fit", str(file), "--quiet").output.count("\n") == 1
-    found = json.loads(run("fit", str(file), "--json").stdout)
-    assert found["responses"][0]["model"] == "quadratic"
-    assert found["becalm"]
+    document = json.loads(run("fit", str(file), "--json").stdout)
+    assert document["responses"][0]["model"] == "quadratic"
+    assert document["becalm"]
     assert run("fit", str(file), "--markdown").output.startswith("**Yield: quadratic model")
     page = tmp_path / "fit.html"
     assert run("fit", str(file), "--report", str(page)).exit_code == 0
@@ -124,7 +124,7 @@ def test_every_option_of_a_command_is_a_keyword_of_its_function(name):
     from becalm.cli.design import command_design
 
     function = becalm.fit_design if name == "fit" else becalm.design
-    options = {each.name for each in command_design.commands[name].params if isinstance(each, click.Option)}
+    options = {param.name for param in command_design.commands[name].params if isinstance(param, click.Option)}
     typed = options - {
         *("as_json", "markdown", "quiet", "plain", "report", "overwrite", "as_csv", "raw", "standard_order"),
     }

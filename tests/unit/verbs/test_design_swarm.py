@@ -22,7 +22,7 @@ def sheet(tmp_path, values):
 def test_it_gives_a_fit_of_fourteen_runs_and_says_how_good_it_is():
     found = becalm.design_swarm(models=("bowl",), **QUICK)
     assert found.runs == 14
-    assert [each.name for each in found.factors] == ["omega", "phi_p", "phi_g"]
+    assert [factor.name for factor in found.factors] == ["omega", "phi_p", "phi_g"]
     assert "On fresh searches it misses" in found.sentence
     assert "--swarm" in found.sentence or "the usual parameters are as good" in found.sentence
     assert becalm.design_swarm(models=("bowl",), **QUICK) == found

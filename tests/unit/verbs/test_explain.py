@@ -90,7 +90,7 @@ def test_each_program_on_each_machine_is_a_case_with_its_cause(everything):
 
 
 def test_the_two_way_table(everything):
-    cells = {(each.program, each.machine): each for each in everything.bottlenecks}
+    cells = {(bottleneck.program, bottleneck.machine): bottleneck for bottleneck in everything.bottlenecks}
     assert cells["gzip -9 big", "vm"].bar == "run-queue wait"
     assert cells["gzip -9 big", "box"].bar == "swap and reclaim"
     assert cells["quiet", "box"].bar is None or cells["quiet", "box"].delay < 1.05
@@ -223,8 +223,8 @@ def test_the_expectation_of_many_threads_begins_where_they_are_not_alone(everyth
     case = next(case for case in everything.cases if case.machine == "vm" and case.attribution.cause == "CPU")
     assert delayed_from(case) == pytest.approx(1)
     points = tuple(
-        replace(each, queue=8 * each.delay.mund, cpus=2.0, delay=replace(each.delay, factor=each.delay.mund))
-        for each in case.points
+        replace(point, queue=8 * point.delay.mund, cpus=2.0, delay=replace(point.delay, factor=point.delay.mund))
+        for point in case.points
     )
     threads = replace(case, points=points)
     assert delayed_from(threads) == pytest.approx(4)
@@ -337,7 +337,7 @@ def test_short_runs_are_pooled_each_once(tmp_path, wall_ms, parts):
     path = str(tmp_path / "s.db")
     with Store.open(path) as store:
         number = store.begin(Study("run", (Workload.of("x"),)), {})
-        ns = [each * 10**6 for each in wall_ms]
+        ns = [wall_m * 10**6 for wall_m in wall_ms]
         store.append(
             number, [Run(n, 0, 0, n, 0, n * 10**9, t, t, 0, *[None] * 6, "ok", 0, 0) for n, t in enumerate(ns)]
         )
@@ -402,7 +402,7 @@ def test_what_cannot_be_explained(tmp_path, place):
     with pytest.raises(UsageError, match="has no record of load"):
         explain(bare, store=path)
     found = explain(bare, few, store=path)
-    assert [each.kind for each in found.findings] == ["no_load"]
+    assert [finding.kind for finding in found.findings] == ["no_load"]
     assert found.cases[0].attribution.answer is Answer.FEW
     with pytest.raises(UsageError, match="no finished run"):
         explain(failed, store=path)
@@ -487,7 +487,7 @@ def test_errors_and_retransmissions_beyond_their_limits_are_told_of_the_machine(
         bad = {"net_errors": 1, "net_packets": 100, "nfs_calls": 10, "nfs_retransmissions": 1}
         store.append_loads(other, [Load(run.seq, run.seq, run.started_ns, ns, cpus=2, **bad) for run in runs])
     found = explain(number, other, store=path)
-    said = {each.kind: each for each in found.findings}
+    said = {finding.kind: finding for finding in found.findings}
     assert set(said) >= {"network_errors", "nfs_retransmissions"}
     assert said["network_errors"].numbers == {"machine": "box", "events": 30, "of": 3000, "limit": 0.00025}
     assert "30 errors, drops or collisions beside 3,000 packets" in said["network_errors"].sentence

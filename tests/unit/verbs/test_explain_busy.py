@@ -31,7 +31,7 @@ def keep(path, levels, machine, *, planned=True, program=None, change=lambda num
         store.append_loads(number, [change(place, load) for place, load in enumerate(loads)])
     found = explain(number, store=str(path))
     (case,) = found.cases
-    return case, [each for each in found.findings if each.kind == "loaded_reference"]
+    return case, [finding for finding in found.findings if finding.kind == "loaded_reference"]
 
 
 def plan(seed=1):

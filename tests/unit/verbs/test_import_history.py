@@ -66,13 +66,13 @@ def test_a_table_over_commits_is_a_history_in_the_order_of_its_dates(tmp_path, s
     assert imported.project == "results"
     history = becalm.history(store=store)
     assert history.order == "commit date"
-    assert [(each.commit, each.branch) for each in history.sittings] == [
+    assert [(sitting.commit, sitting.branch) for sitting in history.sittings] == [
         ("aaa", "main"),
         ("bbb", "main"),
         ("ccc", "topic"),
     ]
-    assert [each.commit_ns for each in history.sittings] == [FIRST, FIRST + DAY, FIRST + 2 * DAY]
-    parse, speed = sorted(history.benchmarks, key=lambda each: each.name)
+    assert [sitting.commit_ns for sitting in history.sittings] == [FIRST, FIRST + DAY, FIRST + 2 * DAY]
+    parse, speed = sorted(history.benchmarks, key=lambda benchmark: benchmark.name)
     assert [point.value for point in parse.points] == pytest.approx([10.6e6, 10e6, 12e6])
     assert (parse.unit, parse.points[0].runs, parse.higher_is_better) == ("ns", 2, False)
     assert (speed.unit, speed.higher_is_better) == ("MB/s", True)
@@ -162,7 +162,7 @@ def test_results_of_another_commit_are_another_sitting(tmp_path, store):
 
 def test_without_a_project_results_are_studies_of_their_own(tmp_path, store):
     becalm.import_(written(tmp_path / "results", PYTEST), store)
-    assert [each.study.kind for each in becalm.list_studies(store).studies] == ["import"]
+    assert [study.study.kind for study in becalm.list_studies(store).studies] == ["import"]
 
 
 @pytest.mark.parametrize(

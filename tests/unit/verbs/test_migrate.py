@@ -43,18 +43,18 @@ class Agent(NullHost):
 def machine(tmp_path):
     """CPUs 0 to 3 in two last-level caches; process 10 with two threads ran last on CPU 1, beside a loaded CPU 0."""
     (tmp_path / "root").mkdir()
-    made = Processes(tmp_path / "root")
+    processes = Processes(tmp_path / "root")
     for cpu in range(4):
         for index, kind, level, shared in ((0, "Data", 1, cpu), (3, "Unified", 3, "0-1" if cpu < 2 else "2-3")):
-            at = made.root / f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
+            at = processes.root / f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
             at.mkdir(parents=True)
             for name, text in (("type", kind), ("level", level), ("shared_cpu_list", shared)):
                 (at / name).write_text(f"{text}\n")
-    starts(made, 10)
-    (made.root / "proc/10/task/11").mkdir(parents=True)
-    (made.root / "proc/10/task/10").mkdir(parents=True)
-    loads(made, [900, 500, 300, 100])
-    return made
+    starts(processes, 10)
+    (processes.root / "proc/10/task/11").mkdir(parents=True)
+    (processes.root / "proc/10/task/10").mkdir(parents=True)
+    loads(processes, [900, 500, 300, 100])
+    return processes
 
 
 def starts(machine, pid, cpu=1, flags=0, allowed="0-3"):
@@ -163,8 +163,8 @@ def test_where_it_cannot_go_is_said_and_nothing_is_set(machine, moved, cpu, give
 
 
 def test_caches_that_the_kernel_does_not_tell_are_no_ground_to_choose_by(machine, moved):
-    for each in (machine.root / "sys/devices/system/cpu").glob("cpu*/cache/index*/shared_cpu_list"):
-        each.unlink()
+    for path in (machine.root / "sys/devices/system/cpu").glob("cpu*/cache/index*/shared_cpu_list"):
+        path.unlink()
     with pytest.raises(RefusedError, match="does not say which CPUs share a cache with process 10"):
         moved(llc="same")
     with pytest.raises(UsageError, match=r"There is no --llc 'near'\. There are: same, other\."):

@@ -32,8 +32,8 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
         (["--for", "1s"], "--for does not go with"),
         (["phases:8K,40,3"], "'phases:8K,40,3' is a simulated program, or -- CMD a real one"),
     ):
-        said = CliRunner().invoke(command_migrate, ["account", *more, "--", "true"])
-        assert why in str(said.exception)
+        result = CliRunner().invoke(command_migrate, ["account", *more, "--", "true"])
+        assert why in str(result.exception)
     assert len(asked) == 1
 
 

@@ -67,17 +67,17 @@ def rows(tmp_path_factory):
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "root").mkdir()
-    made = Processes(tmp_path / "root")
-    starts(made, 10)
-    cache = made.root / "sys/devices/system/cpu/cpu1/cache/index3"
+    processes = Processes(tmp_path / "root")
+    starts(processes, 10)
+    cache = processes.root / "sys/devices/system/cpu/cpu1/cache/index3"
     cache.mkdir(parents=True)
     for name, text in (("type", "Unified"), ("level", "3"), ("shared_cpu_list", "0-1")):
         (cache / name).write_text(text)
     for tid in (10, 11):
-        at = made.root / f"proc/10/task/{tid}"
+        at = processes.root / f"proc/10/task/{tid}"
         at.mkdir(parents=True)
         (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
-    return made.root
+    return processes.root
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def test_where_nothing_is_counted_it_is_moved_at_once(root):
     done = move(host, root)
     assert host.held[-1] == "10@1010:2"
     assert "at once: nothing of it could be counted here" in done.sentence
-    assert [each for each in done.remarks if each.endswith("cannot be counted here.")] == [
+    assert [remark for remark in done.remarks if remark.endswith("cannot be counted here.")] == [
         "llc cannot be counted here.", "ws_turnover cannot be counted here.", "faults cannot be counted here.",
     ]  # fmt: skip
 

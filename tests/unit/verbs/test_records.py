@@ -54,7 +54,7 @@ def test_a_study_that_could_not_be_shown_is_refused(store, exported, tmp_path, p
         import_(file, store)
     assert str(refused.value).startswith(str(file))
     assert str(refused.value).endswith(".")
-    assert [each.number for each in list_studies(store).studies] == [1]
+    assert [study.number for study in list_studies(store).studies] == [1]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -37,7 +37,7 @@ def cli(*words):
 
 
 def kinds(found):
-    return [each.kind for each in found.findings]
+    return [finding.kind for finding in found.findings]
 
 
 # --- a study ----------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def test_a_file_is_imported_listed_and_shown(file, store):
     (listed,) = becalm.list_studies().studies
     assert (listed.number, listed.study.kind, listed.study.title, listed.runs) == (1, "regions", "x.regions", 4_000)
     found = becalm.show(number).verdict
-    assert [each.name for each in found.regions] == ["parse", "größe"]
+    assert [region.name for region in found.regions] == ["parse", "größe"]
     assert (found.timer.t_diff_ns, found.timer.source) == (5.0, "given")
     assert kinds(found) == ["region_dropped"]
     done = cli("show", number)
@@ -248,11 +248,11 @@ def test_two_files_are_compared(files):
 def test_several_files_a_side_and_studies_are_compared(files):
     old, new = files
     done = cli("compare", "--regions", *old, "--against", *new, "--json")
-    found = json.loads(done.output)
-    assert (found["old"], found["new"]) == ([each.name for each in old], [each.name for each in new])
-    assert found["differences"][0]["units"] == [3, 3]
+    document = json.loads(done.output)
+    assert (document["old"], document["new"]) == ([each.name for each in old], [each.name for each in new])
+    assert document["differences"][0]["units"] == [3, 3]
     numbers = [becalm.import_regions(each, t_diff="5ns") for each in (old[0], new[0])]
-    again = becalm.compare_regions(*[[each] for each in numbers])
+    again = becalm.compare_regions(*[[number] for number in numbers])
     assert again.differences[0].answer == "slower"
     assert again.timer.t_diff_ns == 5.0
 
@@ -304,7 +304,7 @@ def ranks(tmp_path, store):
 
 def test_files_of_ranks_are_shown_side_by_side_and_not_stored(ranks):
     found = becalm.show_regions(ranks)
-    assert found.files == tuple(each.name for each in ranks)
+    assert found.files == tuple(rank.name for rank in ranks)
     parse, other = found.regions
     assert (parse.name, parse.files, parse.regions, parse.slowest[1]) == ("parse", 4, 8_000, "a.3.regions")
     # 2 GHz, and 30 ns of the clock: 970 and 1,170 ns.

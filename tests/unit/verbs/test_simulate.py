@@ -34,5 +34,5 @@ def test_what_cannot_be_is_refused(options, why):
     ],
 )
 def test_no_option_is_ignored(words, why):
-    said = CliRunner().invoke(group, ["simulate", *words])
-    assert why in f"{said.output}{said.exception}"
+    result = CliRunner().invoke(group, ["simulate", *words])
+    assert why in f"{result.output}{result.exception}"

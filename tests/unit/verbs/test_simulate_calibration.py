@@ -24,7 +24,7 @@ def test_what_cannot_be_is_refused(host, options, why):
 
 
 def test_a_command_beside_it_is_refused():
-    said = CliRunner().invoke(group, ["simulate", "--calibrate", REAL, "--", "hackbench"])
-    assert "run hackbench themselves" in f"{said.output}{said.exception}"
-    said = CliRunner().invoke(group, ["simulate"])
-    assert "What is to be simulated?" in f"{said.output}{said.exception}"
+    result = CliRunner().invoke(group, ["simulate", "--calibrate", REAL, "--", "hackbench"])
+    assert "run hackbench themselves" in f"{result.output}{result.exception}"
+    result = CliRunner().invoke(group, ["simulate"])
+    assert "What is to be simulated?" in f"{result.output}{result.exception}"

@@ -30,8 +30,8 @@ def test_a_file_is_read_back_as_it_was(tmp_path):
 
 
 def test_the_two_options_belong_together():
-    said = CliRunner().invoke(group, ["simulate", "--measure", "local", "--", "true"])
-    assert "belong together" in f"{said.output}{said.exception}"
+    result = CliRunner().invoke(group, ["simulate", "--measure", "local", "--", "true"])
+    assert "belong together" in f"{result.output}{result.exception}"
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,10 @@ def test_the_slow_one_is_named_with_a_sentence(store, odd):
     assert "1 of 12 machines flagged" in found.sentence
     with Store.open(store) as opened:
         studies = [opened.study(number) for number in found.studies.values()]
-    assert {each.study.options["group"] for each in studies} == {found.group}
+    assert {study.study.options["group"] for study in studies} == {found.group}
     # Two warm-ups, then ten loops of ten.
-    assert all(each.runs == 102 for each in studies)
-    assert all(each.study.kind == "survey" for each in studies)
+    assert all(study.runs == 102 for study in studies)
+    assert all(study.study.kind == "survey" for study in studies)
 
 
 def test_the_store_says_it_again(store, odd):
@@ -79,7 +79,7 @@ def test_few_machines_are_listed_and_not_named(store):
     assert len(found.rows) == 3
     assert found.rows[0].slower_q is None
     assert "3 machines measured, too few of a kind" in found.sentence
-    assert [each.kind for each in found.findings] == ["few"]
+    assert [finding.kind for finding in found.findings] == ["few"]
 
 
 def test_a_machine_that_fails_is_said_and_the_others_go_on(store):
@@ -218,7 +218,7 @@ def test_where_the_rate_is_not_kept_the_verdict_says_so(natural, phi, said):
     sizes = 0.02 * np.exp(natural * rng.standard_normal(200))
     times = 1e7 * np.exp(sizes[:, None] * white[:, 50:]).reshape(200, 10, 10)
     machines = [Machine(f"m{at}", "cpu", None, {"work": each}) for at, each in enumerate(times)]
-    found = [each for each in conclude(machines, {}, group="g").findings if each.kind == "rate_not_kept"]
+    found = [finding for finding in conclude(machines, {}, group="g").findings if finding.kind == "rate_not_kept"]
     assert bool(found) == said
     if said:
         assert "up to one in ten of those named there may be named wrongly" in found[0].sentence

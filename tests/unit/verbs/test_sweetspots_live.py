@@ -39,9 +39,9 @@ def test_a_program_of_another_machine_is_not_moved_also_where_that_is_a_virtual_
 
 
 def test_what_is_no_miss_ratio_is_not_called_one():
-    found = Spotted("live", "page faults", "ns", "rise", {}, miss_ratio=False)
-    assert counts(found) == ("counted", "new")
-    assert counts(replace(found, miss_ratio=True)) == ("references", "missed")
+    spotted = Spotted("live", "page faults", "ns", "rise", {}, miss_ratio=False)
+    assert counts(spotted) == ("counted", "new")
+    assert counts(replace(spotted, miss_ratio=True)) == ("references", "missed")
 
 
 def test_means_that_there_are_not_are_named_with_those_that_there_are():

@@ -52,7 +52,7 @@ def stored(store, number):
 def test_it_finds_what_helps_confirms_it_and_keeps_every_run(trouble, store):
     found = small()
     assert found.settings.items() >= HELPFUL
-    (best,) = [each for each in found.comparisons if each.arm in (RECOMMENDED, TUNED)][-1:]
+    (best,) = [comparison for comparison in found.comparisons if comparison.arm in (RECOMMENDED, TUNED)][-1:]
     assert best.ratio.low > 3
     assert "the run-to-run variation of p falls" in found.sentence
     runs, study, verdict = stored(store, found.study)
@@ -119,7 +119,7 @@ def test_the_finding_on_where_scatter_comes_from_is_there(trouble):
 
 def test_profiles_are_compared_with_and_what_they_lack_here_is_said(trouble):
     found = small(only=(), compare_profiles=True, budget="4min", single_out=False)
-    assert {"llvm-tips", "pyperf"} <= {each.arm for each in found.comparisons}
+    assert {"llvm-tips", "pyperf"} <= {comparison.arm for comparison in found.comparisons}
     assert "pyperf was measured without nohz_full, rcu_nocbs" in finding(found, "partial").sentence
 
 
@@ -135,9 +135,9 @@ def test_a_profile_with_something_that_the_person_does_not_want_is_not_put_on(tr
 def test_several_programs_get_settings_together(trouble):
     found = small(("p", "q"), budget="200s")
     assert found.programs == ("p", "q")
-    assert {each.program for each in found.comparisons} == {"p", "q"}
+    assert {comparison.program for comparison in found.comparisons} == {"p", "q"}
     assert found.settings.items() >= HELPFUL
-    assert {each.program for each in found.contributions} == {"p", "q"}
+    assert {contribution.program for contribution in found.contributions} == {"p", "q"}
 
 
 def test_programs_come_from_sources(trouble, tmp_path):
@@ -291,7 +291,7 @@ def test_before_a_study_settings_are_put_on_together_and_singly_only_where_some_
     define = Repeatable.define
 
     def seen(self, workloads, settings, **how):
-        put_on.extend(len(each.values) for each in settings if each and each.values and workloads[0].kernel)
+        put_on.extend(len(setting.values) for setting in settings if setting and setting.values and workloads[0].kernel)
         return define(self, workloads, settings, **how)
 
     monkeypatch.setattr(Repeatable, "define", seen)
@@ -324,7 +324,7 @@ def test_settings_that_are_refused_later_are_a_finding_and_the_study_goes_on(tro
     assert "swap" not in found.settings
     sentences = [each.sentence for each in found.findings if each.kind == "refused"]
     assert sentences
-    assert all("swap=off" in each and "was not measured: swap" in each for each in sentences)
+    assert all("swap=off" in sentence and "was not measured: swap" in sentence for sentence in sentences)
 
 
 def test_what_cannot_be_put_back_is_raised_when_everything_is_stored(trouble, store):
@@ -489,7 +489,7 @@ def test_the_listener_hears_where_the_search_stands(trouble):
 def test_one_setting_is_swept_for_the_spread(store):
     found = tune(["spin 1s"], host="sim:laptop-a", seed=7, factors=["stat_interval=1..1000:log"], budget="5min")
     assert found.method == "sweep"
-    values = [each.settings.get("stat_interval") for each in found.trials]
+    values = [trial.settings.get("stat_interval") for trial in found.trials]
     assert values == [None, 1, 2, 6, 13, 32, 75, 178, 422, 1000]
     (curve,) = [table for _, table in tables.terminal(found) if table.title == "Along stat_interval"]
     assert [row[0] for row in curve.rows] == ["as it is", "1", "2", "6", "13", "32", "75", "178", "422", "1000"]

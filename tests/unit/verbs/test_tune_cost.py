@@ -103,7 +103,7 @@ def test_it_is_the_first_line_of_a_study(trouble):
     heard = Heard()
     tune(["p"], **TIMED, listener=heard)
     assert heard.states[0].cost == tune_cost(["p"], **TIMED).sentence
-    assert not any(each.cost for each in heard.states[1:])
+    assert not any(state.cost for state in heard.states[1:])
 
 
 def test_the_command(trouble):
@@ -116,8 +116,8 @@ def test_the_command(trouble):
 
 def test_fields_of_its_json_are_documented():
     text = (ROOT / "docs/reference/json.md").read_text().split("## What a search takes")[1].split("\n## ")[0]
-    for each in dataclasses.fields(TuneCost):
-        assert f"`{each.name}`" in text, each.name
+    for field in dataclasses.fields(TuneCost):
+        assert f"`{field.name}`" in text, field.name
 
 
 @pytest.mark.parametrize("beside", [("--save", "x"), ("--report", "x.html")])
@@ -128,8 +128,8 @@ def test_what_needs_a_result_is_refused_beside_it(trouble, beside):
 
 def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):
     found = tune_cost(["p"], host="sim:small", seed=7, only=KNOBS)
-    assert [each.budget_ns for each in found.buys] == [120 * 10**9, 300 * 10**9, 1800 * 10**9]
-    two, five, thirty = (each.smallest for each in found.buys)
+    assert [buy.budget_ns for buy in found.buys] == [120 * 10**9, 300 * 10**9, 1800 * 10**9]
+    two, five, thirty = (buy.smallest for buy in found.buys)
     assert two >= five >= thirty > 1
     assert found.buys[2].single
     assert found.sentence.startswith("What a budget can show: in 2 min a spread that falls ")

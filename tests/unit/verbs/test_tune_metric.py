@@ -55,7 +55,7 @@ def timed():
 
 
 def best(found):
-    (mine,) = [each for each in found.comparisons if each.arm == TUNED]
+    (mine,) = [comparison for comparison in found.comparisons if comparison.arm == TUNED]
     return mine
 
 
@@ -72,10 +72,10 @@ def test_what_is_printed_is_made_as_good_as_the_time(prints, store, timed, metri
     assert f"% {way} (95 %:" in found.sentence
     assert "which is better" in found.sentence
     assert unit in found.sentence
-    arms = {each.name: each for each in found.arms}
+    arms = {arm.name: arm for arm in found.arms}
     means = [arms[name].metric.value for name in (TUNED, BASELINE)]
     assert (means[0] > means[1]) is (way == "higher")
-    assert arms[TUNED].mean_ns.value == pytest.approx({each.name: each for each in fastest.arms}[TUNED].mean_ns.value)
+    assert arms[TUNED].mean_ns.value == pytest.approx({arm.name: arm for arm in fastest.arms}[TUNED].mean_ns.value)
     assert found.metric.name in found.contributions[0].sentence
     (response,) = found.fit.responses
     assert response.name == ("1/rate" if way == "higher" else "latency")
@@ -185,5 +185,5 @@ def test_what_was_found_on_one_host_is_tried_on_another_in_words_of_the_metric(p
     ],
 )
 def test_a_transfer_in_words(ratio, text, said):
-    found = Transfer("b", "a", Interval(*ratio))
-    assert multi_host.transfer(found, 0.95, timed=True, metric=metric(text)) == f"On b with the settings of a {said}"
+    transfer = Transfer("b", "a", Interval(*ratio))
+    assert multi_host.transfer(transfer, 0.95, timed=True, metric=metric(text)) == f"On b with the settings of a {said}"

@@ -68,7 +68,10 @@ def plan(trouble, monkeypatch):
         # Settings off the list do harm, so that every method has something to choose.
         world = World({"aslr": 0.4, "governor": 0.5, "swap": 1.5, "turbo": 1.3})
         tuned, requests, _ = world.conduct(course.phases())
-        asked = [(each.phase, each.ask.arms, each.ask.loops, each.ask.runs, each.ask.warmups) for each in requests]
+        asked = [
+            (request.phase, request.ask.arms, request.ask.loops, request.ask.runs, request.ask.warmups)
+            for request in requests
+        ]
         return asked, tuned.judged.comparisons, tuned.judged.contributions, tuned.judged.settings
 
     def made(**given):

@@ -30,7 +30,7 @@ def test_machines_are_the_units_and_the_best_are_measured_on_all(store):
     assert (choice.unit, choice.units, choice.value_unit) == ("machine", tuple(HOSTS), "ns")
     assert choice.chosen.mean == pytest.approx(20e6, rel=0.1)
     assert choice.chosen.promise > choice.chosen.worst
-    assert sorted(each.units for each in choice.configurations) == [2, 2, 3, 3, 3, 3]
+    assert sorted(configuration.units for configuration in choice.configurations) == [2, 2, 3, 3, 3, 3]
     assert choice.next == ()
     assert len(choice.studies) == 3
     drawn.tried(choice)

@@ -36,7 +36,7 @@ def test_the_steady_fast_one_is_taken_with_a_promise(path):
     assert choice.units == ("a", "b", "c")
     assert "Take pool=32 cache=on: requests 1,045 on average of 3 machines." in choice.sentence
     assert "at least" in choice.sentence
-    failed = next(each for each in choice.configurations if each.failed)
+    failed = next(configuration for configuration in choice.configurations if configuration.failed)
     assert failed.factors == {"pool": "8", "cache": "off"}
     drawn.tried(choice)
 

@@ -40,7 +40,7 @@ def finding(found, kind):
 
 
 def tuned(found):
-    (best,) = [each for each in found.comparisons if each.arm == TUNED]
+    (best,) = [comparison for comparison in found.comparisons if comparison.arm == TUNED]
     return best
 
 
@@ -59,8 +59,8 @@ def test_it_finds_the_fastest_settings_and_confirms_them_on_fresh_runs(trouble, 
     assert "% less time (95 %:" in found.sentence
     assert "standard deviation" in found.sentence
     assert "without it the time changes by" in found.contributions[0].sentence
-    assert {BASELINE, TUNED} <= {each.name for each in found.arms}
-    assert all(0 < each.spread.value < 0.1 for each in found.arms), "a share, also where the time is made small"
+    assert {BASELINE, TUNED} <= {arm.name for arm in found.arms}
+    assert all(0 < arm.spread.value < 0.1 for arm in found.arms), "a share, also where the time is made small"
 
 
 def test_the_surface_through_the_trials_is_kept_and_read_back(trouble, store):
@@ -82,7 +82,9 @@ def test_the_surface_through_the_trials_is_kept_and_read_back(trouble, store):
 def test_a_verdict_of_an_older_becalm_has_no_fit(trouble):
     old = fast().to_json()
     del old["fit"]
-    old["comparisons"] = [{name: each[name] for name in each if name != "deviation"} for each in old["comparisons"]]
+    old["comparisons"] = [
+        {name: comparison[name] for name in comparison if name != "deviation"} for comparison in old["comparisons"]
+    ]
     read = from_json(old)
     assert read.fit is None
     assert read.comparisons[0].deviation is None
@@ -120,7 +122,7 @@ def test_without_factors_all_that_the_host_allows_is_varied(trouble):
     assert "left out as asked" in reasons["nice"]
     assert "measuring" in reasons["aslr"]
     assert "--dangerous" in reasons["watchdogs"]
-    varied = {knob for each in found.trials for knob in each.settings}
+    varied = {knob for trial in found.trials for knob in trial.settings}
     assert {"sched_min_granularity_ns", "sched_latency_ns", "transparent_hugepages"} <= varied
     assert "sched_min_granularity_ns" in found.settings
 
@@ -137,9 +139,9 @@ def test_a_setting_that_is_forbidden_in_the_middle_is_censored(trouble):
     trouble.later = {"sched_latency_ns": 1_000_000_000}
     found = fast()
     assert finding(found, "refused")
-    lost = [each for each in found.trials if each.settings.get("sched_latency_ns") == 1_000_000_000]
+    lost = [trial for trial in found.trials if trial.settings.get("sched_latency_ns") == 1_000_000_000]
     assert lost
-    assert lost == [each for each in found.trials if each.spread is None]
+    assert lost == [trial for trial in found.trials if trial.spread is None]
     assert finding(found, "censored")[0].numbers["failed"] == len(lost)
     assert found.settings.get("sched_latency_ns") != 1_000_000_000
 
@@ -169,7 +171,7 @@ def test_slow_trials_are_ended_early_and_are_no_values(trouble, steep, store, me
     narrow = {"factors": ("sched_min_granularity_ns",)} if method == "golden" else {}
     whole = fast(method=method, **narrow)
     found = fast(method=method, abort_above="1.5x", **narrow)
-    ended = [each for each in found.trials if each.ended_ns is not None]
+    ended = [trial for trial in found.trials if trial.ended_ns is not None]
     assert ended
     assert all(each.spread is None and not each.best for each in ended)
     with Store.open(store) as opened:
@@ -219,7 +221,7 @@ def test_where_nothing_is_gained_it_says_what_would_have_been_seen(trouble):
     found = fast(factors=("swappiness=0..100", "stat_interval=1..10"), seed=3)
     assert found.settings == {}
     assert "% would have been seen" in found.sentence
-    assert not any(each.ratio.low > 1 for each in found.comparisons if each.arm == TUNED)
+    assert not any(comparison.ratio.low > 1 for comparison in found.comparisons if comparison.arm == TUNED)
 
 
 def test_an_optimum_at_the_end_of_a_range_is_said(trouble):

@@ -38,7 +38,7 @@ def test_a_word_that_is_longer_than_a_path_is_cut():
 def obeyed(text):
     """Characters that a terminal acts on."""
     controls = [each for each in text if ord(each) < 32 or 0x7F <= ord(each) < 0xA0 or each == "\u202e"]
-    return [each for each in controls if each not in "\n\t"]
+    return [control for control in controls if control not in "\n\t"]
 
 
 def test_nothing_hostile_reaches_a_screen_but_its_own_codes_do():

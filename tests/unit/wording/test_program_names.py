@@ -32,7 +32,7 @@ def test_names_are_whole_and_those_of_one_name_carry_what_differs():
 
 def test_packages_stand_before_names():
     parameters = [(("package", "p/a"),), (("package", "p/b"),), (("package", "p/b"), ("tags", "x"))]
-    assert distinct_names([("X", each) for each in parameters]) == ("p/a.X", "p/b.X", "p/b.X (tags=x)")
+    assert distinct_names([("X", parameter) for parameter in parameters]) == ("p/a.X", "p/b.X", "p/b.X (tags=x)")
 
 
 def test_long_names_that_differ_in_the_middle_are_cut_where_they_begin_to_differ():
@@ -71,7 +71,7 @@ def compared(tmp_path, monkeypatch):
 
 def test_json_and_markdown_have_whole_names_one_row_each(compared):
     value = compared.to_json()
-    assert [each["name"] for each in value["summaries"]] == [LONG, "pipe | new\\nline", '"  "']
+    assert [summary["name"] for summary in value["summaries"]] == [LONG, "pipe | new\\nline", '"  "']
     assert value["differences"][0]["reference"] == LONG
     assert LONG in value["sentence"] or LONG in value["differences"][0]["sentence"]
     tokens = MarkdownIt("commonmark").enable("table").parse(drawn.as_markdown(compared))
@@ -83,11 +83,15 @@ def test_json_and_markdown_have_whole_names_one_row_each(compared):
 
 def test_the_terminal_cuts_them(compared):
     shown = shortened(compared)
-    text = shown.sentence + "".join(each.name + each.reference + each.sentence for each in shown.differences)
+    text = shown.sentence + "".join(
+        difference.name + difference.reference + difference.sentence for difference in shown.differences
+    )
     assert LONG not in text
-    assert max(len(each.name) for each in shown.summaries) <= 40
+    assert max(len(summary.name) for summary in shown.summaries) <= 40
     assert shortened(shown) == shown
-    assert [each.estimate for each in shown.differences] == [each.estimate for each in compared.differences]
+    assert [difference.estimate for difference in shown.differences] == [
+        difference.estimate for difference in compared.differences
+    ]
 
 
 @pytest.mark.usefixtures("drawn_once")
@@ -99,7 +103,7 @@ def test_programs_of_one_name_are_told_apart_in_every_form(tmp_path, monkeypatch
     path.write_text(json.dumps({"results": results}))
     becalm.import_(path)
     shown = becalm.show().verdict
-    assert [each.name for each in shown.summaries] == ["b (delay=0.1)", "b (delay=0.2)"]
+    assert [summary.name for summary in shown.summaries] == ["b (delay=0.1)", "b (delay=0.2)"]
     rows = list(csv.DictReader(io.StringIO(becalm.export(format="csv"))))
     assert {row["program"] for row in rows} == {"b (delay=0.1)", "b (delay=0.2)"}
     assert {row["started_ns"] for row in rows} == {""}, "nobody knows when they began"
@@ -108,7 +112,7 @@ def test_programs_of_one_name_are_told_apart_in_every_form(tmp_path, monkeypatch
         ("b", {"delay": "0.1"}),
         ("b", {"delay": "0.2"}),
     ]
-    names = [each["metadata"]["name"] for each in json.loads(becalm.export(format="pyperf"))["benchmarks"]]
+    names = [benchmark["metadata"]["name"] for benchmark in json.loads(becalm.export(format="pyperf"))["benchmarks"]]
     assert names == ["b (delay=0.1)", "b (delay=0.2)"], "pyperf refuses two of one name"
 
 
@@ -129,10 +133,10 @@ def test_a_search_has_whole_names_and_its_screen_cut_ones(tmp_path, monkeypatch)
     program = Workload(("spin", "1ms"), LONG)
     tuned = becalm.tune([program], host="sim:laptop-a", seed=7, budget="20s", only=("nice",))
     assert tuned.programs == (LONG,)
-    assert {each.program for each in tuned.arms} <= {LONG}
+    assert {arm.program for arm in tuned.arms} <= {LONG}
     screen = Console(width=100, file=io.StringIO(), color_system=None)
     screen.print(drawn.on_terminal(tuned, plain=True))
     assert LONG not in screen.file.getvalue().replace("\n", "")
     cut = brief(tuned, tuned.programs)
     assert len(cut.programs[0]) <= 40
-    assert {each.program for each in cut.arms} <= {cut.programs[0]}
+    assert {arm.program for arm in cut.arms} <= {cut.programs[0]}

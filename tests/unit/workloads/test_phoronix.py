@@ -35,7 +35,7 @@ def test_the_default_options_make_one_workload(suite):
 def test_options_that_are_picked_make_their_combinations(suite, picked, names):
     suite("pts/openssl-3.1.0", OPENSSL)
     found = workloads.open([f"phoronix:pts/openssl:{picked}"])
-    assert [each.name for each in found] == [f"pts/openssl-3.1.0 ({each})" for each in names]
+    assert [each.name for each in found] == [f"pts/openssl-3.1.0 ({name})" for name in names]
 
 
 def test_an_option_that_is_not_there_is_said(suite):
@@ -182,7 +182,7 @@ def test_a_home_and_the_systems_directory_are_looked_in(monkeypatch, tmp_path):
     monkeypatch.delenv("PTS_USER_PATH_OVERRIDE", raising=False)
     monkeypatch.delenv("SUDO_UID", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    found = {str(each.tests) for each in phoronix.places(Asked())}
+    found = {str(place.tests) for place in phoronix.places(Asked())}
     assert found == {f"{tmp_path}/.phoronix-test-suite/installed-tests", "/var/lib/phoronix-test-suite/installed-tests"}
 
 

@@ -125,9 +125,9 @@ def test_a_file_with_reference_times_is_one_for_tune_too(suite):
     found = whole(suite, RATED)
     assert (found.name, found.copies, found.has_peak) == ("office", 3, True)
     assert (found.base.to_json(), found.peak.to_json()) == ({"aslr": "off"}, {"nice": 5})
-    assert [each.reference_ns for each in found.programs] == [12_500_000_000, 40_000_000_000]
-    assert [each.peak.argv for each in found.programs] == [("true", "1"), ("true", "fast")]
-    assert [each.peak.name for each in found.programs] == ["a", "b"]
+    assert [program.reference_ns for program in found.programs] == [12_500_000_000, 40_000_000_000]
+    assert [program.peak.argv for program in found.programs] == [("true", "1"), ("true", "fast")]
+    assert [program.peak.name for program in found.programs] == ["a", "b"]
     assert [each.name for each in workloads.open([suite(RATED)])] == ["a", "b"]
     plain = whole(suite, '[[program]]\ncommand = "true"')
     assert (plain.name, plain.copies, plain.has_peak, plain.programs[0].reference_ns) == ("s", None, False, None)
@@ -193,4 +193,4 @@ def test_the_metric_of_all_programs_gives_way_to_one_of_the_file(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('[[program]]\ncommand = "a"\nmetric = "json:own"\n[[program]]\ncommand = "b"\n')
     found = read(str(path), Asked().measuring(Response.of({"metric": "json:all"})))
-    assert [each.workload.metrics[0].name for each in found.programs] == ["own", "all"]
+    assert [program.workload.metrics[0].name for program in found.programs] == ["own", "all"]

@@ -20,8 +20,8 @@ def test_a_shell_is_used_only_when_asked_for():
 
 
 def test_workloads_and_argument_lists_are_taken_as_they_are():
-    made = Workload.of("true", name="mine")
-    assert workloads.open([made, ["echo", "a b"]]) == (made, Workload.of(["echo", "a b"]))
+    workload = Workload.of("true", name="mine")
+    assert workloads.open([workload, ["echo", "a b"]]) == (workload, Workload.of(["echo", "a b"]))
 
 
 def test_a_command_may_have_colons():

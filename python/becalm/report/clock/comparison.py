@@ -12,14 +12,14 @@ from becalm.report.table import Table
 from becalm.wording import clock as words
 
 
-def on_terminal(found: ClockComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(comparison: ClockComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return headed(found.sentence, tables(found), plain)
+    return headed(comparison.sentence, tables(comparison), plain)
 
 
-def tables(found: ClockComparison) -> Iterator[Table]:
+def tables(comparison: ClockComparison) -> Iterator[Table]:
     """Yield t_min and t_diff of each timer in both, and both statements of trust."""
-    first, second = found.names
+    first, second = comparison.names
     head = ("timer", "from", "figure", first, second, "ratio", "differs")
     rows = tuple(
         (
@@ -31,9 +31,9 @@ def tables(found: ClockComparison) -> Iterator[Table]:
             words.factor(pair.ratio),
             words.differs(pair),
         )
-        for pair in found.pairs
+        for pair in comparison.pairs
     )
     yield Table("Timers", head, rows, (3, 4, 5), words.DIFFERS)
-    one, two = (dict(words.trusted(each)) for each in found.trusts)
+    one, two = (dict(words.trusted(trust)) for trust in comparison.trusts)
     said = tuple((what, one.get(what, ""), two.get(what, "")) for what in dict.fromkeys((*one, *two)))
     yield Table("What the clocks are worth", ("", first, second), said)

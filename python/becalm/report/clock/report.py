@@ -15,9 +15,9 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart
 
 
-def on_terminal(found: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(report: ClockReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return headed(found.sentence, (*results(found), *grouped(found)), plain)
+    return headed(report.sentence, (*results(report), *grouped(report)), plain)
 
 
 def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType:
@@ -28,8 +28,8 @@ def headed(sentence: str, shown: Iterable[Table], plain: bool) -> RenderableType
     return apart(parts)
 
 
-def as_html(found: ClockReport) -> str:
+def as_html(report: ClockReport) -> str:
     """Return the page, with its pictures."""
     from becalm.report.clock import html
 
-    return html.page(found)
+    return html.page(report)

@@ -10,17 +10,17 @@ from becalm.wording import clock as words
 from becalm.wording import clock_reasons
 
 
-def tables(found: ClockReport) -> Iterator[Table]:
+def tables(report: ClockReport) -> Iterator[Table]:
     """Yield the tables for Markdown and the page: trust, the results of each timer, and what was not measured and
     why."""
-    yield from results(found)
-    yield from missing(found)
+    yield from results(report)
+    yield from missing(report)
 
 
-def results(found: ClockReport) -> Iterator[Table]:
+def results(report: ClockReport) -> Iterator[Table]:
     """Yield the tables of trust in the clock and of each timer's results."""
-    yield Table("What the clock is worth", ("", ""), tuple(words.trusted(found.trust)))
-    if found.cells:
+    yield Table("What the clock is worth", ("", ""), tuple(words.trusted(report.trust)))
+    if report.cells:
         head = ("timer", "from", "cost", "step", "t_min", "CV", "t_diff", "null", "raw", "removed", "sets")
         rows = tuple(
             (
@@ -36,22 +36,22 @@ def results(found: ClockReport) -> Iterator[Table]:
                 words.share(cell.removed),
                 words.reading(cell),
             )
-            for cell in found.cells
+            for cell in report.cells
         )
         legend = words.COLUMNS
         note, spare = explained(legend), (8, 9, 3, 10, 2, 7)
         yield Table("Timers", head, rows, tuple(range(2, 11)), note, spare=spare, legend=legend)
 
 
-def missing(found: ClockReport) -> Iterator[Table]:
+def missing(report: ClockReport) -> Iterator[Table]:
     """Yield the table of cells that were not measured, and why."""
-    rows = tuple((each.name, each.said) for each in clock_reasons.reasons(found))
+    rows = tuple((reason.name, reason.said) for reason in clock_reasons.reasons(report))
     if rows:
         yield Table("Not measured", ("", "why"), rows)
 
 
-def grouped(found: ClockReport) -> Iterator[Table]:
+def grouped(report: ClockReport) -> Iterator[Table]:
     """Yield the same with one row per reason: its cells, with the range of their figures."""
-    rows = tuple(clock_reasons.grouped(found))
+    rows = tuple(clock_reasons.grouped(report))
     if rows:
-        yield Table("Not measured", ("", "why"), rows, note=clock_reasons.hints(found))
+        yield Table("Not measured", ("", "why"), rows, note=clock_reasons.hints(report))

@@ -41,9 +41,9 @@ def folded(name: str, longest: int = LONGEST) -> str:
     return f"{name[:place]}\n{name[place:]}"
 
 
-def natural(found: DesignFit, index: int, coded: float) -> float:
+def natural(fit: DesignFit, index: int, coded: float) -> float:
     """Return the level at a place, without rounding of whole numbers: lines are drawn between them."""
-    factor = found.factors[index]
+    factor = fit.factors[index]
     if factor.scale is Scale.LOG:
         return float(factor.low * (factor.high / factor.low) ** ((coded + 1) / 2))
     return (factor.low + factor.high) / 2 + coded * (factor.high - factor.low) / 2

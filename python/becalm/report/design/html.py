@@ -24,113 +24,114 @@ GRAVE = {"lack_of_fit", "no_effect", "saturated", "imprecise", "extrapolated"}
 """Findings with which an answer is no answer yet."""
 
 
-def page(found: DesignFit) -> str:
+def page(fit: DesignFit) -> str:
     """Return the page."""
-    compromise = tables.compromise(found) if found.compromise is not None else None
+    compromise = tables.compromise(fit) if fit.compromise is not None else None
     return filled(
         "design/page.html",
-        title=f"becalm design fit: {' and '.join(each.name for each in found.responses)}",
+        title=f"becalm design fit: {' and '.join(response.name for response in fit.responses)}",
         compromise=compromise,
-        lines=found.sentence.splitlines()[len(found.responses) :],
-        sections=tuple(section(found, each) for each in found.responses),
+        lines=fit.sentence.splitlines()[len(fit.responses) :],
+        sections=tuple(section(fit, response) for response in fit.responses),
         findings=(),
-        known=found.findings,
-        facts=tables.facts(found),
+        known=fit.findings,
+        facts=tables.facts(fit),
     )
 
 
-def section(found: DesignFit, each: ResponseFit) -> Section:
+def section(design_fit: DesignFit, fit: ResponseFit) -> Section:
     """Return the section of one response."""
-    doubted = any(one.program == each.name and one.kind in GRAVE for one in found.findings)
-    return Section(each.name, "bad" if doubted else "good", each.sentence, tuple(_parts(found, each)))
+    doubted = any(finding.program == fit.name and finding.kind in GRAVE for finding in design_fit.findings)
+    return Section(fit.name, "bad" if doubted else "good", fit.sentence, tuple(_parts(design_fit, fit)))
 
 
-def _parts(found: DesignFit, each: ResponseFit) -> Iterator[Part]:
-    best = tables.best(found, each)
+def _parts(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Part]:
+    best = tables.best(design_fit, fit)
     if best.rows:
         along = (
-            f"{each.name} along each factor through the best place (the star), with the {level_of(found)} interval of "
+            f"{fit.name} along each factor through the best place (the star), with the "
+            f"{level_of(design_fit)} interval of "
             "the mean; all pictures have one scale, so a flat line is a factor that matters little there."
-            f"{_of_all(found, each)}",
-            "".join(surface_figures.curves(found, each)),
+            f"{_of_all(design_fit, fit)}",
+            "".join(surface_figures.curves(design_fit, fit)),
         )
         yield Part(best.title, _drawn(along), best)
     cube = (
-        f"Response cube: {each.name} at the corners of the ranges, as the model has it, the best corner in colour; "
+        f"Response cube: {fit.name} at the corners of the ranges, as the model has it, the best corner in colour; "
         "factors that are not drawn are set as at the best place.",
-        surface_figures.cube(found, each),
+        surface_figures.cube(design_fit, fit),
     )
-    pairs = surface_figures.contours(found, each)
+    pairs = surface_figures.contours(design_fit, fit)
     lines = (
-        f"Lines of equal {each.name}, the stronger the colour the higher. Points: runs, wherever the other factors "
+        f"Lines of equal {fit.name}, the stronger the colour the higher. Points: runs, wherever the other factors "
         "were; the star: the best place; factors that are not drawn are set as there. Last: the first of these as a "
-        f"surface, {each.name} upwards.",
-        "".join((*pairs, surface_figures.solid(found, each))),
+        f"surface, {fit.name} upwards.",
+        "".join((*pairs, surface_figures.solid(design_fit, fit))),
     )
     if pictures := _drawn(cube, lines):
         yield Part("The surface", pictures)
-    yield Part("Models", (), tables.models(each))
-    aliased = tables.aliased(each)
+    yield Part("Models", (), tables.models(fit))
+    aliased = tables.aliased(fit)
     if aliased.rows:
         yield Part(aliased.title, (), aliased, folded=True)
-    yield Part("Analysis of variance", (), tables.anova(each))
-    yield Part("Coefficients", (), tables.coefficients(each))
-    if each.effects is not None:
+    yield Part("Analysis of variance", (), tables.anova(fit))
+    yield Part("Coefficients", (), tables.coefficients(fit))
+    if fit.effects is not None:
         caption = (
             "Half-normal plot: effects by size over what noise alone would show. Noise lies on a line through the "
             "origin, named effects are above the margin (dashed): that of the pure error, or Lenth's where no runs are "
             "repeated."
         )
-        yield Part("Effects", _drawn((caption, residual_figures.half_normal(each))), tables.effects(each))
-    if pictures := _drawn(*_diagnosis(found, each)):
-        yield Part("Diagnosis", pictures, tables.runs(found, each), folded=True)
-    canonical = tables.canonical(found, each)
+        yield Part("Effects", _drawn((caption, residual_figures.half_normal(fit))), tables.effects(fit))
+    if pictures := _drawn(*_diagnosis(design_fit, fit)):
+        yield Part("Diagnosis", pictures, tables.runs(design_fit, fit), folded=True)
+    canonical = tables.canonical(design_fit, fit)
     if canonical.rows:
         yield Part(canonical.title, (), canonical)
-    for title, some in (("Best at each distance from the centre", each.ridge), ("Along the canonical path", each.path)):
-        table = tables.places(found, each, title, some)
+    for title, some in (("Best at each distance from the centre", fit.ridge), ("Along the canonical path", fit.path)):
+        table = tables.places(design_fit, fit, title, some)
         if table.rows:
             yield Part(title, (), table, folded=True)
 
 
-def _diagnosis(found: DesignFit, each: ResponseFit) -> Iterator[tuple[str, str]]:
+def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, str]]:
     """Yield the captions and pictures of what the residuals say of the model."""
     yield (
         "First: normal plot, residuals over normal scores; near the line when they are normal. Second: residuals over "
         "what the model says; an even band when the noise is the same everywhere. A studentised residual is in units "
         "of its own standard error; beyond 3 it is in red.",
-        residual_figures.normal(each) + residual_figures.over_fitted(each),
+        residual_figures.normal(fit) + residual_figures.over_fitted(fit),
     )
     yield (
         "First: residuals in the order of the runs; a trend is a drift of the machine (dashed: where a block ends). "
-        f"Second: {each.name} as measured over what the model says; on the line they agree.",
-        residual_figures.in_order(each) + residual_figures.measured_over_fitted(each),
+        f"Second: {fit.name} as measured over what the model says; on the line they agree.",
+        residual_figures.in_order(fit) + residual_figures.measured_over_fitted(fit),
     )
     yield (
         "First: leverage, how much each run pulls the surface to itself; the line is the mean, runs above twice that "
         "(dashed) stand alone. Second: Cook's distance; above 1 one run rules the fit.",
-        residual_figures.leverage(each) + residual_figures.cook(each),
+        residual_figures.leverage(fit) + residual_figures.cook(fit),
     )
     yield (
-        f"Residuals over each factor; a bend is a term that the model lacks.{_of_all(found, each)}",
-        "".join(residual_figures.over_factors(found, each)),
+        f"Residuals over each factor; a bend is a term that the model lacks.{_of_all(design_fit, fit)}",
+        "".join(residual_figures.over_factors(design_fit, fit)),
     )
     yield (
         "Box-Cox plot: log likelihood of powers λ of the response. Above the dashed line is the interval of λ "
-        f"({level_of(found)}), shaded; where it holds 1, the response is fitted as it was measured.",
-        residual_figures.power(each),
+        f"({level_of(design_fit)}), shaded; where it holds 1, the response is fitted as it was measured.",
+        residual_figures.power(fit),
     )
 
 
-def _of_all(found: DesignFit, each: ResponseFit) -> str:
+def _of_all(design_fit: DesignFit, fit: ResponseFit) -> str:
     """Return the sentence about which factors are drawn, where not all are; else empty."""
-    drawn, count = len(surface_figures.movers(found, each)), len(found.factors)
-    return f" Drawn are the {drawn} of {count} factors that move {each.name} most." if drawn < count else ""
+    drawn, count = len(surface_figures.movers(design_fit, fit)), len(design_fit.factors)
+    return f" Drawn are the {drawn} of {count} factors that move {fit.name} most." if drawn < count else ""
 
 
-def level_of(found: DesignFit) -> str:
+def level_of(fit: DesignFit) -> str:
     """Return the confidence of intervals."""
-    return f"{100 * found.confidence:g} %"
+    return f"{100 * fit.confidence:g} %"
 
 
 def _drawn(*pictures: tuple[str, str]) -> tuple[Picture, ...]:

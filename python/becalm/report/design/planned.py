@@ -13,37 +13,37 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 
 
-def on_terminal(found: Design, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(design: Design, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the design in words, then its runs."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = design.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *(Text(line) for line in rest))]
-    parts += [grid(each, plain) for each in tables(found)]
-    if found.findings:
-        parts.append(findings(found.findings, plain))
+    parts += [grid(table, plain) for table in tables(design)]
+    if design.findings:
+        parts.append(findings(design.findings, plain))
     return apart(parts)
 
 
-def tables(found: Design) -> Iterator[Table]:
+def tables(design: Design) -> Iterator[Table]:
     """Yield the runs, then what cannot be told apart."""
-    heads = [f"{each.name}, {each.unit}" if each.unit else each.name for each in found.factors]
-    blocks = ["block"] if found.blocks > 1 else []
+    heads = [f"{factor.name}, {factor.unit}" if factor.unit else factor.name for factor in design.factors]
+    blocks = ["block"] if design.blocks > 1 else []
     rows = tuple(
         (
             str(run.run),
             *([str(run.block)] if blocks else []),
             run.point,
             *(level if isinstance(level, str) else f"{level:.6g}" for level in run.levels),
-            *("" for _ in found.responses),
+            *("" for _ in design.responses),
         )
-        for run in found.runs
+        for run in design.runs
     )
-    head = ("run", *blocks, "point", *heads, *found.responses)
+    head = ("run", *blocks, "point", *heads, *design.responses)
     numbers = tuple(index for index in range(len(head)) if head[index] != "point")
     yield Table("Runs", head, rows, numbers)
-    if found.aliases:
-        told = tuple((" = ".join(each), _named(found, each[0])) for each in found.aliases)
+    if design.aliases:
+        told = tuple((" = ".join(aliase), _named(design, aliase[0])) for aliase in design.aliases)
         yield Table("Cannot be told apart", ("effects", "the first is of"), told, note="Effects of up to two factors.")
 
 
-def _named(found: Design, word: str) -> str:
-    return ", ".join((found.letters or {})[letter] for letter in word.lstrip("-"))
+def _named(design: Design, word: str) -> str:
+    return ", ".join((design.letters or {})[letter] for letter in word.lstrip("-"))

@@ -12,14 +12,14 @@ from becalm.report.design.tables import every
 from becalm.report.table import Table
 
 
-def on_terminal(found: DesignFit, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(fit: DesignFit, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return terminal.report(found, plain=plain)
+    return terminal.report(fit, plain=plain)
 
 
-def tables(found: DesignFit) -> Iterator[Table]:
+def tables(fit: DesignFit) -> Iterator[Table]:
     """Yield all tables, for Markdown."""
-    yield from every(found)
+    yield from every(fit)
 
 
 as_html = html.page

@@ -28,67 +28,71 @@ FAR = 3.0
 """Standard errors from which on a residual is drawn as an alarm."""
 
 
-def judged(found: ResponseFit) -> list[FittedRun]:
+def judged(response_fit: ResponseFit) -> list[FittedRun]:
     """Return the runs that have a residual to judge; empty when they are too few for a picture."""
-    runs = [each for each in found.fitted if not math.isnan(each.studentised)]
+    runs = [each for each in response_fit.fitted if not math.isnan(each.studentised)]
     return runs if len(runs) >= LEAST else []
 
 
-def normal(found: ResponseFit) -> str:
+def normal(response_fit: ResponseFit) -> str:
     """Return the normal plot of the studentised residuals."""
-    if not (runs := judged(found)):
+    if not (runs := judged(response_fit)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
-        scores = [each.score for each in runs]
-        _points(axes, scores, [each.studentised for each in runs])
+        scores = [run.score for run in runs]
+        _points(axes, scores, [run.studentised for run in runs])
         ends = max(abs(min(scores)), max(scores)) * 1.1
         axes.plot([-ends, ends], [-ends, ends], color=INK, linewidth=0.9)
         axes.set_xlabel("normal score")
         axes.set_ylabel("studentised residual")
         grid(axes)
-        most = max(runs, key=lambda each: abs(each.studentised))
+        most = max(runs, key=lambda run: abs(run.studentised))
         told = f"the largest is {number(most.studentised, 3)}, of run {most.run}"
         return svg(
             drawn,
-            f"normal-{found.name}",
-            f"Studentised residuals of {len(runs)} runs of {found.name} over normal scores; {told}.",
+            f"normal-{response_fit.name}",
+            f"Studentised residuals of {len(runs)} runs of {response_fit.name} over normal scores; {told}.",
         )
 
 
-def over_fitted(found: ResponseFit) -> str:
+def over_fitted(response_fit: ResponseFit) -> str:
     """Return the plot of residuals over fitted values."""
-    if not (runs := judged(found)):
+    if not (runs := judged(response_fit)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
-        _residuals(axes, [each.fitted for each in runs], [each.studentised for each in runs])
-        axes.set_xlabel(f"{found.name} as the model has it")
+        _residuals(axes, [run.fitted for run in runs], [run.studentised for run in runs])
+        axes.set_xlabel(f"{response_fit.name} as the model has it")
         axes.set_ylabel("studentised residual")
-        return svg(drawn, f"fitted-{found.name}", f"Studentised residuals of {found.name} over fitted values.")
+        return svg(
+            drawn, f"fitted-{response_fit.name}", f"Studentised residuals of {response_fit.name} over fitted values."
+        )
 
 
-def measured_over_fitted(found: ResponseFit) -> str:
+def measured_over_fitted(response_fit: ResponseFit) -> str:
     """Return the plot of measured over fitted values."""
-    if not (runs := judged(found)):
+    if not (runs := judged(response_fit)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
-        across, up = [each.fitted for each in runs], [each.observed for each in runs]
+        across, up = [run.fitted for run in runs], [run.observed for run in runs]
         ends = min(*across, *up), max(*across, *up)
         axes.plot(ends, ends, color=INK, linewidth=0.9)
-        far = [abs(each.studentised) > FAR for each in runs]
+        far = [abs(run.studentised) > FAR for run in runs]
         _points(axes, across, up, far)
-        axes.set_xlabel(f"{found.name} as the model has it")
-        axes.set_ylabel(f"{found.name} as measured")
+        axes.set_xlabel(f"{response_fit.name} as the model has it")
+        axes.set_ylabel(f"{response_fit.name} as measured")
         grid(axes)
-        return svg(drawn, f"measured-{found.name}", f"Measured over fitted {found.name} of {len(runs)} runs.")
+        return svg(
+            drawn, f"measured-{response_fit.name}", f"Measured over fitted {response_fit.name} of {len(runs)} runs."
+        )
 
 
-def in_order(found: ResponseFit) -> str:
+def in_order(response_fit: ResponseFit) -> str:
     """Return the plot of residuals in the order of the runs."""
-    if not (runs := sorted(judged(found), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
         return ""
     with figure(3.0, width=HALF, margins=ROOM) as (drawn, axes):
-        numbers = [each.run for each in runs]
-        values = [each.studentised for each in runs]
+        numbers = [run.run for run in runs]
+        values = [run.studentised for run in runs]
         if len(runs) <= 100:
             axes.plot(numbers, values, color=FAINT, linewidth=1)
         _residuals(axes, numbers, values)
@@ -96,50 +100,56 @@ def in_order(found: ResponseFit) -> str:
             axes.axvline(place, color=INK, linewidth=0.8, linestyle=DASHES)
         _run_numbers(axes)
         axes.set_ylabel("studentised residual")
-        return svg(drawn, f"order-{found.name}", f"Residuals of {found.name} in the order of {len(runs)} runs.")
+        return svg(
+            drawn, f"order-{response_fit.name}", f"Residuals of {response_fit.name} in the order of {len(runs)} runs."
+        )
 
 
 def _between_blocks(runs: Sequence[FittedRun]) -> Iterator[float]:
     """Yield the places between blocks; blocks whose runs are mixed have none."""
     changes = [(one.run + other.run) / 2 for one, other in pairwise(runs) if one.block != other.block]
-    if len(changes) < len({each.block for each in runs}):
+    if len(changes) < len({run.block for run in runs}):
         yield from changes
 
 
-def leverage(found: ResponseFit) -> str:
+def leverage(response_fit: ResponseFit) -> str:
     """Return the plot of the leverage of each run."""
-    if not (runs := sorted(judged(found), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
-        mean = _mean_leverage(found)
-        _bars(axes, runs, [each.leverage for each in runs], 2 * mean)
+        mean = _mean_leverage(response_fit)
+        _bars(axes, runs, [run.leverage for run in runs], 2 * mean)
         axes.axhline(mean, color=INK, linewidth=0.9)
         if 2 * mean < 1:
             axes.axhline(2 * mean, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_ylim(0, 1.03)
         axes.set_ylabel("leverage")
-        most = max(runs, key=lambda each: each.leverage)
+        most = max(runs, key=lambda run: run.leverage)
         told = f"at most {number(most.leverage, 3)}, of run {most.run}; their mean is {number(mean, 3)}"
-        return svg(drawn, f"leverage-{found.name}", f"Leverage of {len(runs)} runs of {found.name}: {told}.")
+        return svg(
+            drawn, f"leverage-{response_fit.name}", f"Leverage of {len(runs)} runs of {response_fit.name}: {told}."
+        )
 
 
-def _mean_leverage(found: ResponseFit) -> float:
-    return sum(each.leverage for each in found.fitted) / len(found.fitted)
+def _mean_leverage(response_fit: ResponseFit) -> float:
+    return sum(each.leverage for each in response_fit.fitted) / len(response_fit.fitted)
 
 
-def cook(found: ResponseFit) -> str:
+def cook(response_fit: ResponseFit) -> str:
     """Return the plot of Cook's distance of each run."""
-    if not (runs := sorted(judged(found), key=lambda each: each.run)):
+    if not (runs := sorted(judged(response_fit), key=lambda each: each.run)):
         return ""
     with figure(2.7, width=HALF, margins=ROOM) as (drawn, axes):
-        _bars(axes, runs, [each.cook for each in runs], 1.0)
-        most = max(runs, key=lambda each: each.cook)
+        _bars(axes, runs, [run.cook for run in runs], 1.0)
+        most = max(runs, key=lambda run: run.cook)
         if most.cook > 0.5:
             axes.axhline(1.0, color=INK, linewidth=0.9, linestyle=DASHES)
         axes.set_ylim(0, max(1.05 * most.cook, 0.1))
         axes.set_ylabel("Cook's distance")
         told = f"at most {number(most.cook, 3)}, of run {most.run}"
-        return svg(drawn, f"cook-{found.name}", f"Cook's distance of {len(runs)} runs of {found.name}: {told}.")
+        return svg(
+            drawn, f"cook-{response_fit.name}", f"Cook's distance of {len(runs)} runs of {response_fit.name}: {told}."
+        )
 
 
 def _run_numbers(axes: Axes) -> None:
@@ -152,7 +162,7 @@ def _run_numbers(axes: Axes) -> None:
 
 def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit: float) -> None:
     """Draw a line for each run, and a point on those above a limit."""
-    numbers = [each.run for each in runs]
+    numbers = [run.run for run in runs]
     axes.vlines(numbers, 0, values, color=OTHER, linewidth=2 if len(runs) <= 60 else 0.8)
     high = [(at, value) for at, value in zip(numbers, values, strict=True) if value > limit]
     if high:
@@ -161,15 +171,15 @@ def _bars(axes: Axes, runs: Sequence[FittedRun], values: Sequence[float], limit:
     grid(axes)
 
 
-def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+def over_factors(design_fit: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     """Return the plots of residuals over each factor that is drawn."""
     runs = judged(response)
-    values = [each.studentised for each in runs]
+    values = [run.studentised for run in runs]
     made = []
-    for index in movers(found, response) if runs else ():
-        factor = found.factors[index]
+    for index in movers(design_fit, response) if runs else ():
+        factor = design_fit.factors[index]
         with figure(2.44, width=THIRD, margins=ROOM) as (drawn, axes):
-            coded = [each.coded[index] for each in runs]
+            coded = [run.coded[index] for run in runs]
             if factor.categorical:
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)
             at = coded if factor.categorical else [float(factor.natural(each)) for each in coded]
@@ -181,9 +191,9 @@ def over_factors(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     return tuple(made)
 
 
-def power(found: ResponseFit) -> str:
+def power(response_fit: ResponseFit) -> str:
     """Return Box and Cox's curve, with the power's interval."""
-    if (curve := found.box_cox) is None:
+    if (curve := response_fit.box_cox) is None:
         return ""
     best = max(curve.likelihoods)
     with figure(3.0, width=5.2, fitted=True) as (drawn, axes):
@@ -210,20 +220,27 @@ def power(found: ResponseFit) -> str:
         axes.set_ylabel("log likelihood")
         grid(axes)
         fit(drawn, axes)
-        return svg(drawn, f"power-{found.name}", f"Log likelihood of powers of {found.name}: best λ {said}.")
+        return svg(
+            drawn, f"power-{response_fit.name}", f"Log likelihood of powers of {response_fit.name}: best λ {said}."
+        )
 
 
-def half_normal(found: ResponseFit) -> str:
+def half_normal(response_fit: ResponseFit) -> str:
     """Return the plot of absolute effects over half-normal scores."""
-    if (made := found.effects) is None:
+    if (made := response_fit.effects) is None:
         return ""
     with figure(3.3, width=5.2, fitted=True) as (drawn, axes):
-        for each in made.effects:
-            size = abs(each.effect)
-            axes.plot([each.score], [size], "o", color=AFTER if each.real else OTHER, markersize=6)
-            if each.real:
+        for effect in made.effects:
+            size = abs(effect.effect)
+            axes.plot([effect.score], [size], "o", color=AFTER if effect.real else OTHER, markersize=6)
+            if effect.real:
                 axes.annotate(
-                    each.term, (each.score, size), xytext=(-7, 3), textcoords="offset points", ha="right", color=AFTER
+                    effect.term,
+                    (effect.score, size),
+                    xytext=(-7, 3),
+                    textcoords="offset points",
+                    ha="right",
+                    color=AFTER,
                 )
         most = max(each.score for each in made.effects)
         axes.plot([0, 1.08 * most], [0, 1.08 * most * made.error], color=INK, linewidth=0.9)
@@ -236,7 +253,9 @@ def half_normal(found: ResponseFit) -> str:
         real = ", ".join(each.term for each in made.effects if each.real) or "none"
         fit(drawn, axes)
         return svg(
-            drawn, f"effects-{found.name}", f"Half-normal plot of effects on {found.name}; above the margin: {real}."
+            drawn,
+            f"effects-{response_fit.name}",
+            f"Half-normal plot of effects on {response_fit.name}; above the margin: {real}.",
         )
 
 

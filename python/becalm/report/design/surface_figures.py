@@ -44,43 +44,43 @@ EDGE = (0.42, 0.3)
 """The offset of the back of the cube, in edges."""
 
 
-def values(found: DesignFit, response: ResponseFit, points: Floats) -> Floats:
+def values(fit: DesignFit, response: ResponseFit, points: Floats) -> Floats:
     """Return the fitted response at points in coded units, shape (n, factors)."""
-    frame = Frame(tuple(len(each.choices) for each in found.factors))
-    terms = [each for each in response.coefficients if each.exponents]
+    frame = Frame(tuple(len(factor.choices) for factor in fit.factors))
+    terms = [coefficient for coefficient in response.coefficients if coefficient.exponents]
     nothing = (0,) * len(frame.variables)
-    exponents = np.array([nothing, *(each.exponents for each in terms)])
-    polynomial = Polynomial(exponents, np.array([response.constant, *(each.estimate for each in terms)]))
+    exponents = np.array([nothing, *(term.exponents for term in terms)])
+    polynomial = Polynomial(exponents, np.array([response.constant, *(term.estimate for term in terms)]))
     fitted = polynomial(frame.expanded(points))
     return fitted if response.power is None else restored(fitted, response.power)
 
 
-def ranked(found: DesignFit, response: ResponseFit) -> list[int]:
+def ranked(fit: DesignFit, response: ResponseFit) -> list[int]:
     """Return the numbers of the ranges by how far the response moves along each from the best place, the farthest
     first."""
-    centre = _centre(found, response)
+    centre = _centre(fit, response)
     moves = {}
-    for index, factor in enumerate(found.factors):
+    for index, factor in enumerate(fit.factors):
         if not factor.categorical:
             points = np.tile(centre, (11, 1))
             points[:, index] = np.linspace(-1, 1, 11)
-            moves[index] = float(np.ptp(values(found, response, points)))
-    return sorted(moves, key=lambda each: (-moves[each], each))
+            moves[index] = float(np.ptp(values(fit, response, points)))
+    return sorted(moves, key=lambda move: (-moves[move], move))
 
 
-def cube(found: DesignFit, response: ResponseFit) -> str:
+def cube(fit: DesignFit, response: ResponseFit) -> str:
     """Return the picture of the response at the corners of the two or three most important factors."""
-    chosen = sorted(ranked(found, response)[:3])
+    chosen = sorted(ranked(fit, response)[:3])
     if response.best is None or len(chosen) < 2:
         return ""
     with figure(3.2 if len(chosen) == 3 else 2.6, width=5.2) as (drawn, axes):
         corners = np.array(
             [[1 if number >> k & 1 else -1 for k in range(len(chosen))] for number in range(2 ** len(chosen))]
         )
-        points = np.tile(_centre(found, response), (len(corners), 1))
+        points = np.tile(_centre(fit, response), (len(corners), 1))
         points[:, chosen] = corners
-        fitted = values(found, response, points)
-        flat = np.array([_projected(each) for each in corners])
+        fitted = values(fit, response, points)
+        flat = np.array([_projected(corner) for corner in corners])
         for one, other in combinations(range(len(corners)), 2):
             if (corners[one] != corners[other]).sum() == 1:
                 axes.plot(*zip(flat[one], flat[other], strict=True), color=OTHER, linewidth=1.2, zorder=1)
@@ -95,11 +95,11 @@ def cube(found: DesignFit, response: ResponseFit) -> str:
                 number(float(fitted[place])), (x, y), xytext=offset, textcoords="offset points", fontsize=10.5,
                 ha=across, va=up, color=AFTER if best else INK, fontweight="bold" if best else "normal", zorder=4,
             )  # fmt: skip
-        _edge_names(axes, found, chosen)
+        _edge_names(axes, fit, chosen)
         axes.set_axis_off()
         axes.set_aspect("equal")
         axes.margins(0.16)
-        names = ", ".join(found.factors[index].name for index in chosen)
+        names = ", ".join(fit.factors[index].name for index in chosen)
         told = f"{number(float(fitted.min()))} to {number(float(fitted.max()))}"
         return svg(drawn, f"cube-{response.name}", f"Fitted {response.name} at the corners of {names}: from {told}.")
 
@@ -112,66 +112,66 @@ def _projected(corner: Floats) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def _edge_names(axes: Axes, found: DesignFit, chosen: list[int]) -> None:
+def _edge_names(axes: Axes, fit: DesignFit, chosen: list[int]) -> None:
     """Draw the name of each factor with its two ends, along its front edge."""
     spots = [((0.9, -0.02), (0, -16), "center", "top"), ((0, 0.5), (-10, 0), "right", "center")]
     spots.append(((1.8 + EDGE[0] / 2, EDGE[1] / 2), (12, -10), "left", "center"))
     for index, (place, offset, across, up) in zip(chosen, spots, strict=False):
-        factor = found.factors[index]
+        factor = fit.factors[index]
         low, high = (factor.worded(factor.natural(end)) for end in (-1.0, 1.0))
         text = f"{folded(factor.name, 16)}\n{low} to {high}"
         axes.annotate(text, place, xytext=offset, textcoords="offset points", ha=across, va=up, fontsize=9)
 
 
-def contours(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+def contours(fit: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     """Return pictures of lines of equal response over the pairs of the most important factors."""
-    pairs = list(combinations(ranked(found, response), 2))[:PAIRS]
-    return () if response.best is None else tuple(_contour(found, response, one, other) for one, other in pairs)
+    pairs = list(combinations(ranked(fit, response), 2))[:PAIRS]
+    return () if response.best is None else tuple(_contour(fit, response, one, other) for one, other in pairs)
 
 
-def _contour(found: DesignFit, response: ResponseFit, one: int, other: int) -> str:
+def _contour(fit: DesignFit, response: ResponseFit, one: int, other: int) -> str:
     from matplotlib.colors import to_rgba
     from matplotlib.ticker import MaxNLocator
 
     side = np.linspace(-1, 1, FINE)
-    fitted = _over(found, response, one, other, side)
-    x, y = (np.array([natural(found, index, at) for at in side]) for index in (one, other))
+    fitted = _over(fit, response, one, other, side)
+    x, y = (np.array([natural(fit, index, at) for at in side]) for index in (one, other))
     with figure(3.2, width=HALF) as (drawn, axes):
         for across, index in ((True, one), (False, other)):
-            factor_axis(axes, across, found.factors[index], 5)
+            factor_axis(axes, across, fit.factors[index], 5)
         if np.ptp(fitted) > 0:
             levels = MaxNLocator(LINES).tick_values(float(fitted.min()), float(fitted.max()))
             shades = [to_rgba(OTHER, 0.04 + 0.5 * step / len(levels)) for step in range(len(levels) - 1)]
             axes.contourf(x, y, fitted, levels=levels, colors=shades)
             lines = axes.contour(x, y, fitted, levels=levels, colors=[OTHER], linewidths=0.9)
             axes.clabel(lines, fmt=lambda value: number(float(value)), fontsize=8.5, colors=[INK], inline_spacing=3)
-        _runs(axes, found, response, one, other)
+        _runs(axes, fit, response, one, other)
         assert response.best is not None
-        best = [natural(found, index, response.best.at.coded[index]) for index in (one, other)]
+        best = [natural(fit, index, response.best.at.coded[index]) for index in (one, other)]
         axes.plot(*([each] for each in best), "*", color=BEFORE, markersize=13, clip_on=False, zorder=5)
         axes.set_xlim(x[0], x[-1])
         axes.set_ylim(y[0], y[-1])
-        names = f"{found.factors[one].name} and {found.factors[other].name}"
+        names = f"{fit.factors[one].name} and {fit.factors[other].name}"
         return svg(drawn, f"contours-{one}-{other}-{response.name}", f"Lines of equal {response.name} over {names}.")
 
 
-def _runs(axes: Axes, found: DesignFit, response: ResponseFit, one: int, other: int) -> None:
+def _runs(axes: Axes, fit: DesignFit, response: ResponseFit, one: int, other: int) -> None:
     """Draw the places of the runs, whatever the other factors were."""
     seen = {(round(run.coded[one], 6), round(run.coded[other], 6)) for run in response.fitted}
     inside = sorted(place for place in seen if max(map(abs, place)) <= 1)
-    across, up = ([natural(found, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
+    across, up = ([natural(fit, index, place[side]) for place in inside] for side, index in enumerate((one, other)))
     few = len(inside) <= 100
     axes.plot(across, up, "o", color=INK, markersize=3.5 if few else 1.5, clip_on=False, markeredgewidth=0)
 
 
-def solid(found: DesignFit, response: ResponseFit) -> str:
+def solid(fit: DesignFit, response: ResponseFit) -> str:
     """Return the picture of the response over the two most important factors, in three dimensions."""
-    chosen = ranked(found, response)[:2]
+    chosen = ranked(fit, response)[:2]
     if response.best is None or len(chosen) < 2:
         return ""
     one, other = chosen
     side = np.linspace(-1, 1, COARSE)
-    fitted = _over(found, response, one, other, side)
+    fitted = _over(fit, response, one, other, side)
     span = float(np.ptp(fitted))
     with figure(3.2, projection="3d", width=HALF) as (drawn, axes):
         x, y = np.meshgrid(side, side)
@@ -193,8 +193,8 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
         axes.plot([best.coded[one]], [best.coded[other]], [best.value], "*", color=BEFORE, markersize=13, zorder=9)
         corner = ""
         for axis, index in ((axes.xaxis, one), (axes.yaxis, other)):
-            factor = found.factors[index]
-            ends = [tick(factor, natural(found, index, at)) for at in (-1.0, 0.0, 1.0)]
+            factor = fit.factors[index]
+            ends = [tick(factor, natural(fit, index, at)) for at in (-1.0, 0.0, 1.0)]
             # Both axes begin in one corner, and two labels there would stand on each other.
             axis.set_ticks([-1, 0, 1], ["" if ends[0] == corner else ends[0], *ends[1:]])
             corner = ends[0]
@@ -218,29 +218,29 @@ def solid(found: DesignFit, response: ResponseFit) -> str:
         # matplotlib leaves room for what is not there.
         drawn.set_layout_engine("none")
         axes.set_position((0.04, 0.03, 0.93, 1.05))
-        names = f"{found.factors[one].name} and {found.factors[other].name}"
+        names = f"{fit.factors[one].name} and {fit.factors[other].name}"
         told = f"from {number(float(fitted.min()))} to {number(float(fitted.max()))}"
         return svg(drawn, f"surface-{response.name}", f"{response.name} as a surface over {names}: {told}.")
 
 
-def movers(found: DesignFit, response: ResponseFit) -> list[int]:
+def movers(fit: DesignFit, response: ResponseFit) -> list[int]:
     """Return the numbers of the factors that are drawn by themselves: those that move the response most, in their
     order; of a fit without curves the first ones."""
-    most = sorted(response.curves, key=lambda each: -float(np.ptp(each.values)))[:CURVES]
-    return sorted(each.factor for each in most) or list(range(len(found.factors)))[:CURVES]
+    most = sorted(response.curves, key=lambda curve: -float(np.ptp(curve.values)))[:CURVES]
+    return sorted(each.factor for each in most) or list(range(len(fit.factors)))[:CURVES]
 
 
-def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
+def curves(fit: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     """Return pictures of the response along each factor through the best place, with its interval, on one scale."""
-    moving = movers(found, response)
-    drawn_of = [each for each in response.curves if each.factor in moving]
+    moving = movers(fit, response)
+    drawn_of = [curve for curve in response.curves if curve.factor in moving]
     ends = [end for each in drawn_of for end in (*each.low, *each.high) if math.isfinite(end)]
     if response.best is None or not ends:
         return ()
     pad = 0.04 * (max(ends) - min(ends))
     made = []
     for each in sorted(drawn_of, key=lambda one: one.factor):
-        factor, at = found.factors[each.factor], response.best.at.coded[each.factor]
+        factor, at = fit.factors[each.factor], response.best.at.coded[each.factor]
         with figure(2.54, width=THIRD, margins=ROOM) as (drawn, axes):
             if factor.categorical:
                 errors = [[v - e for v, e in zip(each.values, each.low, strict=True)],
@@ -251,10 +251,10 @@ def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
                 axes.set_xlim(-0.5, len(factor.choices) - 0.5)
                 star = at
             else:
-                across = [natural(found, each.factor, place) for place in each.coded]
+                across = [natural(fit, each.factor, place) for place in each.coded]
                 axes.fill_between(across, each.low, each.high, color=OTHER, alpha=0.2, linewidth=0)
                 axes.plot(across, each.values, color=OTHER, linewidth=1.6)
-                star = natural(found, each.factor, at)
+                star = natural(fit, each.factor, at)
             factor_axis(axes, True, factor, 4)
             if not factor.categorical:
                 axes.set_xlim(factor.low, factor.high)
@@ -268,15 +268,15 @@ def curves(found: DesignFit, response: ResponseFit) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _over(found: DesignFit, response: ResponseFit, one: int, other: int, side: Floats) -> Floats:
+def _over(fit: DesignFit, response: ResponseFit, one: int, other: int, side: Floats) -> Floats:
     """Return values over two factors, shape (len(side), len(side)): the first along the second axis."""
     x, y = np.meshgrid(side, side)
-    points = np.tile(_centre(found, response), (x.size, 1))
+    points = np.tile(_centre(fit, response), (x.size, 1))
     points[:, one], points[:, other] = x.ravel(), y.ravel()
-    return values(found, response, points).reshape(x.shape)
+    return values(fit, response, points).reshape(x.shape)
 
 
-def _centre(found: DesignFit, response: ResponseFit) -> Floats:
+def _centre(fit: DesignFit, response: ResponseFit) -> Floats:
     if response.best is None:
-        return np.zeros(len(found.factors))
+        return np.zeros(len(fit.factors))
     return np.array(response.best.at.coded)

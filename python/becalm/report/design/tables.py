@@ -17,84 +17,84 @@ from becalm.wording.measurement import counted
 SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
 
 
-def every(found: DesignFit) -> Iterator[Table]:
+def every(fit: DesignFit) -> Iterator[Table]:
     """Yield all tables, in the order of a reader's questions."""
-    if found.compromise is not None:
-        yield compromise(found)
-    for each in found.responses:
-        for table in of_response(found, each):
-            yield _titled(table, found, each)
+    if fit.compromise is not None:
+        yield compromise(fit)
+    for response in fit.responses:
+        for table in of_response(fit, response):
+            yield _titled(table, fit, response)
 
 
-def short(found: DesignFit) -> Iterator[Table]:
+def short(fit: DesignFit) -> Iterator[Table]:
     """Yield the tables for the terminal."""
-    if found.compromise is not None:
-        yield compromise(found)
-    for each in found.responses:
-        chosen = (best(found, each), models(each), anova(each), coefficients(each), effects(each))
-        yield from (_titled(table, found, each) for table in chosen if table.rows)
+    if fit.compromise is not None:
+        yield compromise(fit)
+    for response in fit.responses:
+        chosen = (best(fit, response), models(response), anova(response), coefficients(response), effects(response))
+        yield from (_titled(table, fit, response) for table in chosen if table.rows)
 
 
-def of_response(found: DesignFit, each: ResponseFit) -> Iterator[Table]:
+def of_response(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Table]:
     """Yield all tables of one response that have rows."""
     yield from (
         table
         for table in (
-            best(found, each),
-            models(each),
-            aliased(each),
-            anova(each),
-            coefficients(each),
-            effects(each),
-            canonical(found, each),
-            places(found, each, "Best at each distance from the centre", each.ridge),
-            places(found, each, "Along the canonical path", each.path),
-            runs(found, each),
+            best(design_fit, fit),
+            models(fit),
+            aliased(fit),
+            anova(fit),
+            coefficients(fit),
+            effects(fit),
+            canonical(design_fit, fit),
+            places(design_fit, fit, "Best at each distance from the centre", fit.ridge),
+            places(design_fit, fit, "Along the canonical path", fit.path),
+            runs(design_fit, fit),
         )
         if table.rows
     )
 
 
-def _titled(table: Table, found: DesignFit, each: ResponseFit) -> Table:
-    title = f"{table.title}: {each.name}" if len(found.responses) > 1 else table.title
+def _titled(table: Table, design_fit: DesignFit, fit: ResponseFit) -> Table:
+    title = f"{table.title}: {fit.name}" if len(design_fit.responses) > 1 else table.title
     return replace(table, title=title)
 
 
-def facts(found: DesignFit) -> str:
+def facts(fit: DesignFit) -> str:
     """Return the basis of the fit, in a line."""
-    blocks = f" in {found.blocks} blocks" if found.blocks > 1 else ""
-    return f"{found.file}: {counted(found.runs, 'run')}{blocks}; intervals at {100 * found.confidence:g} %."
+    blocks = f" in {fit.blocks} blocks" if fit.blocks > 1 else ""
+    return f"{fit.file}: {counted(fit.runs, 'run')}{blocks}; intervals at {100 * fit.confidence:g} %."
 
 
-def compromise(found: DesignFit) -> Table:
+def compromise(fit: DesignFit) -> Table:
     """Return the best point for all responses."""
-    made = found.compromise
+    made = fit.compromise
     assert made is not None
     rows = [
         (factor.name, factor.worded(level), _along(factor, place))
-        for factor, level, place in zip(found.factors, made.at.levels, made.place, strict=True)
+        for factor, level, place in zip(fit.factors, made.at.levels, made.place, strict=True)
     ]
     rows += [
         (each.name, interval(value), f"desirability {share:.3f}")
-        for each, value, share in zip(found.responses, made.responses, made.desirabilities, strict=True)
+        for each, value, share in zip(fit.responses, made.responses, made.desirabilities, strict=True)
     ]
     note = "The factors with the interval of where the best point lies, then the mean of each response there."
     return Table("Best compromise", ("", "value", ""), tuple(rows), note=note)
 
 
-def best(found: DesignFit, each: ResponseFit) -> Table:
+def best(design_fit: DesignFit, fit: ResponseFit) -> Table:
     """Return the best point of one response."""
     head = ("", "value", "interval")
-    if (top := each.best) is None:
+    if (top := fit.best) is None:
         return Table("Best place", head, ())
     rows = [
         (factor.name, factor.worded(level), _along(factor, place) or _choice(factor.choices, shares))
-        for factor, level, place, shares in zip(found.factors, top.at.levels, top.place, top.shares, strict=True)
+        for factor, level, place, shares in zip(design_fit.factors, top.at.levels, top.place, top.shares, strict=True)
     ]
-    rows.append((f"{each.name}, mean", _value_of(top.value), between(top.value.low, top.value.high)))
+    rows.append((f"{fit.name}, mean", _value_of(top.value), between(top.value.low, top.value.high)))
     if math.isfinite(top.band.low) or math.isfinite(top.band.high):
-        rows.append((f"{each.name}, best wherever it is", _value_of(top.band), between(top.band.low, top.band.high)))
-    rows.append((f"{each.name}, one more run", _value_of(top.next_run), between(top.next_run.low, top.next_run.high)))
+        rows.append((f"{fit.name}, best wherever it is", _value_of(top.band), between(top.band.low, top.band.high)))
+    rows.append((f"{fit.name}, one more run", _value_of(top.next_run), between(top.next_run.low, top.next_run.high)))
     note = (
         "Within the ranges. Intervals of places are from surfaces drawn from what the data leave open, that of the "
         "mean is for this point (Student), that of the best for all points at once (Scheffe)."
@@ -120,11 +120,11 @@ def _choice(choices: tuple[str, ...], shares: tuple[float, ...]) -> str:
     return ", ".join(f"{each} {100 * share:.0f} %" for each, share in zip(choices, shares, strict=False) if share > 0)
 
 
-def models(each: ResponseFit) -> Table:
+def models(fit: ResponseFit) -> Table:
     """Return the models that were tried."""
     rows = tuple(
         (
-            row.model + (" *" if row.model == each.model else ""),
+            row.model + (" *" if row.model == fit.model else ""),
             str(row.terms),
             str(row.freedom),
             number(row.sd),
@@ -136,14 +136,14 @@ def models(each: ResponseFit) -> Table:
             number(row.press),
             number(row.precision, 3),
         )
-        for row in each.models
+        for row in fit.models
     )
     head = ("model", "terms", "left", "sd", "p added", "p lack of fit", "R²", "adjusted", "predicted", "PRESS")
     note = (
         "left: runs left for the error; p added: whether its terms add something; p lack of fit: whether it misses by "
         "more than repeated runs differ; predicted: R² of runs that the model has not seen, from PRESS, below 0 where "
         "the mean of all runs predicts better; precision should be above 4. * chosen: "
-        + ("as asked for." if each.asked else "the simplest that fits.")
+        + ("as asked for." if fit.asked else "the simplest that fits.")
     )
     return Table("Models", (*head, "precision"), rows, tuple(range(1, len(head) + 1)), note, spare=(1, 9, 7, 2, 3))
 
@@ -152,9 +152,9 @@ MOST_ALIASES = 40
 """Lines of what cannot be told apart."""
 
 
-def aliased(each: ResponseFit) -> Table:
+def aliased(fit: ResponseFit) -> Table:
     """Return the terms that these runs cannot tell from others, of each model that has some."""
-    rows = [(row.model, told) for row in each.models for told in row.aliased]
+    rows = [(row.model, told) for row in fit.models for told in row.aliased]
     more = f"And {len(rows) - MOST_ALIASES} more. " if len(rows) > MOST_ALIASES else ""
     note = f"{more}Such a term is in no model: what it would add is counted for the others."
     return Table("Terms that these runs cannot tell apart", ("model", "term"), tuple(rows[:MOST_ALIASES]), note=note)
@@ -170,7 +170,7 @@ def _predicted(value: float) -> str:
     return "below 0" if value < 0 else _share(value)
 
 
-def anova(each: ResponseFit) -> Table:
+def anova(fit: ResponseFit) -> Table:
     """Return the analysis of variance."""
     rows = tuple(
         (
@@ -181,16 +181,16 @@ def anova(each: ResponseFit) -> Table:
             number(row.f),
             p_value(row.p_value),
         )
-        for row in each.anova
+        for row in fit.anova
     )
     head = ("source", "df", "sum of squares", "mean square", "F", "p")
     note = "Sequential sums of squares: what each group of terms, and each term in it, adds to those above."
-    if any(row.source == "lack of fit" for row in each.anova):
+    if any(row.source == "lack of fit" for row in fit.anova):
         note += " Lack of fit is tested against pure error, by which runs at one place within one block differ."
     return Table("Analysis of variance", head, rows, tuple(range(1, 6)), note, spare=(3,))
 
 
-def coefficients(each: ResponseFit) -> Table:
+def coefficients(fit: ResponseFit) -> Table:
     """Return the table of coefficients."""
     rows = tuple(
         (
@@ -201,20 +201,20 @@ def coefficients(each: ResponseFit) -> Table:
             p_value(row.p_value),
             between(row.low, row.high) or "–",
         )
-        for row in each.coefficients
+        for row in fit.coefficients
     )
     note = "In coded units: a range goes from -1 to 1."
-    if not math.isnan(each.sd):
-        share = f", {100 * each.sd / abs(each.mean):.2g} % of the mean" if each.power is None and each.mean else ""
-        note += f" Standard deviation of what is left: {number(each.sd)}{share}."
+    if not math.isnan(fit.sd):
+        share = f", {100 * fit.sd / abs(fit.mean):.2g} % of the mean" if fit.power is None and fit.mean else ""
+        note += f" Standard deviation of what is left: {number(fit.sd)}{share}."
     head = ("term", "estimate", "error", "t", "p", "interval")
     return Table("Coefficients", head, rows, tuple(range(1, 6)), note, spare=(3, 2, 4))
 
 
-def effects(each: ResponseFit) -> Table:
+def effects(fit: ResponseFit) -> Table:
     """Return the table of effects of a two-level design."""
     head = ("effect", "from low to high", "share", "stands out")
-    if (found := each.effects) is None:
+    if (found := fit.effects) is None:
         return Table("Effects", head, ())
     tested = found.freedom > 0
     rows = tuple(
@@ -243,11 +243,11 @@ def effects(each: ResponseFit) -> Table:
     return Table("Effects", head, rows, (1, 2), note)
 
 
-def canonical(found: DesignFit, each: ResponseFit) -> Table:
+def canonical(design_fit: DesignFit, fit: ResponseFit) -> Table:
     """Return eigenvalues with their directions."""
-    ranges = [factor.name for factor in found.factors if not factor.categorical]
+    ranges = [factor.name for factor in design_fit.factors if not factor.categorical]
     head = ("eigenvalue", *ranges)
-    if (made := each.stationary) is None:
+    if (made := fit.stationary) is None:
         return Table("Canonical analysis", head, ())
     rows = tuple(
         (number(value, 6), *(f"{part:.4f}" for part in way))
@@ -256,28 +256,28 @@ def canonical(found: DesignFit, each: ResponseFit) -> Table:
     if made.place is None:
         note = f"A {made.kind}: the surface has no single stationary point."
     else:
-        out = distance(made.place, found.factors)
-        where = level_place(made.inside, out, at(made.place, found.factors))
+        out = distance(made.place, design_fit.factors)
+        where = level_place(made.inside, out, at(made.place, design_fit.factors))
         note = f"Stationary point: a {made.kind}, {where}"
-        note += "." if out > FAR else f"; {each.name} there {number(made.place.value, 6)}."
+        note += "." if out > FAR else f"; {fit.name} there {number(made.place.value, 6)}."
     note += (
         " Along a direction with a positive eigenvalue the response rises on both sides, with a negative one it falls."
     )
     return Table("Canonical analysis", head, rows, tuple(range(len(head))), note)
 
 
-def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
+def places(design_fit: DesignFit, fit: ResponseFit, title: str, some: tuple[SurfacePoint, ...]) -> Table:
     """Return the table of points with their response; those far outside of the ranges are only counted."""
-    near = [place for place in some if distance(place, found.factors) <= FAR]
+    near = [place for place in some if distance(place, design_fit.factors) <= FAR]
     rows = tuple(
         (
-            *(factor.worded(level, 5) for factor, level in zip(found.factors, place.levels, strict=True)),
+            *(factor.worded(level, 5) for factor, level in zip(design_fit.factors, place.levels, strict=True)),
             number(place.value, 6),
-            _outside(found, place),
+            _outside(design_fit, place),
         )
         for place in near
     )
-    head = (*(factor.name for factor in found.factors), each.name, "ranges")
+    head = (*(factor.name for factor in design_fit.factors), fit.name, "ranges")
     note = ""
     if near and len(near) < len(some):
         note = (
@@ -289,11 +289,11 @@ def places(found: DesignFit, each: ResponseFit, title: str, some: tuple[SurfaceP
     return Table(title, head, rows, tuple(range(len(head) - 1)), note)
 
 
-def _outside(found: DesignFit, place: SurfacePoint) -> str:
+def _outside(fit: DesignFit, place: SurfacePoint) -> str:
     """Return whether a place lies within the ranges that were varied, and else whether it can be set at all."""
-    if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(found, place)):
+    if all(abs(coded) <= 1 + 1e-9 for coded in _ranges(fit, place)):
         return ""
-    return "outside" if all(map(_taken, found.factors, place.levels)) else NOT_ALLOWED
+    return "outside" if all(map(_taken, fit.factors, place.levels)) else NOT_ALLOWED
 
 
 def _taken(factor: Factor, level: Level) -> bool:
@@ -305,8 +305,8 @@ def _taken(factor: Factor, level: Level) -> bool:
     return numbers.low <= level <= numbers.high
 
 
-def _ranges(found: DesignFit, place: SurfacePoint) -> list[float]:
-    return [at for factor, at in zip(found.factors, place.coded, strict=True) if not factor.categorical]
+def _ranges(fit: DesignFit, place: SurfacePoint) -> list[float]:
+    return [at for factor, at in zip(fit.factors, place.coded, strict=True) if not factor.categorical]
 
 
 NOT_ALLOWED = "not allowed"
@@ -316,9 +316,9 @@ MOST_RUNS = 200
 """Lines of the table of runs: of more only those that a reader would look for."""
 
 
-def runs(found: DesignFit, each: ResponseFit) -> Table:
+def runs(design_fit: DesignFit, fit: ResponseFit) -> Table:
     """Return the table of runs with their residual and influence on the fit."""
-    blocks = found.blocks > 1
+    blocks = design_fit.blocks > 1
     rows = tuple(
         (
             str(run.run),
@@ -331,7 +331,7 @@ def runs(found: DesignFit, each: ResponseFit) -> Table:
             number(run.deleted, 3),
             number(run.cook, 3),
         )
-        for run in sorted(each.fitted, key=lambda one: one.run)
+        for run in sorted(fit.fitted, key=lambda one: one.run)
     )
     head = ("run", *(["block"] if blocks else []), "measured", "fitted", "residual", "leverage")
     head += ("studentised", "without it", "Cook's distance")

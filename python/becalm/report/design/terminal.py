@@ -19,18 +19,18 @@ LONGEST = 36
 """Characters of a name that are kept; columns that can be spared go first."""
 
 
-def report(found: DesignFit, *, plain: bool = False) -> RenderableType:
+def report(fit: DesignFit, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal. `plain`: ASCII except for the units, no colours."""
-    return apart(_parts(found, plain))
+    return apart(_parts(fit, plain))
 
 
-def _parts(found: DesignFit, plain: bool) -> Iterator[RenderableType]:
-    yield Group(*(Text(_ascii(line, plain), "" if plain else "bold") for line in found.sentence.splitlines()))
-    if found.findings:
-        yield findings(found.findings, plain)
-    for table in tables.short(found):
+def _parts(fit: DesignFit, plain: bool) -> Iterator[RenderableType]:
+    yield Group(*(Text(_ascii(line, plain), "" if plain else "bold") for line in fit.sentence.splitlines()))
+    if fit.findings:
+        yield findings(fit.findings, plain)
+    for table in tables.short(fit):
         yield grid(table, plain)
-    yield Text(_ascii(tables.facts(found), plain), "" if plain else "dim")
+    yield Text(_ascii(tables.facts(fit), plain), "" if plain else "dim")
 
 
 def grid(table: Table, plain: bool, least: int = LONGEST) -> RenderableType:

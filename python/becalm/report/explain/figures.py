@@ -145,11 +145,11 @@ def importance(case: Case) -> str:
             color = BEFORE if each.cause == case.attribution.cause else OTHER
             axes.plot([100 * each.low, 100 * each.high], [row, row], color=color, linewidth=2, solid_capstyle="butt")
             axes.plot([100 * each.share], [row], "o", color=color, markersize=6)
-        _rows(axes, [each.cause for each in shares])
+        _rows(axes, [share.cause for share in shares])
         axes.set_xlim(-1, 101)
         axes.set_xlabel("share of the differences explained, %")
         axes.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        told = "; ".join(f"{each.cause} {100 * each.share:.0f} %" for each in shares)
+        told = "; ".join(f"{share.cause} {100 * share.share:.0f} %" for share in shares)
         fit(drawn, axes)
         return svg(drawn, f"importance-{case.program}-{case.machine}", f"What explains the differences: {told}.")
 

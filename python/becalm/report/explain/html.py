@@ -24,16 +24,16 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def page(found: Explanation) -> str:
+def page(explanation: Explanation) -> str:
     """Return the page."""
-    on = scale(found.cases)
+    on = scale(explanation.cases)
     return filled(
         "explain/page.html",
-        title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in found.cases))}",
-        summary=tables.summary(found) if len(found.cases) > 1 else None,
-        sections=tuple(_section(case, on) for case in found.cases),
-        findings=found.findings,
-        facts=tables.studies(found),
+        title=f"becalm explain: {' and '.join(dict.fromkeys(case.program for case in explanation.cases))}",
+        summary=tables.summary(explanation) if len(explanation.cases) > 1 else None,
+        sections=tuple(_section(case, on) for case in explanation.cases),
+        findings=explanation.findings,
+        facts=tables.studies(explanation),
     )
 
 

@@ -9,19 +9,19 @@ from becalm.report.explain import tables
 from becalm.report.markdown import escaped, grid, written
 
 
-def write(found: Explanation) -> str:
+def write(explanation: Explanation) -> str:
     """Return the whole report."""
-    return written(_lines(found))
+    return written(_lines(explanation))
 
 
-def _lines(found: Explanation) -> Iterator[str]:
-    for line in found.sentence.splitlines():
+def _lines(explanation: Explanation) -> Iterator[str]:
+    for line in explanation.sentence.splitlines():
         yield from (f"**{escaped(line)}**", "")
-    for case, table in tables.every(found):
-        title = f": {case.program} on {case.machine}" if case is not None and len(found.cases) > 1 else ""
+    for case, table in tables.every(explanation):
+        title = f": {case.program} on {case.machine}" if case is not None and len(explanation.cases) > 1 else ""
         yield from (f"## {escaped(table.title + title)}", "", *grid(table), "")
         if table.note:
             yield from (escaped(table.note), "")
-    if found.findings:
-        yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in found.findings), "")
-    yield tables.studies(found)
+    if explanation.findings:
+        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in explanation.findings), "")
+    yield tables.studies(explanation)

@@ -8,9 +8,9 @@ from becalm.load.explanation import Explanation
 from becalm.report.explain import html, markdown, terminal
 
 
-def on_terminal(found: Explanation, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(explanation: Explanation, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return terminal.explanation(found, plain=plain)
+    return terminal.explanation(explanation, plain=plain)
 
 
 as_markdown = markdown.write

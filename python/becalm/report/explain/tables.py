@@ -22,11 +22,11 @@ BESIDE = "What the machine did meanwhile"
 BARS = "Where the time of the mean run went"
 
 
-def summary(found: Explanation) -> Table:
+def summary(explanation: Explanation) -> Table:
     """Return the two-way table: programs down, machines across; in each cell the bar with most of the delay."""
-    programs = list(dict.fromkeys(case.program for case in found.cases))
-    machines = list(dict.fromkeys(case.machine for case in found.cases))
-    cells = {(each.program, each.machine): each for each in found.bottlenecks}
+    programs = list(dict.fromkeys(case.program for case in explanation.cases))
+    machines = list(dict.fromkeys(case.machine for case in explanation.cases))
+    cells = {(bottleneck.program, bottleneck.machine): bottleneck for bottleneck in explanation.bottlenecks}
     across: list[str | None] = [*machines, *([None] if len(machines) > 1 else [])]
     down: list[str | None] = [*programs, *([None] if len(programs) > 1 else [])]
     rows = []
@@ -43,12 +43,12 @@ def summary(found: Explanation) -> Table:
     return Table(SUMMARY, ("", *(m or "all machines" for m in across)), tuple(rows), (), note)
 
 
-def _cell(each: Bottleneck) -> str:
-    said = f"×{each.delay:.2f}"
-    if each.bar is not None:
-        said = f"{each.bar} {share(each.share or 0.0)}, {said}"
-    cause = "" if each.cause is None else f", cause: {each.cause}"
-    return f"{said}{cause}, n = {each.runs:,}"
+def _cell(bottleneck: Bottleneck) -> str:
+    said = f"×{bottleneck.delay:.2f}"
+    if bottleneck.bar is not None:
+        said = f"{bottleneck.bar} {share(bottleneck.share or 0.0)}, {said}"
+    cause = "" if bottleneck.cause is None else f", cause: {bottleneck.cause}"
+    return f"{said}{cause}, n = {bottleneck.runs:,}"
 
 
 def importance(case: Case) -> Table:
@@ -175,20 +175,20 @@ def of(case: Case) -> tuple[Table, ...]:
     return delays(case), bars(case), importance(case), shapes(case), beside(case)
 
 
-def studies(found: Explanation) -> str:
+def studies(explanation: Explanation) -> str:
     """Return the studies that it rests on, briefly."""
-    if len(found.studies) == 1:
-        return f"Study {found.studies[0]}."
-    if len(found.studies) > 8:
-        return f"{len(found.studies)} studies, {found.studies[0]} to {found.studies[-1]}."
-    return f"Studies {', '.join(map(str, found.studies))}."
+    if len(explanation.studies) == 1:
+        return f"Study {explanation.studies[0]}."
+    if len(explanation.studies) > 8:
+        return f"{len(explanation.studies)} studies, {explanation.studies[0]} to {explanation.studies[-1]}."
+    return f"Studies {', '.join(map(str, explanation.studies))}."
 
 
-def every(found: Explanation) -> Iterator[tuple[Case | None, Table]]:
+def every(explanation: Explanation) -> Iterator[tuple[Case | None, Table]]:
     """Yield all tables with rows, the summary first."""
-    if len(found.cases) > 1:
-        yield None, summary(found)
-    for case in found.cases:
+    if len(explanation.cases) > 1:
+        yield None, summary(explanation)
+    for case in explanation.cases:
         for table in of(case):
             if table.rows:
                 yield case, table

@@ -155,8 +155,8 @@ def _project(results: Path) -> str:
         except UsageError:
             continue
         # The file may have comments: JSON is not what it is.
-        if found := re.search(r'^\s*"project"\s*:\s*"([^"\\]{1,200})"', text, re.MULTILINE):
-            return found[1]
+        if match := re.search(r'^\s*"project"\s*:\s*"([^"\\]{1,200})"', text, re.MULTILINE):
+            return match[1]
     return above.name or "asv"
 
 
@@ -276,9 +276,9 @@ def _of_row(row: _Row, all_known: Mapping[str, _Known], left_out: LeftOut) -> li
                 continue
             own = row.samples[place] if place < len(row.samples) else None
             numbers = own if isinstance(own, list) and own else [result]
-            if skipped := sum(_skipped(each) for each in numbers):
+            if skipped := sum(_skipped(number) for number in numbers):
                 left_out.add(name, "asv skipped it (NaN)", skipped)
-            repetitions = [Repetition(_number(each) * (scale or 1.0)) for each in numbers if not _skipped(each)]
+            repetitions = [Repetition(_number(number) * (scale or 1.0)) for number in numbers if not _skipped(number)]
             benchmarks.append(Benchmark(name, repetitions, shown, metric))
     if len(row.results) != len(combinations):
         left_out.add(row.name, f"it has {len(row.results)} results for {len(combinations)} combinations of parameters")

@@ -50,8 +50,8 @@ def to_json(document: Document) -> dict[str, Any]:
             "host": study.host,
             "seed": study.seed,
             "options": dict(study.options),
-            "workloads": [each.to_json() for each in study.workloads],
-            "settings": [each.to_json() for each in study.settings],
+            "workloads": [workload.to_json() for workload in study.workloads],
+            "settings": [setting.to_json() for setting in study.settings],
         },
         "facts": dict(document.facts),
         "runs": {"columns": list(COLUMNS), "rows": [list(run) for run in document.runs]},
@@ -60,7 +60,11 @@ def to_json(document: Document) -> dict[str, Any]:
         "texts": {str(seq): {"stderr": err, "stdout": out} for seq, (err, out) in document.texts.items()},
         **({"noticed": [each.kept() for each in document.noticed]} if document.noticed else {}),
         "verdict": document.verdict,
-        **({"regions": [base64.b64encode(each).decode() for each in regions]} if (regions := document.regions) else {}),
+        **(
+            {"regions": [base64.b64encode(region).decode() for region in regions]}
+            if (regions := document.regions)
+            else {}
+        ),
     }
 
 
@@ -83,8 +87,8 @@ def read(value: dict[str, Any]) -> list[Document]:
     described = file["study"].members()
     study = Study(
         kind=str(described["kind"]),
-        workloads=tuple(_made(Workload.from_json, each, "program") for each in file["study"]["workloads"]),
-        settings=tuple(_made(Settings.of, each, "setting") for each in file["study"]["settings"]),
+        workloads=tuple(_made(Workload.from_json, workload, "program") for workload in file["study"]["workloads"]),
+        settings=tuple(_made(Settings.of, setting, "setting") for setting in file["study"]["settings"]),
         options=dict(file["study"]["options"].members()),
         seed=int(described["seed"]),
         host=str(described["host"]),

@@ -59,10 +59,10 @@ def read_directory(path: Path, baseline: str) -> list[Document]:
     left_out = LeftOut()
     # A directory `report` holds pages; of a group it is beside its benchmarks.
     samples = list(_samples(path, left_out))
-    files = sorted(each for each in samples if each.parent.name == baseline)
+    files = sorted(sample for sample in samples if sample.parent.name == baseline)
     if not files:
         unreadable = f" Left out: {left_out.reasons()}." if left_out else ""
-        raise UsageError(_without(path, baseline, sorted({each.parent.name for each in samples})) + unreadable)
+        raise UsageError(_without(path, baseline, sorted({sample.parent.name for sample in samples})) + unreadable)
     benchmarks = []
     for file in files:
         name = str(file.parent.parent.relative_to(path))

@@ -66,7 +66,7 @@ def recognises(value: Any) -> bool:
     results = value.get("results") if isinstance(value, dict) else None
     if not isinstance(results, list):
         return False
-    return not results or any(isinstance(each, dict) and "command" in each for each in results)
+    return not results or any(isinstance(result, dict) and "command" in result for result in results)
 
 
 def read(value: dict[str, Any]) -> list[Document]:

@@ -129,8 +129,8 @@ def _revision(common: Mapping[str, Any], entries: Sequence[Part]) -> Revision:
 
 def _origin(benchmarks: Sequence[_Benchmark], dates: Dates, code: Revision) -> Origin:
     """Return the machine of all runs, where they are of one, when the first of them began, and the code."""
-    machines = {each.machine for each in benchmarks}
-    starts = [started for each in benchmarks for started in each.started_ns if started]
+    machines = {benchmark.machine for benchmark in benchmarks}
+    starts = [started for benchmark in benchmarks for started in benchmark.started_ns if started]
     facts = facts_of(*machines.pop()) if len(machines) == 1 else {}
     return Origin(facts, min(starts, default=None), dates.findings(), code)
 

@@ -37,8 +37,8 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
     loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
-    printed = tuple(dict.fromkeys(metric.name for each in programs for metric in each.metrics))
-    places = [{metric.name: index for index, metric in enumerate(each.metrics)} for each in programs]
+    printed = tuple(dict.fromkeys(metric.name for program in programs for metric in program.metrics))
+    places = [{metric.name: index for index, metric in enumerate(program.metrics)} for program in programs]
     yield ("program", *COLUMNS[:-1], *(f"metric_{name}" for name in printed), *more)
     names = program_labels(programs)
 
@@ -66,5 +66,5 @@ def _regions(document: Document) -> Iterator[Sequence[Cell]]:
         assert lengths is not None
         columns = (lengths.ns(records["ticks"]), lengths.unix_ns(records))
         own = (records[each] for each in ("start", "ticks", "began_on", "ended_on", "flags"))
-        for row in zip(*(each.tolist() for each in (*columns, *own)), strict=True):
+        for row in zip(*(column.tolist() for column in (*columns, *own)), strict=True):
             yield (name, round(row[0], 3), *row[1:])

@@ -16,28 +16,28 @@ from becalm.report.tune import markdown
 from becalm.report.tune import terminal as tune
 
 
-def on_terminal(found: MultiHostVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(verdict: MultiHostVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    if found.kind != "tune":
-        return terminal.several(found, plain=plain)
-    first = found.hosts[0].verdict
-    whole = terminal.transferred(found, plain=plain)
+    if verdict.kind != "tune":
+        return terminal.several(verdict, plain=plain)
+    first = verdict.hosts[0].verdict
+    whole = terminal.transferred(verdict, plain=plain)
     return Group(tune.search_result(first, plain=plain), whole) if isinstance(first, TuneVerdict) else whole
 
 
-def tables(found: MultiHostVerdict) -> Iterator[Table]:
+def tables(verdict: MultiHostVerdict) -> Iterator[Table]:
     """Yield the hosts, at each comparison; or the results of settings that were tried on them."""
-    yield from map(listed, terminal.tables(found))
+    yield from map(listed, terminal.tables(verdict))
 
 
-def as_markdown(found: MultiHostVerdict) -> str:
+def as_markdown(verdict: MultiHostVerdict) -> str:
     """Return for a search the report of the host that was searched, then the results on the others."""
-    first = found.hosts[0].verdict if found.hosts else None
-    rest = generic_markdown(found)
+    first = verdict.hosts[0].verdict if verdict.hosts else None
+    rest = generic_markdown(verdict)
     return f"{markdown.write(first)}\n{rest}" if isinstance(first, TuneVerdict) else rest
 
 
-def as_html(found: MultiHostVerdict) -> str:
+def as_html(verdict: MultiHostVerdict) -> str:
     """Return the same as a page; for a search that of the host that was searched."""
-    first = found.hosts[0].verdict if found.hosts else None
-    return page.page(first) if isinstance(first, TuneVerdict) else generic_html(found)
+    first = verdict.hosts[0].verdict if verdict.hosts else None
+    return page.page(first) if isinstance(first, TuneVerdict) else generic_html(verdict)

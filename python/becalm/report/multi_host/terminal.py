@@ -21,22 +21,22 @@ TIMES = 12
 """Characters of a program's name above its times."""
 
 
-def several(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
+def several(verdict: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_parts(found, plain))
+    return Group(*_parts(verdict, plain))
 
 
-def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
-    for line in found.sentence.splitlines():
+def _parts(verdict: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
+    for line in verdict.sentence.splitlines():
         yield Text(line, "bold")
-    for table in tables(found, plain):
+    for table in tables(verdict, plain):
         yield Text()
         # Of a table of differences both times can be spared, and the number of pairs.
-        yield Fitted(table, (0,), (5, 1, 2) if found.across else ())
-    if found.findings:
+        yield Fitted(table, (0,), (5, 1, 2) if verdict.across else ())
+    if verdict.findings:
         yield Text()
-        yield findings(found.findings, plain)
-    studies = [str(each.study) for each in found.hosts if each.study is not None]
+        yield findings(verdict.findings, plain)
+    studies = [str(host.study) for host in verdict.hosts if host.study is not None]
     if studies:
         yield Text()
         numbers = ", ".join(studies) if len(studies) < 9 else f"{studies[0]} … {studies[-1]}"
@@ -45,26 +45,26 @@ def _parts(found: MultiHostVerdict, plain: bool) -> Iterator[RenderableType]:
         yield Text(f"{head} {numbers}. Each by itself: {show}; together: {show} --together", "dim")
 
 
-def tables(found: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
+def tables(verdict: MultiHostVerdict, plain: bool = False) -> Iterator[Table]:
     """Yield the hosts: at each comparison, their times, or the results of settings that were tried on them."""
-    for across in found.across:
-        yield _differences(found, across.name, across.reference, plain)
-    if not found.across and found.times:
-        yield _times(found)
-    if found.transfer:
-        yield _transfer(found)
+    for across in verdict.across:
+        yield _differences(verdict, across.name, across.reference, plain)
+    if not verdict.across and verdict.times:
+        yield _times(verdict)
+    if verdict.transfer:
+        yield _transfer(verdict)
 
 
-def transferred(found: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
+def transferred(verdict: MultiHostVerdict, *, plain: bool = False) -> RenderableType:
     """Return for a search the results on other hosts of what the first one recommends."""
-    lines = [Text(line, "bold") for line in multi_host.several(found).splitlines()]
-    parts: list[RenderableType] = [*lines, Text(), Fitted(_transfer(found), (0, 1))] if found.transfer else [*lines]
-    return Group(*parts, *([findings(found.findings, plain)] if found.findings else []))
+    lines = [Text(line, "bold") for line in multi_host.several(verdict).splitlines()]
+    parts: list[RenderableType] = [*lines, Text(), Fitted(_transfer(verdict), (0, 1))] if verdict.transfer else [*lines]
+    return Group(*parts, *([findings(verdict.findings, plain)] if verdict.findings else []))
 
 
-def _transfer(found: MultiHostVerdict) -> Table:
-    table = _table("host", "settings of", "reduction", f"{100 * found.confidence:.4g} % interval")
-    for each in found.transfer:
+def _transfer(verdict: MultiHostVerdict) -> Table:
+    table = _table("host", "settings of", "reduction", f"{100 * verdict.confidence:.4g} % interval")
+    for each in verdict.transfer:
         ratio = each.ratio
         table.add_row(each.row, each.column, f"{ratio.value:.3g}", f"{ratio.low:.3g} to {ratio.high:.3g}")
     return table
@@ -78,15 +78,15 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _differences(found: MultiHostVerdict, name: str, reference: str, plain: bool) -> Table:
-    level = next((f"{100 * each.confidence:.4g} %" for each in _verdicts(found)), "")
+def _differences(multi_host_verdict: MultiHostVerdict, name: str, reference: str, plain: bool) -> Table:
+    level = next((f"{100 * each.confidence:.4g} %" for each in _verdicts(multi_host_verdict)), "")
     programs = (short([each], TIMES)[0] for each in (reference, name))
     table = _table("host", *programs, "difference", f"{level} interval", "pairs")
-    for each in found.hosts:
-        verdict = each.verdict
-        d = _difference(each, name, reference)
+    for host in multi_host_verdict.hosts:
+        verdict = host.verdict
+        d = _difference(host, name, reference)
         if d is None or not isinstance(verdict, Verdict):
-            table.add_row(each.host, "", "", "lost" if each.lost else "unknown", "", "")
+            table.add_row(host.host, "", "", "lost" if host.lost else "unknown", "", "")
             continue
         shown_of = {s.name: measured(s) for s in verdict.summaries}
         medians = {of: each.shown(each.median.value) for of, each in shown_of.items()}
@@ -98,31 +98,31 @@ def _differences(found: MultiHostVerdict, name: str, reference: str, plain: bool
         shown = f"{percent(d.estimate, half if known else None, sign=True)} %"
         colour = None if plain else style(d).removeprefix("bold ")
         cells = [medians.get(reference, ""), medians.get(name, ""), shown, ends, f"{d.pairs:,}"]
-        table.add_row(each.host + (" (lost)" if each.lost else ""), *cells, style=colour)
+        table.add_row(host.host + (" (lost)" if host.lost else ""), *cells, style=colour)
     return table
 
 
-def _difference(each: HostResult, name: str, reference: str) -> Difference | None:
-    if not isinstance(each.verdict, Verdict):
+def _difference(result: HostResult, name: str, reference: str) -> Difference | None:
+    if not isinstance(result.verdict, Verdict):
         return None
-    return next((d for d in each.verdict.differences if (d.name, d.reference) == (name, reference)), None)
+    return next((d for d in result.verdict.differences if (d.name, d.reference) == (name, reference)), None)
 
 
-def _verdicts(found: MultiHostVerdict) -> list[Verdict]:
-    return [each.verdict for each in found.hosts if isinstance(each.verdict, Verdict)]
+def _verdicts(verdict: MultiHostVerdict) -> list[Verdict]:
+    return [host.verdict for host in verdict.hosts if isinstance(host.verdict, Verdict)]
 
 
-def _times(found: MultiHostVerdict) -> Table:
+def _times(verdict: MultiHostVerdict) -> Table:
     """Return the table of the program on each host: its times, or its metric with the mean time."""
-    beside = [] if not found.metrics else ["wall time"]
+    beside = [] if not verdict.metrics else ["wall time"]
     table = _table("host", "mean", "median", "spread", *beside, "runs")
-    for each in found.hosts:
-        if not isinstance(each.verdict, Verdict) or not each.verdict.summaries:
-            table.add_row(each.host, "lost" if each.lost else "unknown", *[""] * (3 + len(beside)))
+    for host in verdict.hosts:
+        if not isinstance(host.verdict, Verdict) or not host.verdict.summaries:
+            table.add_row(host.host, "lost" if host.lost else "unknown", *[""] * (3 + len(beside)))
             continue
-        for s in each.verdict.summaries:
+        for s in host.verdict.summaries:
             of = measured(s)
             cells = [of.shown(of.mean.value), of.shown(of.median.value), f"{percent(of.cv.value)} %"]
             wall = "" if s.mean_ns is None else duration(s.mean_ns.value)
-            table.add_row(each.host, *cells, *[wall] * len(beside), f"{s.runs:,}")
+            table.add_row(host.host, *cells, *[wall] * len(beside), f"{s.runs:,}")
     return table

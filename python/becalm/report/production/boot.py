@@ -16,7 +16,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     if not places:
         return ()
     path = Line(f"/etc/default/grub.d/90-{origin.name}.cfg")
-    words = _within_quotes(Line(" ".join(each.path for each in places)))
+    words = _within_quotes(Line(" ".join(place.path for place in places)))
     install = fixed("update-grub   # and start the machine again")
     undo = fixed(f"rm {path}", "update-grub   # and start the machine again")
     lines = head(origin, install, undo)
@@ -28,7 +28,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
             "# A machine that might not come up with them is safer with becalm apply --boot, which falls back.",
             "",
         ),
-        *comment(about(each) for each in places),
+        *comment(about(place) for place in places),
         Line(f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {words}"'),
     ]
     return (file_of("boot", path, lines, install, undo, places),)

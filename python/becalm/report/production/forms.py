@@ -55,7 +55,7 @@ def files(origin: Origin, places: Sequence[SettingPlace], form: str | None) -> t
         made = [each.write(origin, [p for p in places if p.where in each.best_for]) for each in FORMS if each.best_for]
         return tuple(file for some in made for file in some)
     chosen = form_named(form)
-    return chosen.write(origin, [each for each in places if each.where in chosen.holds])
+    return chosen.write(origin, [place for place in places if place.where in chosen.holds])
 
 
 def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded, ...]:
@@ -63,7 +63,7 @@ def not_held(places: Sequence[SettingPlace], form: str | None) -> tuple[Excluded
     if form is None:
         return ()
     holds = form_named(form).holds
-    knobs = dict.fromkeys(each.knob for each in places if each.where not in holds)
+    knobs = dict.fromkeys(place.knob for place in places if place.where not in holds)
     return tuple(Excluded(knob, elsewhere(form)) for knob in knobs)
 
 

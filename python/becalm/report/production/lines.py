@@ -34,7 +34,7 @@ def file_of(
     places: Sequence[SettingPlace],
 ) -> ProductionFile:
     """Return a file of lines, with what to type as root to install it and to undo it."""
-    knobs = tuple(dict.fromkeys(each.knob for each in places))
+    knobs = tuple(dict.fromkeys(place.knob for place in places))
     return ProductionFile(form, path, "\n".join(lines) + "\n", tuple(install), tuple(undo), knobs)
 
 
@@ -70,24 +70,24 @@ def title(origin: Origin) -> Line:
 
 def together(places: Sequence[SettingPlace]) -> list[SettingPlace]:
     """Return the places, with a pattern as one place for files that get the same value for every CPU."""
-    made: list[SettingPlace] = []
+    setting_places: list[SettingPlace] = []
     seen: dict[tuple[str, str, str, str | None], int] = {}
     values: dict[tuple[str, str], set[str]] = {}
     for place in places:
-        if found := EACH_CPU.fullmatch(place.path):
-            values.setdefault((place.knob, found[2]), set()).add(place.after)
+        if match := EACH_CPU.fullmatch(place.path):
+            values.setdefault((place.knob, match[2]), set()).add(place.after)
     for place in places:
-        found = EACH_CPU.fullmatch(place.path)
-        if found is None or len(values[place.knob, found[2]]) > 1:
-            made.append(place)
+        match = EACH_CPU.fullmatch(place.path)
+        if match is None or len(values[place.knob, match[2]]) > 1:
+            setting_places.append(place)
             continue
-        key = (place.knob, found[2], place.after, place.before)
+        key = (place.knob, match[2], place.after, place.before)
         if key not in seen:
-            seen[key] = len(made)
-            made.append(replace(place, path=Line(f"{found[1]}{PATTERN}{found[2]}")))
-    mixed = [each.path for each in made if PATTERN in each.path]
+            seen[key] = len(setting_places)
+            setting_places.append(replace(place, path=Line(f"{match[1]}{PATTERN}{match[2]}")))
+    mixed = [each.path for each in setting_places if PATTERN in each.path]
     if len(mixed) == len(set(mixed)):
-        return made
+        return setting_places
     # Not all CPUs held the same before: each is put back by itself.
     return list(places)
 
@@ -102,7 +102,7 @@ def put(path: Line, value: Line) -> Line:
 
 def shell_path(path: Line) -> Line:
     """Return a path for the shell, which fills in the pattern and nothing else."""
-    return Line(PATTERN.join(shlex.quote(each) if each else "" for each in path.split(PATTERN)))
+    return Line(PATTERN.join(shlex.quote(word) if word else "" for word in path.split(PATTERN)))
 
 
 def undo(places: Sequence[SettingPlace]) -> list[Line]:

@@ -16,55 +16,55 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart
 
 
-def on_terminal(found: ProductionSettings, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(settings: ProductionSettings, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the files as they are, then the settings in none of them."""
-    return apart(_parts(found, plain))
+    return apart(_parts(settings, plain))
 
 
-def _parts(found: ProductionSettings, plain: bool) -> Iterator[RenderableType]:
-    yield Text(found.sentence, "" if plain else "bold")
-    for each in found.files:
-        title = Text(each.path, "" if plain else "bold cyan")
-        body = Text(each.content.rstrip("\n"))
+def _parts(settings: ProductionSettings, plain: bool) -> Iterator[RenderableType]:
+    yield Text(settings.sentence, "" if plain else "bold")
+    for file in settings.files:
+        title = Text(file.path, "" if plain else "bold cyan")
+        body = Text(file.content.rstrip("\n"))
         yield Group(title, body)
-    yield from (grid(each, plain) for each in tables(found))
-    if found.remarks:
-        yield Group(*(Text(each, "" if plain else "yellow") for each in found.remarks))
+    yield from (grid(table, plain) for table in tables(settings))
+    if settings.remarks:
+        yield Group(*(Text(remark, "" if plain else "yellow") for remark in settings.remarks))
 
 
-def tables(found: ProductionSettings) -> Iterator[Table]:
+def tables(settings: ProductionSettings) -> Iterator[Table]:
     """Yield the table of settings that no file holds."""
-    if found.left:
-        rows = tuple((each.knob, each.reason) for each in found.left)
+    if settings.left:
+        rows = tuple((each.knob, each.reason) for each in settings.left)
         yield Table("In none of these files", ("setting", "because, or instead"), rows)
 
 
-def as_markdown(found: ProductionSettings) -> str:
+def as_markdown(settings: ProductionSettings) -> str:
     """Return each file as a block of code."""
-    return written(_lines(found))
+    return written(_lines(settings))
 
 
-def _lines(found: ProductionSettings) -> Iterator[str]:
-    yield from (f"**{escaped(found.sentence)}**", "")
-    for each in found.files:
-        yield from _file(each)
-    for table in tables(found):
+def _lines(settings: ProductionSettings) -> Iterator[str]:
+    yield from (f"**{escaped(settings.sentence)}**", "")
+    for file in settings.files:
+        yield from _file(file)
+    for table in tables(settings):
         yield from (f"## {escaped(table.title)}", "", *markdown_grid(table), "")
-    yield from (f"- {escaped(each)}" for each in found.remarks)
+    yield from (f"- {escaped(remark)}" for remark in settings.remarks)
 
 
 def _file(file: ProductionFile) -> Iterator[str]:
     yield from (f"## {escaped(file.path)}", "", "```", *file.content.splitlines(), "```", "")
 
 
-def as_html(found: ProductionSettings) -> str:
+def as_html(settings: ProductionSettings) -> str:
     """Return each file as it is, to be copied by a click."""
     return filled(
         "production/page.html",
-        title=found.sentence,
-        files=found.files,
-        tables=tuple(tables(found)),
-        remarks=found.remarks,
+        title=settings.sentence,
+        files=settings.files,
+        tables=tuple(tables(settings)),
+        remarks=settings.remarks,
         findings=(),
         facts="",
     )

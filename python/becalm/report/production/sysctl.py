@@ -20,6 +20,6 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
     back = [f"{sysctl_key(each.path)}={each.before}" for each in reversed(places) if each.before is not None]
     undo = fixed(f"rm {path}", *([f"sysctl --write {shlex.join(back)}"] if back else []))
     lines = head(origin, install, undo)
-    for each in places:
-        lines += [*comment([about(each)]), Line(f"{sysctl_key(each.path)} = {each.after}")]
+    for place in places:
+        lines += [*comment([about(place)]), Line(f"{sysctl_key(place.path)} = {place.after}")]
     return (file_of("sysctl", path, lines, install, undo, places),)

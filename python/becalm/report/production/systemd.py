@@ -20,9 +20,9 @@ DEBUGFS = "/sys/kernel/debug"
 
 def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFile, ...]:
     """Return a service for written files, one for files kept open, and a drop-in for the program, as needed."""
-    program = [each for each in places if each.where is Where.PROGRAM]
-    latency = [each for each in places if each.where is Where.LATENCY]
-    written = [each for each in places if each.where not in (Where.PROGRAM, Where.LATENCY)]
+    program = [place for place in places if place.where is Where.PROGRAM]
+    latency = [place for place in places if place.where is Where.LATENCY]
+    written = [place for place in places if place.where not in (Where.PROGRAM, Where.LATENCY)]
     made = [*_service(origin, written), *_open(origin, latency), *_drop_in(origin, program)]
     return tuple(made)
 
@@ -31,7 +31,7 @@ def _service(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
     if not places:
         return
     name = Line(f"{origin.name}.service")
-    mounts = any(each.where in (Where.DEBUG, Where.FEATURE) for each in places)
+    mounts = any(place.where in (Where.DEBUG, Where.FEATURE) for place in places)
     lines = [
         *_unit(origin, name),
         # What rewrites settings at a start goes first.
@@ -89,10 +89,10 @@ def _drop_in(origin: Origin, places: Sequence[SettingPlace]) -> Iterator[Product
     knobs = tuple(dict.fromkeys(each.knob for each in places))
     lines = [*comment([program_unit(knobs)]), *head(origin, install, undo), *fixed("[Service]")]
     told: set[str] = set()
-    for each in places:
-        lines += [] if each.knob in told else [*comment([about(each)])]
-        lines.append(Line(f"{each.path}={_value(each.after)}"))
-        told.add(each.knob)
+    for place in places:
+        lines += [] if place.knob in told else [*comment([about(place)])]
+        lines.append(Line(f"{place.path}={_value(place.after)}"))
+        told.add(place.knob)
     yield file_of("systemd", path, lines, install, undo, places)
 
 

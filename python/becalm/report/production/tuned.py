@@ -29,16 +29,16 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
         ),
     ]
     parts = {
-        "sysctl": [(sysctl_key(each.path), each) for each in places if each.where is Where.SYSCTL],
+        "sysctl": [(sysctl_key(place.path), place) for place in places if place.where is Where.SYSCTL],
         "sysfs": [(each.path, each) for each in together(places) if each.where in (Where.FILE, Where.DEBUG)],
-        "cpu": [(Line("force_latency"), each) for each in places if each.where is Where.LATENCY],
+        "cpu": [(Line("force_latency"), place) for place in places if place.where is Where.LATENCY],
     }
     for name, pairs in parts.items():
         if pairs:
             lines += fixed("", f"[{name}]")
         for key, each in pairs:
             lines += [*comment([about(each)]), Line(f"{_literal(key)}={_literal(each.after)}")]
-    boot = [each for each in places if each.where is Where.BOOT]
+    boot = [place for place in places if place.where is Where.BOOT]
     if boot:
         lines += [*fixed("", "[bootloader]"), *comment(about(each) for each in boot)]
         lines.append(Line(f"cmdline={' '.join(_literal(each.path) for each in boot)}"))

@@ -18,19 +18,21 @@ from becalm.report.terminal import apart, findings
 from becalm.wording.measurement import brief
 
 
-def on_terminal(found: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(region_comparison: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = brief(found.sentence, [each.name for each in found.differences]).splitlines()
+    first, *rest = brief(
+        region_comparison.sentence, [difference.name for difference in region_comparison.differences]
+    ).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    for table in comparison(found):
+    for table in comparison(region_comparison):
         parts.append(grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST))
         if len(table.rows) > ROWS:
             parts.append(Text(f"and {len(table.rows) - ROWS:,} more names: --json", "" if plain else "dim"))
-    if found.findings:
-        parts.append(findings(found.findings, plain))
+    if region_comparison.findings:
+        parts.append(findings(region_comparison.findings, plain))
     return apart(parts)
 
 
-def tables(found: RegionComparison) -> Iterator[Table]:
+def tables(region_comparison: RegionComparison) -> Iterator[Table]:
     """Yield the tables for Markdown and the page."""
-    yield from comparison(found)
+    yield from comparison(region_comparison)

@@ -13,32 +13,32 @@ UNITS = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 """The units of lengths: the first in which the longest has at most four digits."""
 
 
-def lengths(each: RegionSummary, found: RegionReport) -> str:
+def lengths(summary: RegionSummary, report: RegionReport) -> str:
     """Return a histogram that ends with its counts, and next to it the survival function down to the rarest length."""
-    drawn = each.histogram
+    drawn = summary.histogram
     unit, name = next((unit for unit in UNITS if drawn.high < 1e4 * unit[0]), UNITS[-1])
     with figure(2.7, 2, margins=ROOM) as (made, (left, right)):
         step = (drawn.high - drawn.low) / len(drawn.counts) or 1.0
         edges = [(drawn.low + index * step) / unit for index in range(len(drawn.counts) + 1)]
         # One shape: as many bars as bins take three times as long to draw.
         left.stairs(drawn.counts, edges, fill=True, color=AFTER)
-        left.axvline(each.median_ns / unit, color=INK, linewidth=1)
-        if found.timer is not None:
+        left.axvline(summary.median_ns / unit, color=INK, linewidth=1)
+        if report.timer is not None:
             # How far lengths may differ without any difference that the timer could show.
-            low = each.median_ns - found.timer.t_diff_ns / 2
-            left.axvspan(low / unit, (low + found.timer.t_diff_ns) / unit, color=FAINT, zorder=0)
+            low = summary.median_ns - report.timer.t_diff_ns / 2
+            left.axvspan(low / unit, (low + report.timer.t_diff_ns) / unit, color=FAINT, zorder=0)
         left.locator_params(nbins=5)
         left.ticklabel_format(axis="x", style="plain", useOffset=False)
         left.yaxis.set_major_formatter(lambda count, _: f"{count / 1e6:g} M" if count >= 1e6 else f"{count:,.0f}")
         left.set_xlabel(f"length, {name}")
         left.set_ylabel("regions")
-        values, shares = zip(*each.survival, strict=True)
+        values, shares = zip(*summary.survival, strict=True)
         shown = [max(value, 0.1) for value in values]
         # Between two lengths the share is that of the longer one.
         right.step(shown, shares, where="pre", color=AFTER, linewidth=1.5)
         right.plot([shown[-1]], [shares[-1]], "o", color=AFTER, markersize=3)
-        if each.outliers:
-            right.axvline(each.outlier_from_ns, color=ALARM, linewidth=1, linestyle="--")
+        if summary.outliers:
+            right.axvline(summary.outlier_from_ns, color=ALARM, linewidth=1, linestyle="--")
         right.set_xscale("log")
         right.set_yscale("log")
         plain_ticks(right.xaxis, right.get_xlim(), most=4, form=lambda ns, _: _short(ns))
@@ -46,8 +46,10 @@ def lengths(each: RegionSummary, found: RegionReport) -> str:
         right.set_xlabel("length")
         right.set_ylabel("share at least as long")
         right.grid(True, color=FAINT, linewidth=0.6)
-        told = f"{each.name}: median {fine(each.median_ns)}, from {fine(each.min_ns)} to {fine(each.max_ns)}"
-        return svg(made, f"regions {each.name}", told)
+        told = (
+            f"{summary.name}: median {fine(summary.median_ns)}, from {fine(summary.min_ns)} to {fine(summary.max_ns)}"
+        )
+        return svg(made, f"regions {summary.name}", told)
 
 
 def _short(ns: float) -> str:

@@ -19,35 +19,35 @@ from becalm.wording.measurement import brief, percent
 from becalm.wording.regions import fine
 
 
-def on_terminal(found: RegionOverview, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(overview: RegionOverview, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = brief(found.sentence, [each.name for each in found.regions]).splitlines()
+    first, *rest = brief(overview.sentence, [region.name for region in overview.regions]).splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    for table in tables(found):
+    for table in tables(overview):
         parts.append(grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST))
         if len(table.rows) > ROWS:
             parts.append(Text(f"and {len(table.rows) - ROWS:,} more names: --json", "" if plain else "dim"))
-    if found.findings:
-        parts.append(findings(found.findings, plain))
+    if overview.findings:
+        parts.append(findings(overview.findings, plain))
     return apart(parts)
 
 
-def tables(found: RegionOverview) -> Iterator[Table]:
+def tables(overview: RegionOverview) -> Iterator[Table]:
     """Yield the tables for Markdown and the page."""
     head = ("region", "files", "regions", "fastest", "median", "slowest", "in", "balance", "share")
     rows = tuple(
         (
-            each.name,
-            f"{each.files:,}",
-            f"{each.regions:,}",
-            fine(each.fastest[0]),
-            fine(each.median_ns),
-            fine(each.slowest[0]),
-            each.slowest[1],
-            f"{each.balance:.3g}",
-            f"{percent(each.share)} %",
+            region.name,
+            f"{region.files:,}",
+            f"{region.regions:,}",
+            fine(region.fastest[0]),
+            fine(region.median_ns),
+            fine(region.slowest[0]),
+            region.slowest[1],
+            f"{region.balance:.3g}",
+            f"{percent(region.share)} %",
         )
-        for each in found.regions
+        for region in overview.regions
     )
     if rows:
         numbers, spare = (1, 2, 3, 4, 5, 7, 8), (2, 1, 3, 7, 8)

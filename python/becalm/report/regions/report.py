@@ -32,21 +32,21 @@ PICTURES = 8
 """Names that have a picture on the page: a tenth of a second for each."""
 
 
-def on_terminal(found: RegionReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(report: RegionReport, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return apart(_parts(found, plain))
+    return apart(_parts(report, plain))
 
 
-def tables(found: RegionReport) -> Iterator[Table]:
+def tables(report: RegionReport) -> Iterator[Table]:
     """Yield the tables for Markdown."""
-    yield from regions(found)
+    yield from regions(report)
 
 
-def as_html(found: RegionReport) -> str:
+def as_html(report: RegionReport) -> str:
     """Return the page."""
-    first, *rest = found.sentence.splitlines()
-    table = next(regions(found), None)
-    drawn = largest(found)[:PICTURES]
+    first, *rest = report.sentence.splitlines()
+    table = next(regions(report), None)
+    drawn = largest(report)[:PICTURES]
     names = whole([each.name for each in drawn])
     parts = []
     for name, each in zip(names, drawn, strict=True):
@@ -55,46 +55,46 @@ def as_html(found: RegionReport) -> str:
             right = (
                 "Right: the share of regions that took at least so long, on logarithmic axes; outliers are dashed off."
             )
-            parts.append(Part(name, (Picture(figures.lengths(each, found), left + right),)))
+            parts.append(Part(name, (Picture(figures.lengths(each, report), left + right),)))
     if table is not None:
         # Pictures stand behind a table that is read at a glance, and before one that is not.
         parts.insert(0 if len(table.rows) <= ROWS else len(parts), Part("Regions", (), table))
     return filled(
         "parts.html",
         title=first,
-        lines=[*rest, *words.drawn(len(drawn), len(found.regions))],
+        lines=[*rest, *words.drawn(len(drawn), len(report.regions))],
         parts=parts,
-        findings=found.findings,
-        facts=_facts(found),
+        findings=report.findings,
+        facts=_facts(report),
     )
 
 
-def largest(found: RegionReport) -> list[RegionSummary]:
+def largest(report: RegionReport) -> list[RegionSummary]:
     """Return the names in the order of their total time."""
-    return sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
+    return sorted(report.regions, key=lambda region: -region.timed * region.mean_ns)
 
 
-def _parts(found: RegionReport, plain: bool) -> Iterator[RenderableType]:
-    names = (found.title, *(each.name for each in found.regions), *found.untimed)
-    first, *rest = brief(found.sentence, names).splitlines()
+def _parts(report: RegionReport, plain: bool) -> Iterator[RenderableType]:
+    names = (report.title, *(region.name for region in report.regions), *report.untimed)
+    first, *rest = brief(report.sentence, names).splitlines()
     yield Group(Text(first, "" if plain else "bold"), *map(Text, rest))
-    for table in regions(found):
+    for table in regions(report):
         yield grid(replace(table, rows=table.rows[:ROWS]), plain, LEAST)
         if len(table.rows) > ROWS:
             yield Text(
                 f"and {len(table.rows) - ROWS:,} more names: --report FILE.html, or --json", "" if plain else "dim"
             )
-    drawn = [each for each in largest(found) if len(each.histogram.counts) > 1][:DRAWN]
+    drawn = [each for each in largest(report) if len(each.histogram.counts) > 1][:DRAWN]
     for name, each in zip(short([each.name for each in drawn]), drawn, strict=True):
         yield _histogram(name, each, plain)
-    if found.findings:
-        yield findings(found.findings, plain)
-    yield Text(_facts(found), "" if plain else "dim")
+    if report.findings:
+        yield findings(report.findings, plain)
+    yield Text(_facts(report), "" if plain else "dim")
 
 
-def _histogram(name: str, each: RegionSummary, plain: bool, width: int = 40) -> RenderableType:
+def _histogram(name: str, summary: RegionSummary, plain: bool, width: int = 40) -> RenderableType:
     """Return bars of its lengths: each line begins at its label, the last one ends at the longest drawn."""
-    drawn = each.histogram
+    drawn = summary.histogram
     made = Grid(
         title=Text(name), title_justify="left", box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0)
     )
@@ -108,7 +108,7 @@ def _histogram(name: str, each: RegionSummary, plain: bool, width: int = 40) -> 
         made.add_row(f"{_tick(begin, step)} …", bar(count / most, width, plain), f"{count:,}")
     made.add_row(_tick(drawn.high, step), "", "")
     if drawn.above:
-        made.add_row(f"above, to {fine(each.max_ns)}", "", f"{drawn.above:,}")
+        made.add_row(f"above, to {fine(summary.max_ns)}", "", f"{drawn.above:,}")
     return made
 
 
@@ -120,8 +120,8 @@ def _tick(ns: float, step: float) -> str:
     return fine(ns) if ns >= 1e5 else f"{ns:,.{digits}f} ns"
 
 
-def _facts(found: RegionReport) -> str:
-    clock = f"{found.source}, {found.hz / 1e6:.1f} MHz"
-    step = "" if found.quantum_ns is None else f", steps by {fine(found.quantum_ns)}"
-    again = "" if found.study is None else f"Study {found.study}. Show again: becalm show {found.study}. "
-    return f"{again}{clock}{step}{f'; {found.model}' if found.model else ''}"
+def _facts(report: RegionReport) -> str:
+    clock = f"{report.source}, {report.hz / 1e6:.1f} MHz"
+    step = "" if report.quantum_ns is None else f", steps by {fine(report.quantum_ns)}"
+    again = "" if report.study is None else f"Study {report.study}. Show again: becalm show {report.study}. "
+    return f"{again}{clock}{step}{f'; {report.model}' if report.model else ''}"

@@ -14,10 +14,10 @@ from becalm.wording.regions import fine
 VARIES = {True: "yes", False: "no", None: "?"}
 
 
-def regions(found: RegionReport) -> Iterator[Table]:
+def regions(report: RegionReport) -> Iterator[Table]:
     """Yield every name, the one with the most time first."""
     head = ("region", "many", "median", "net", "share", "least", "95 %", "99 %", "most", "spread", "varies", "outliers")
-    ordered = sorted(found.regions, key=lambda each: -each.timed * each.mean_ns)
+    ordered = sorted(report.regions, key=lambda region: -region.timed * region.mean_ns)
     rows = tuple(
         (
             each.name,
@@ -30,18 +30,18 @@ def regions(found: RegionReport) -> Iterator[Table]:
         )
         for each in ordered
     )
-    legend = words.columns(found.cost_ns)
+    legend = words.columns(report.cost_ns)
     if rows:
         numbers, spare = (*range(1, 10), 11), (5, 7, 9, 6, 8, 1, 4, 10, 3)
         yield Table("Regions", head, rows, numbers, explained(legend), codes=0, spare=spare, legend=legend)
 
 
-def comparison(found: RegionComparison) -> Iterator[Table]:
+def comparison(region_comparison: RegionComparison) -> Iterator[Table]:
     """Yield every name, the largest change first."""
-    level = f"{100 * found.confidence:g} % interval"
+    level = f"{100 * region_comparison.confidence:g} % interval"
     head = ("region", "old net", "new net", "difference", level, "answer", "files or pieces")
     known = (RegionAnswer.SLOWER, RegionAnswer.FASTER)
-    ordered = sorted(found.differences, key=lambda d: (d.answer not in known, -abs(d.estimate)))
+    ordered = sorted(region_comparison.differences, key=lambda d: (d.answer not in known, -abs(d.estimate)))
     if ordered:
         yield Table("Old and new", head, tuple(map(_row, ordered)), (1, 2, 3, 4, 6), "", codes=0, spare=(6, 1, 2, 4))
 

@@ -18,20 +18,20 @@ from becalm.report.timeline.tables import amount, tables
 from becalm.wording import history as words
 
 
-def page(found: Timeline) -> str:
+def page(timeline: Timeline) -> str:
     """Return the whole page."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = timeline.sentence.splitlines()
     script = resources.files("becalm.report").joinpath("timeline/page.js").read_text(encoding="utf-8")
     return filled(
         "timeline/page.html",
-        title=found.project,
+        title=timeline.project,
         lines=[first, *rest],
-        tables=tuple(tables(found)),
-        findings=found.findings,
+        tables=tuple(tables(timeline)),
+        findings=timeline.findings,
         facts="",
-        data=safe(_data(found)),
+        data=safe(_data(timeline)),
         script=script,
-        linked=bool(found.links),
+        linked=bool(timeline.links),
     )
 
 
@@ -43,34 +43,34 @@ def safe(value: Any) -> str:
     return text
 
 
-def _data(found: Timeline) -> dict[str, Any]:
+def _data(timeline: Timeline) -> dict[str, Any]:
     return {
         "sittings": [
             {
-                "commit": words.short(each.commit),
-                "subject": each.subject,
-                "when": f"{datetime.fromtimestamp(each.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC",
-                "machine": each.machine,
-                "link": found.link(each.commit),
-                "changed": each.changed,
+                "commit": words.short(sitting.commit),
+                "subject": sitting.subject,
+                "when": f"{datetime.fromtimestamp(sitting.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC",
+                "machine": sitting.machine,
+                "link": timeline.link(sitting.commit),
+                "changed": sitting.changed,
             }
-            for each in found.sittings
+            for sitting in timeline.sittings
         ],
-        "machines": [each.name for each in found.machines],
-        "benchmarks": [_benchmark(found, place, each) for place, each in enumerate(found.benchmarks)],
+        "machines": [machine.name for machine in timeline.machines],
+        "benchmarks": [_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks)],
         "together": [
-            {"at": each.at, "worse": each.worse, "text": words.change(found, each)}
-            for each in found.changes
-            if each.benchmark is None
+            {"at": change.at, "worse": change.worse, "text": words.change(timeline, change)}
+            for change in timeline.changes
+            if change.benchmark is None
         ],
     }
 
 
-def _benchmark(found: Timeline, place: int, each: Benchmark) -> dict[str, Any]:
+def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> dict[str, Any]:
     return {
-        "name": each.name,
-        "unit": each.unit,
-        "now": amount(each.points[-1].value, each.unit) if each.points else "",
+        "name": benchmark.name,
+        "unit": benchmark.unit,
+        "now": amount(benchmark.points[-1].value, benchmark.unit) if benchmark.points else "",
         "points": [
             [
                 point.sitting,
@@ -78,18 +78,18 @@ def _benchmark(found: Timeline, place: int, each: Benchmark) -> dict[str, Any]:
                 *(end if math.isfinite(end) else None for end in (point.low, point.high)),
                 point.runs,
                 point.failed,
-                amount(point.value, each.unit),
+                amount(point.value, benchmark.unit),
             ]
-            for point in each.points
+            for point in benchmark.points
         ],
         "changes": [
             {
                 "at": change.at,
                 "worse": change.worse,
                 "size": words.size(change.size, (change.high - change.low) / 2),
-                "text": words.change(found, change),
+                "text": words.change(timeline, change),
             }
-            for change in found.changes
+            for change in timeline.changes
             if change.benchmark == place
         ],
     }

@@ -14,17 +14,19 @@ from becalm.wording import history as words
 from becalm.wording.measurement import brief_findings
 
 
-def on_terminal(found: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(timeline: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    first, *rest = found.sentence.splitlines()
+    first, *rest = timeline.sentence.splitlines()
     parts: list[RenderableType] = [Group(Text(first, "" if plain else "bold"), *map(Text, rest))]
-    parts += [grid(each, plain) for each in tables(found)]
-    if found.changes and any(each.unmeasured for each in found.changes):
-        parts.append(Group(*(Text(words.change(found, each)) for each in found.changes[-5:] if each.unmeasured)))
-    parts.append(Group(*(Text(each.sentence) for each in brief_findings(found.findings))))
-    return apart([each for each in parts if not isinstance(each, Group) or each.renderables])
+    parts += [grid(table, plain) for table in tables(timeline)]
+    if timeline.changes and any(change.unmeasured for change in timeline.changes):
+        parts.append(
+            Group(*(Text(words.change(timeline, change)) for change in timeline.changes[-5:] if change.unmeasured))
+        )
+    parts.append(Group(*(Text(finding.sentence) for finding in brief_findings(timeline.findings))))
+    return apart([part for part in parts if not isinstance(part, Group) or part.renderables])
 
 
-def as_html(found: Timeline) -> str:
+def as_html(timeline: Timeline) -> str:
     """Return the page."""
-    return page(found)
+    return page(timeline)

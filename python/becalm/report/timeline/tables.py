@@ -12,48 +12,48 @@ from becalm.wording.measurement import duration, percent
 from becalm.wording.metric import quantity
 
 
-def tables(found: Timeline) -> Iterator[Table]:
+def tables(timeline: Timeline) -> Iterator[Table]:
     """Yield changes, the newest first; benchmarks; their difference from a baseline; machines where there are
     several."""
-    if found.changes:
+    if timeline.changes:
         head = ("commit", "benchmark", "change", "by chance", "subject", "seen at")
-        rows = tuple(_change(found, place) for place in reversed(range(len(found.changes))))
+        rows = tuple(_change(timeline, place) for place in reversed(range(len(timeline.changes))))
         note = (
             "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: how many "
             "commits without a change show one as clear."
         )
-        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(found))
-    if found.benchmarks:
+        yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(timeline))
+    if timeline.benchmarks:
         parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
-        lines = tuple(_benchmark(found, place, each) for place, each in enumerate(found.benchmarks))
+        lines = tuple(_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks))
         note = "visible: the least change that would be seen within ten sittings; too noisy: not even a doubling would."
         yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
-    if found.baseline is not None:
-        base = found.sittings[found.baseline]
+    if timeline.baseline is not None:
+        base = timeline.sittings[timeline.baseline]
         rows = tuple(
-            (found.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
-            for each in found.against
+            (timeline.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
+            for each in timeline.against
         )
-        known = {each.benchmark for each in found.against}
+        known = {each.benchmark for each in timeline.against}
         rows += tuple(
             (each.name, "not known yet")
-            for place, each in enumerate(found.benchmarks)
+            for place, each in enumerate(timeline.benchmarks)
             if place not in known and each.lacking and not each.gone
         )
         yield Table(f"Against {base.baseline}, commit {words.short(base.commit)}", ("benchmark", "change"), rows, (1,))
-    if len(found.machines) > 1:
+    if len(timeline.machines) > 1:
         head = ("machine", "processor", "kernel", "settings", "sittings", "compared with")
-        rows = tuple(_machine(found, place) for place in range(len(found.machines)))
+        rows = tuple(_machine(timeline, place) for place in range(len(timeline.machines)))
         yield Table("Machines", head, rows, (4,), spare=(3, 1, 2))
 
 
-def _links(found: Timeline) -> tuple[tuple[str, str], ...]:
+def _links(timeline: Timeline) -> tuple[tuple[str, str], ...]:
     """Return the commits of the changes, as they are shown, with where they can be looked at."""
-    if not found.links:
+    if not timeline.links:
         return ()
-    shown = {place for change in found.changes for place in (change.at, change.found)}
-    commits = {found.sittings[place].commit for place in sorted(shown)}
-    return tuple((words.short(commit), found.link(commit)) for commit in commits)
+    shown = {place for change in timeline.changes for place in (change.at, change.found)}
+    commits = {timeline.sittings[place].commit for place in sorted(shown)}
+    return tuple((words.short(commit), timeline.link(commit)) for commit in commits)
 
 
 def amount(value: float, unit: str) -> str:
@@ -61,42 +61,42 @@ def amount(value: float, unit: str) -> str:
     return duration(value) if unit == "ns" else quantity(value, unit)
 
 
-def _change(found: Timeline, place: int) -> tuple[str, ...]:
-    each = found.changes[place]
-    at = found.sittings[each.at]
-    name = "all together" if each.benchmark is None else found.benchmarks[each.benchmark].name
+def _change(timeline: Timeline, place: int) -> tuple[str, ...]:
+    each = timeline.changes[place]
+    at = timeline.sittings[each.at]
+    name = "all together" if each.benchmark is None else timeline.benchmarks[each.benchmark].name
     return (
         words.short(at.commit),
         name,
         words.size(each.size, (each.high - each.low) / 2),
         words.rarely(each.one_in),
         at.subject,
-        words.short(found.sittings[each.found].commit),
+        words.short(timeline.sittings[each.found].commit),
     )
 
 
-def _benchmark(found: Timeline, place: int, each: Benchmark) -> tuple[str, ...]:
+def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> tuple[str, ...]:
     said = []
-    if each.reference:
+    if benchmark.reference:
         said.append("reference")
-    if each.gone:
+    if benchmark.gone:
         said.append("not in the last sitting")
-    elif each.lacking:
-        said.append(f"changes are seen after {each.lacking} more")
+    elif benchmark.lacking:
+        said.append(f"changes are seen after {benchmark.lacking} more")
     return (
-        each.name,
-        amount(each.points[-1].value, each.unit) if each.points else "",
-        f"{percent(each.noise)} %" if math.isfinite(each.noise) else "",
-        words.visible(each.visible),
-        str(len(each.points)),
-        str(sum(change.benchmark == place for change in found.changes)),
+        benchmark.name,
+        amount(benchmark.points[-1].value, benchmark.unit) if benchmark.points else "",
+        f"{percent(benchmark.noise)} %" if math.isfinite(benchmark.noise) else "",
+        words.visible(benchmark.visible),
+        str(len(benchmark.points)),
+        str(sum(change.benchmark == place for change in timeline.changes)),
         ", ".join(said),
     )
 
 
-def _machine(found: Timeline, place: int) -> tuple[str, ...]:
-    each = found.machines[place]
-    others = [other.name for i, other in enumerate(found.machines) if i != place and other.chain == each.chain]
+def _machine(timeline: Timeline, place: int) -> tuple[str, ...]:
+    each = timeline.machines[place]
+    others = [other.name for i, other in enumerate(timeline.machines) if i != place and other.chain == each.chain]
     return (
         each.name,
         each.processor,

@@ -28,14 +28,14 @@ ROW = 0.42
 """Height of a row in inches."""
 
 
-def course(found: TuneVerdict) -> str:
+def course(verdict: TuneVerdict) -> str:
     """Return the picture of every trial's spread in the order of the search, and the best so far."""
-    tried = [step for step in found.trials if step.spread is not None and step.spread > 0]
+    tried = [step for step in verdict.trials if step.spread is not None and step.spread > 0]
     if len(tried) < 2:
         return ""
     with picture(3.3) as (figure, axes):
-        shown = partial(_seconds, _scale(found)) if tables.timed(found) else _percent
-        higher = found.metric is not None and found.metric.higher and tables.timed(found)
+        shown = partial(_seconds, _scale(verdict)) if tables.timed(verdict) else _percent
+        higher = verdict.metric is not None and verdict.metric.higher and tables.timed(verdict)
         best = (np.maximum if higher else np.minimum).accumulate([shown(step.spread) for step in tried])
         numbers = [step.number for step in tried]
         axes.step(numbers, best, where="post", color=AFTER, linewidth=1.5)
@@ -44,52 +44,54 @@ def course(found: TuneVerdict) -> str:
             edge = AFTER if kept else OTHER
             points = [step.number for step in mine], [shown(step.spread) for step in mine]
             axes.scatter(*points, s=26, facecolors=face, edgecolors=edge, zorder=3)
-        for step in found.trials:
+        for step in verdict.trials:
             if step.spread is None:
                 axes.plot([step.number], [0.97], "x", color=ALARM, transform=axes.get_xaxis_transform())
         axes.set_yscale("log")
-        _marks(axes, _confirmed(found))
+        _marks(axes, _confirmed(verdict))
         axes.set_xlabel("trial")
         axes.set_ylabel(
-            f"{response.name(found)}, {_scale(found)[0]}".rstrip(", ") if tables.timed(found) else "spread, %"
+            f"{response.name(verdict)}, {_scale(verdict)[0]}".rstrip(", ") if tables.timed(verdict) else "spread, %"
         )
         plain_ticks(axes.yaxis, axes.get_ylim())
         axes.grid(True, axis="y", color=FAINT, linewidth=0.6)
-        failed = "; ".join(["", *tables.unfinished(found)])
-        if tables.timed(found):
+        failed = "; ".join(["", *tables.unfinished(verdict)])
+        if tables.timed(verdict):
             values = [step.spread or 0.0 for step in tried]
-            first, last = (response.shown(found, each) for each in (values[0], max(values) if higher else min(values)))
-            what = response.name(found).capitalize()
-            course = f"of each of {len(found.trials)} trials in the order of the search"
+            first, last = (
+                response.shown(verdict, each) for each in (values[0], max(values) if higher else min(values))
+            )
+            what = response.name(verdict).capitalize()
+            course = f"of each of {len(verdict.trials)} trials in the order of the search"
             told = f"{what} {course}: from {first} in the first"
             return svg(figure, "course", f"{told} to {last} at best{failed}.")
         return svg(
             figure,
             "course",
-            f"Spread of each of {len(found.trials)} trials in the order of the search, on a logarithmic axis: from "
+            f"Spread of each of {len(verdict.trials)} trials in the order of the search, on a logarithmic axis: from "
             f"{sentences.share(tried[0].spread or 0.0)} in the first to {best[-1]:.2g} % at best"
             f"{failed}.",
         )
 
 
-def _confirmed(found: TuneVerdict) -> list[tuple[float, str, str]]:
+def _confirmed(verdict: TuneVerdict) -> list[tuple[float, str, str]]:
     """Return the lines in that picture for the fresh runs of the first program."""
-    lead = sentences.headline(found)[:1]
-    arms = {arm.name: arm for arm in found.arms if lead and arm.program == lead[0].program and arm.runs}
+    lead = sentences.headline(verdict)[:1]
+    arms = {arm.name: arm for arm in verdict.arms if lead and arm.program == lead[0].program and arm.runs}
     chosen = [(BASELINE, BEFORE), *((each.arm, AFTER) for each in lead)]
-    if tables.timed(found):
-        times = {name: _seconds(_scale(found), response.level(found, arm).value) for name, arm in arms.items()}
+    if tables.timed(verdict):
+        times = {name: _seconds(_scale(verdict), response.level(verdict, arm).value) for name, arm in arms.items()}
     else:
         times = {name: _percent(arm.spread.value) for name, arm in arms.items()}
     return [(times[name], tables.arm_name(name), color) for name, color in chosen if name in arms]
 
 
-def _scale(found: TuneVerdict) -> tuple[str, float]:
+def _scale(verdict: TuneVerdict) -> tuple[str, float]:
     """Return the unit of an axis of times, and its ns: that in which the baseline is written."""
-    if found.metric is not None:
-        return found.metric.unit, 1.0
-    usual = next((arm.mean_ns.value for arm in found.arms if arm.name == BASELINE and arm.runs), None)
-    least = usual or min((step.spread for step in found.trials if step.spread), default=1e9)
+    if verdict.metric is not None:
+        return verdict.metric.unit, 1.0
+    usual = next((arm.mean_ns.value for arm in verdict.arms if arm.name == BASELINE and arm.runs), None)
+    least = usual or min((step.spread for step in verdict.trials if step.spread), default=1e9)
     unit = duration(least).rpartition(" ")[2]
     return unit, {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}[unit]
 
@@ -118,9 +120,9 @@ def _marks(axes: Axes, marks: Sequence[tuple[float, str, str]]) -> None:
         )
 
 
-def scatter(found: TuneVerdict, program: str) -> str:
+def scatter(verdict: TuneVerdict, program: str) -> str:
     """Return the picture of single runs about their mean, and the spread with its interval, of every arm."""
-    arms = [arm for arm in tables.shown(found, program) if arm.deviations]
+    arms = [arm for arm in tables.shown(verdict, program) if arm.deviations]
     if not arms:
         return ""
     height = 0.95 + ROW * len(arms)
@@ -130,9 +132,9 @@ def scatter(found: TuneVerdict, program: str) -> str:
         for row, arm in enumerate(arms):
             color = _color(arm)
             _box(runs, row, arm.deviations, color, 100 * reach)
-            if tables.timed(found):
-                mean = response.level(found, arm)
-                ends = (_seconds(_scale(found), each) for each in (mean.value, mean.low, mean.high))
+            if tables.timed(verdict):
+                mean = response.level(verdict, arm)
+                ends = (_seconds(_scale(verdict), each) for each in (mean.value, mean.low, mean.high))
                 _interval(spreads, row, Interval(*ends), color)
                 continue
             spreads.plot([_percent(x) for x in arm.loops], [row] * len(arm.loops), "|", color=color, alpha=0.45)
@@ -142,13 +144,14 @@ def scatter(found: TuneVerdict, program: str) -> str:
         runs.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
         runs.set_xlabel("single runs, % from the mean of their loop")
         spreads.grid(True, axis="x", color=FAINT, linewidth=0.6)
-        if tables.timed(found):
-            spreads.set_xlabel(f"mean {response.name(found)}, {_scale(found)[0]}".rstrip(", "))
+        if tables.timed(verdict):
+            spreads.set_xlabel(f"mean {response.name(verdict)}, {_scale(verdict)[0]}".rstrip(", "))
             told = "; ".join(
-                f"{tables.arm_name(arm.name)} {response.shown(found, response.level(found, arm).value)}" for arm in arms
+                f"{tables.arm_name(arm.name)} {response.shown(verdict, response.level(verdict, arm).value)}"
+                for arm in arms
             )
             return svg(
-                figure, f"variation-{program}", f"Single runs of {program}, and mean {response.name(found)}: {told}."
+                figure, f"variation-{program}", f"Single runs of {program}, and mean {response.name(verdict)}: {told}."
             )
         spreads.set_xscale("log")
         spreads.set_xlabel("spread, %")
@@ -157,20 +160,24 @@ def scatter(found: TuneVerdict, program: str) -> str:
         return svg(figure, f"variation-{program}", f"Variation of single runs of {program}, and spreads: {told}.")
 
 
-def contributions(found: TuneVerdict, program: str) -> str:
+def contributions(verdict: TuneVerdict, program: str) -> str:
     """Return the picture of the ratio of spreads without and with each knob, with intervals."""
-    mine = [each for each in found.contributions if each.program == program and each.ratio.value > 0]
+    mine = [
+        contribution
+        for contribution in verdict.contributions
+        if contribution.program == program and contribution.ratio.value > 0
+    ]
     if not mine:
         return ""
     with picture(1.0 + ROW * len(mine)) as (figure, axes):
-        limit = 1 + found.margin
+        limit = 1 + verdict.margin
         axes.axvspan(0.01, limit, color=FAINT, alpha=0.35, linewidth=0, zorder=0)
         axes.axvline(1.0, color=INK, linewidth=0.8, zorder=1)
         for row, each in enumerate(mine):
-            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each, found), BEFORE)
+            color = {"helps": AFTER, "expendable": OTHER}.get(tables.decision(each, verdict), BEFORE)
             _interval(axes, row, each.ratio, color)
             axes.annotate(
-                tables.decision(each, found),
+                tables.decision(each, verdict),
                 (1.0, row),
                 xytext=(6, 0),
                 xycoords=("axes fraction", "data"),
@@ -184,25 +191,27 @@ def contributions(found: TuneVerdict, program: str) -> str:
         seen = [end for end in seen if 0.01 < end < 100] + [1.0, limit]
         axes.set_xlim(min(seen) / 1.15, max(seen) * 1.15)
         plain_ticks(axes.xaxis, axes.get_xlim())
-        what = response.without(found) if tables.timed(found) else "times the spread"
+        what = response.without(verdict) if tables.timed(verdict) else "times the spread"
         axes.set_xlabel(f"{what} that the chosen settings have")
-        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, found)}" for c in mine)
+        told = "; ".join(f"without {c.knob} {sentences.factor(c.ratio)}, {tables.decision(c, verdict)}" for c in mine)
         return svg(figure, f"contributions-{program}", f"{what.capitalize()} of {program} when left out: {told}.")
 
 
-def costs(found: TuneVerdict, program: str) -> str:
+def costs(verdict: TuneVerdict, program: str) -> str:
     """Change of the mean time by each knob of which the table has it, and by all together."""
-    if tables.timed(found):
+    if tables.timed(verdict):
         # The same as what they gain.
         return ""
-    without = tables.no_cost(found, program)
+    without = tables.no_cost(verdict, program)
     rows = [
-        (each.knob, each.cost) for each in found.contributions if each.program == program and each.knob not in without
+        (contribution.knob, contribution.cost)
+        for contribution in verdict.contributions
+        if contribution.program == program and contribution.knob not in without
     ]
     rows += [
-        (f"{'all ' if _ours(each.arm) else 'profile '}{tables.arm_name(each.arm)}", each.shift)
-        for each in found.comparisons
-        if each.program == program and not each.arm.startswith(WITHOUT)
+        (f"{'all ' if _ours(comparison.arm) else 'profile '}{tables.arm_name(comparison.arm)}", comparison.shift)
+        for comparison in verdict.comparisons
+        if comparison.program == program and not comparison.arm.startswith(WITHOUT)
     ]
     rows = [(name, cost) for name, cost in rows if math.isfinite(cost.value)]
     if not rows:

@@ -34,73 +34,73 @@ class Answer:
     sentence: str
 
 
-def page(found: TuneVerdict) -> str:
+def page(verdict: TuneVerdict) -> str:
     """Return the page."""
-    answers = tuple(_answers(found))
-    lines = found.sentence.splitlines()
+    answers = tuple(_answers(verdict))
+    lines = verdict.sentence.splitlines()
     return filled(
         "tune/page.html",
-        title=f"becalm tune: {' and '.join(found.programs)}",
-        several=len(found.programs) > 1,
+        title=f"becalm tune: {' and '.join(verdict.programs)}",
+        several=len(verdict.programs) > 1,
         answers=answers,
         lines=lines[len(answers) :],
-        commands=sentences.commands(found),
-        profile=sentences.profile(found) if found.settings else "",
-        parts=tuple(_parts(found)),
-        surfaces=_surfaces(found),
-        fitted=response.trials(found),
-        noticed=() if found.fit is None else found.fit.findings,
-        later=tuple(_later(found)),
-        files=production_files(found),
-        unfiled=left(found),
-        findings=found.findings,
-        facts=tables.facts(found),
+        commands=sentences.commands(verdict),
+        profile=sentences.profile(verdict) if verdict.settings else "",
+        parts=tuple(_parts(verdict)),
+        surfaces=_surfaces(verdict),
+        fitted=response.trials(verdict),
+        noticed=() if verdict.fit is None else verdict.fit.findings,
+        later=tuple(_later(verdict)),
+        files=production_files(verdict),
+        unfiled=left(verdict),
+        findings=verdict.findings,
+        facts=tables.facts(verdict),
     )
 
 
-def _answers(found: TuneVerdict) -> Iterator[Answer]:
-    arms = {(arm.name, arm.program): arm for arm in found.arms}
-    for each in sentences.headline(found):
+def _answers(verdict: TuneVerdict) -> Iterator[Answer]:
+    arms = {(arm.name, arm.program): arm for arm in verdict.arms}
+    for each in sentences.headline(verdict):
         before, after = arms[BASELINE, each.program], arms[each.arm, each.program]
         mood = "good" if each.ratio.low > 1 else "bad" if each.ratio.high < 1 else "open"
-        numbers = _times(found, each, before, after) if tables.timed(found) else _spreads(each, before, after)
+        numbers = _times(verdict, each, before, after) if tables.timed(verdict) else _spreads(each, before, after)
         yield Answer(each.program, mood, numbers, each.sentence)
 
 
-def _spreads(each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
+def _spreads(comparison: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
     return (
         Figure("spread before", sentences.share(before.spread.value), "before"),
         Figure("spread after", sentences.share(after.spread.value), "after"),
-        Figure(f"reduction of the spread ({sentences.ends(each.ratio)})", sentences.factor(each.ratio)),
-        Figure(f"mean time ({sentences.change_ends(each.shift)})", sentences.change(each.shift)),
+        Figure(f"reduction of the spread ({sentences.ends(comparison.ratio)})", sentences.factor(comparison.ratio)),
+        Figure(f"mean time ({sentences.change_ends(comparison.shift)})", sentences.change(comparison.shift)),
     )
 
 
-def _times(found: TuneVerdict, each: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
-    size, ends = response.gain(found, each)
-    means = [response.shown(found, response.level(found, arm).value) for arm in (before, after)]
+def _times(verdict: TuneVerdict, comparison: ArmComparison, before: Arm, after: Arm) -> tuple[Figure, ...]:
+    size, ends = response.gain(verdict, comparison)
+    means = [response.shown(verdict, response.level(verdict, arm).value) for arm in (before, after)]
     return (
-        Figure(f"mean {response.name(found)} before", means[0], "before"),
-        Figure(f"mean {response.name(found)} after", means[1], "after"),
-        Figure(f"{response.gained(found)} ({ends})", size),
-        Figure(f"standard deviation, from {response.deviation(found, before)}", response.deviation(found, after)),
+        Figure(f"mean {response.name(verdict)} before", means[0], "before"),
+        Figure(f"mean {response.name(verdict)} after", means[1], "after"),
+        Figure(f"{response.gained(verdict)} ({ends})", size),
+        Figure(f"standard deviation, from {response.deviation(verdict, before)}", response.deviation(verdict, after)),
     )
 
 
-def _parts(found: TuneVerdict) -> Iterator[Part]:
-    level = f"{100 * found.confidence:g} %"
-    made = scaling.curve(found) if tables.timed(found) else None
+def _parts(verdict: TuneVerdict) -> Iterator[Part]:
+    level = f"{100 * verdict.confidence:g} %"
+    made = scaling.curve(verdict) if tables.timed(verdict) else None
     if made is not None:
         caption = f"Mean times with the settings and without, with their {level} intervals, as the number grows."
-        yield Part("Scaling", _drawn((scaling.picture(made), caption)), tables.scaled(found))
-    if (swept := sweep_table.curve(found)).rows:
+        yield Part("Scaling", _drawn((scaling.picture(made), caption)), tables.scaled(verdict))
+    if (swept := sweep_table.curve(verdict)).rows:
         yield Part(swept.title, table=swept)
-    for program in found.programs:
-        title = f": {program}" if len(found.programs) > 1 else ""
-        compared = tables.compared(found, program)
+    for program in verdict.programs:
+        title = f": {program}" if len(verdict.programs) > 1 else ""
+        compared = tables.compared(verdict, program)
         right = (
-            f"mean {response.name(found)} with its {level} interval"
-            if tables.timed(found)
+            f"mean {response.name(verdict)} with its {level} interval"
+            if tables.timed(verdict)
             else f"spread of a typical loop with its {level} interval; each stroke is one loop"
         )
         caption = (
@@ -108,45 +108,45 @@ def _parts(found: TuneVerdict) -> Iterator[Part]:
             f"arrow: beyond the picture). Right: {right}."
         )
         if compared.rows:
-            yield Part(compared.title + title, _drawn((figures.scatter(found, program), caption)), compared)
-        knobs = tables.knobs(found, program)
-        worse = "long a run" if found.metric is None else f"bad {found.metric.name}"
-        what = worse if tables.timed(found) else "large the spread"
+            yield Part(compared.title + title, _drawn((figures.scatter(verdict, program), caption)), compared)
+        knobs = tables.knobs(verdict, program)
+        worse = "long a run" if verdict.metric is None else f"bad {verdict.metric.name}"
+        what = worse if tables.timed(verdict) else "large the spread"
         ratios = (
             f"How many times as {what} is when one setting is left out, with the interval. Right of the line "
             "at 1 the setting helps; an interval wholly within the shaded range means that the setting can be left out."
         )
         slower = f"Change of the mean time that each setting causes, with its {level} interval."
-        if any(each.alone is not None for each in found.contributions):
+        if any(contribution.alone is not None for contribution in verdict.contributions):
             slower += " What each costs alone is in the table."
-        elif tables.no_cost(found, program):
+        elif tables.no_cost(verdict, program):
             slower += " Settings whose cost is shared or not known are in the table alone."
-        drawn = _drawn((figures.contributions(found, program), ratios), (figures.costs(found, program), slower))
+        drawn = _drawn((figures.contributions(verdict, program), ratios), (figures.costs(verdict, program), slower))
         if knobs.rows:
             yield Part(knobs.title + title, drawn, knobs)
-        textbook = tables.textbook(found, program)
+        textbook = tables.textbook(verdict, program)
         if textbook.rows:
             yield Part(textbook.title + title, table=textbook, folded=True)
 
 
-def _later(found: TuneVerdict) -> Iterator[Part]:
+def _later(verdict: TuneVerdict) -> Iterator[Part]:
     """Yield the parts on how it was found, and on what was not tried."""
     searched = (
         "Each point is one trial of the search, filled where it had the settings that were chosen; a cross at the top "
         "is a trial that failed or was ended early. Few runs make each of them a noisy number, and the lowest of many "
         "is lucky: what counts are the dashed lines, from fresh runs."
     )
-    course, tried = _drawn((figures.course(found), searched)), tables.trials(found)
+    course, tried = _drawn((figures.course(verdict), searched)), tables.trials(verdict)
     if course or tried.rows:
         yield Part("How it was found", course, tried if tried.rows else None, folded=True)
-    for table in (tables.transfer(found), tables.excluded(found)):
+    for table in (tables.transfer(verdict), tables.excluded(verdict)):
         if table.rows:
             yield Part(table.title, table=table)
 
 
-def _surfaces(found: TuneVerdict) -> tuple[Section, ...]:
+def _surfaces(verdict: TuneVerdict) -> tuple[Section, ...]:
     """Return the sections of the surfaces fitted to the trials of the search."""
-    return () if found.fit is None else tuple(surface(found.fit, each) for each in found.fit.responses)
+    return () if verdict.fit is None else tuple(surface(verdict.fit, each) for each in verdict.fit.responses)
 
 
 def _drawn(*pictures: tuple[str, str]) -> tuple[Picture, ...]:

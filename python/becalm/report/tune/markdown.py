@@ -11,32 +11,38 @@ from becalm.report.tune.production import left, production_files
 from becalm.wording import tune as sentences
 
 
-def write(found: TuneVerdict) -> str:
+def write(verdict: TuneVerdict) -> str:
     """Return the whole report."""
-    return written(_lines(found))
+    return written(_lines(verdict))
 
 
-def _lines(found: TuneVerdict) -> Iterator[str]:
-    answers = max(1, len(sentences.headline(found)))
-    for index, line in enumerate(found.sentence.splitlines()):
+def _lines(verdict: TuneVerdict) -> Iterator[str]:
+    answers = max(1, len(sentences.headline(verdict)))
+    for index, line in enumerate(verdict.sentence.splitlines()):
         yield from (f"**{escaped(line)}**" if index < answers else escaped(line), "")
-    if found.settings:
-        yield from ("The settings, as a profile to copy:", "", "```toml", *sentences.profile(found).splitlines(), "```")
+    if verdict.settings:
+        yield from (
+            "The settings, as a profile to copy:",
+            "",
+            "```toml",
+            *sentences.profile(verdict).splitlines(),
+            "```",
+        )
         yield ""
     yield from ("| type | to |", "| --- | --- |")
-    yield from (f"| {code(command)} | {escaped(what)} |" for command, what in sentences.commands(found))
+    yield from (f"| {code(command)} | {escaped(what)} |" for command, what in sentences.commands(verdict))
     yield ""
-    if made := production_files(found):
+    if made := production_files(verdict):
         yield from ("## What to put into production", "")
         for each in made:
             yield from (f"`{each.path}`", "", "```", *each.content.splitlines(), "```", "")
-        if (rest := left(found)).rows:
+        if (rest := left(verdict)).rows:
             yield from (f"### {rest.title}", "", *grid(rest), "")
-    for program, table in tables.every(found):
-        title = f": {program}" if program and len(found.programs) > 1 else ""
+    for program, table in tables.every(verdict):
+        title = f": {program}" if program and len(verdict.programs) > 1 else ""
         yield from (f"## {escaped(table.title + title)}", "", *grid(table), "")
         if table.note:
             yield from (escaped(table.note), "")
-    if found.findings:
-        yield from ("## To know", "", *(f"- {escaped(each.sentence)}" for each in found.findings), "")
-    yield escaped(tables.facts(found))
+    if verdict.findings:
+        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in verdict.findings), "")
+    yield escaped(tables.facts(verdict))

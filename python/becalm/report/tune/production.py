@@ -12,24 +12,24 @@ from becalm.wording import tune as sentences
 from becalm.wording.printable import one_line
 
 
-def production_files(found: TuneVerdict) -> tuple[ProductionFile, ...]:
+def production_files(verdict: TuneVerdict) -> tuple[ProductionFile, ...]:
     """Return the files; none without a recommendation, or where its machine could not report the places."""
-    if found.production is None or not found.settings:
+    if verdict.production is None or not verdict.settings:
         return ()
-    programs = listed(found.programs)
-    number = "" if found.study is None else f"-{found.study}"
+    programs = listed(verdict.programs)
+    number = "" if verdict.study is None else f"-{verdict.study}"
     origin = Origin(
         name=Line(f"becalm{number or '-tuned'}"),
-        title=one_line(f"settings {f'of study {found.study} ' if number else ''}for {programs}"),
-        measured=tuple(one_line(each.sentence) for each in sentences.headline(found)),
-        host=found.production.host or one_line(found.host),
-        kernel=found.production.kernel,
-        found_on=one_line(found.host),
+        title=one_line(f"settings {f'of study {verdict.study} ' if number else ''}for {programs}"),
+        measured=tuple(one_line(each.sentence) for each in sentences.headline(verdict)),
+        host=verdict.production.host or one_line(verdict.host),
+        kernel=verdict.production.kernel,
+        found_on=one_line(verdict.host),
     )
-    return files(origin, found.production.places, None)
+    return files(origin, verdict.production.places, None)
 
 
-def left(found: TuneVerdict) -> Table:
+def left(verdict: TuneVerdict) -> Table:
     """Return the table of settings that no file holds, and what to do instead."""
-    rows = () if found.production is None else tuple((each.knob, each.reason) for each in found.production.left)
+    rows = () if verdict.production is None else tuple((each.knob, each.reason) for each in verdict.production.left)
     return Table("In none of these files", ("setting", "because, or instead"), rows)

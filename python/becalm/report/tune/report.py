@@ -8,9 +8,9 @@ from becalm.nouns.tune_verdict import TuneVerdict
 from becalm.report.tune import html, markdown, terminal
 
 
-def on_terminal(found: TuneVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(verdict: TuneVerdict, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return terminal.search_result(found, plain=plain)
+    return terminal.search_result(verdict, plain=plain)
 
 
 as_markdown = markdown.write

@@ -12,57 +12,57 @@ from becalm.wording.metric import quantity
 from becalm.wording.tune import change as signed
 
 
-def name(found: TuneVerdict) -> str:
+def name(verdict: TuneVerdict) -> str:
     """Return its name: "time", or that of the metric."""
-    return "time" if found.metric is None else found.metric.name
+    return "time" if verdict.metric is None else verdict.metric.name
 
 
-def trials(found: TuneVerdict) -> str:
+def trials(verdict: TuneVerdict) -> str:
     """Return the head of what was fitted to the trials of the search; a metric that is to be large was fitted
     turned."""
     unit, what = "seconds", "time"
-    if found.metric is not None:
-        turned, unit = found.metric.higher, "" if found.metric.higher else found.metric.unit
-        what = f"1/{found.metric.name}" if turned else found.metric.name
+    if verdict.metric is not None:
+        turned, unit = verdict.metric.higher, "" if verdict.metric.higher else verdict.metric.unit
+        what = f"1/{verdict.metric.name}" if turned else verdict.metric.name
     return f"What the trials of the search say ({what}{f' in {unit}' if unit else ''})"
 
 
-def axis(found: TuneVerdict, unit: str) -> str:
+def axis(verdict: TuneVerdict, unit: str) -> str:
     """Return the label of its axis."""
-    return f"{name(found)}, {unit}" if unit else name(found)
+    return f"{name(verdict)}, {unit}" if unit else name(verdict)
 
 
-def level(found: TuneVerdict, arm: Arm) -> Interval:
+def level(verdict: TuneVerdict, arm: Arm) -> Interval:
     """Return its mean in one arm, in ns or the unit of the metric."""
-    return arm.mean_ns if found.metric is None or arm.metric is None else arm.metric
+    return arm.mean_ns if verdict.metric is None or arm.metric is None else arm.metric
 
 
-def shown(found: TuneVerdict, value: float) -> str:
+def shown(verdict: TuneVerdict, value: float) -> str:
     """Return a value of it as text."""
     if not math.isfinite(value):
         return "unknown"
-    return duration(value) if found.metric is None else quantity(value, found.metric.unit)
+    return duration(value) if verdict.metric is None else quantity(value, verdict.metric.unit)
 
 
-def gained(found: TuneVerdict) -> str:
+def gained(verdict: TuneVerdict) -> str:
     """Return the head of the column of gains."""
-    return "time saved" if found.metric is None else "change"
+    return "time saved" if verdict.metric is None else "change"
 
 
-def gain(found: TuneVerdict, each: ArmComparison) -> tuple[str, str]:
+def gain(verdict: TuneVerdict, comparison: ArmComparison) -> tuple[str, str]:
     """Return the time saved, or the change of the metric, and the ends of its interval."""
-    if found.metric is None:
-        saved = tune_time.gain(each.ratio)
+    if verdict.metric is None:
+        saved = tune_time.gain(comparison.ratio)
         return tune_time.sized(saved), tune_time.between(saved)
-    change = tune_metric.change(each.ratio, found.metric)
+    change = tune_metric.change(comparison.ratio, verdict.metric)
     return signed(change), tune_time.between(change)
 
 
-def without(found: TuneVerdict) -> str:
+def without(verdict: TuneVerdict) -> str:
     """Return the meaning of a ratio of it without a setting over with it."""
-    return "times the time" if found.metric is None else f"times as bad in {found.metric.name}"
+    return "times the time" if verdict.metric is None else f"times as bad in {verdict.metric.name}"
 
 
-def deviation(found: TuneVerdict, arm: Arm) -> str:
+def deviation(verdict: TuneVerdict, arm: Arm) -> str:
     """Return the standard deviation of an arm's runs."""
-    return shown(found, arm.spread.value * level(found, arm).value)
+    return shown(verdict, arm.spread.value * level(verdict, arm).value)

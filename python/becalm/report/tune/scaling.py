@@ -31,15 +31,15 @@ class Curve:
     points: tuple[tuple[float, Arm, Arm, ArmComparison], ...]
 
 
-def curve(found: TuneVerdict) -> Curve | None:
+def curve(verdict: TuneVerdict) -> Curve | None:
     """Return the programs as points of a curve of times; None where they are not."""
-    series = numbered(found.programs)
-    if series is None or found.metric is not None:
+    series = numbered(verdict.programs)
+    if series is None or verdict.metric is not None:
         return None
     name, numbers = series
-    arms = {(arm.name, arm.program): arm for arm in found.arms if arm.runs}
+    arms = {(arm.name, arm.program): arm for arm in verdict.arms if arm.runs}
     points = []
-    for each in sentences.headline(found):
+    for each in sentences.headline(verdict):
         pair = arms.get((BASELINE, each.program)), arms.get((each.arm, each.program))
         if pair[0] is not None and pair[1] is not None:
             points.append((numbers[each.program], pair[0], pair[1], each))
@@ -50,7 +50,7 @@ def numbered(programs: tuple[str, ...]) -> tuple[str, dict[str, float]] | None:
     """Return the number in which the programs differ, as "hackbench -g …", and its values."""
     if len(programs) < LEAST:
         return None
-    split = [NUMBER.split(each) for each in programs]
+    split = [NUMBER.split(program) for program in programs]
     if len({len(parts) for parts in split}) != 1:
         return None
     places = [place for place in range(len(split[0])) if len({parts[place] for parts in split}) > 1]

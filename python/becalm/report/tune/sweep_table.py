@@ -15,25 +15,25 @@ WIDTH = 20
 """Characters of the longest bar."""
 
 
-def curve(found: TuneVerdict) -> Table:
+def curve(verdict: TuneVerdict) -> Table:
     """Return the curve; without rows where nothing was swept."""
-    trials = [each for each in found.trials if each.spread is not None] if found.method == SWEEP else []
-    most = max((each.spread or 0.0 for each in trials), default=0.0)
+    trials = [trial for trial in verdict.trials if trial.spread is not None] if verdict.method == SWEEP else []
+    most = max((trial.spread or 0.0 for trial in trials), default=0.0)
     rows = tuple(
         (
-            _value(each),
-            share(each.spread or 0.0),
-            _interval(each, 1 - found.confidence),
-            "█" * max(1, round(WIDTH * (each.spread or 0.0) / most)) if most else "",
+            _value(trial),
+            share(trial.spread or 0.0),
+            _interval(trial, 1 - verdict.confidence),
+            "█" * max(1, round(WIDTH * (trial.spread or 0.0) / most)) if most else "",
         )
-        for each in trials
+        for trial in trials
     )
-    name = next((knob for each in trials for knob in each.settings), "")
+    name = next((knob for trial in trials for knob in trial.settings), "")
     note = (
         "Spread at each value, of the runs of the sweep, which chose by it; the interval is that of normal values. "
         "What is recommended was confirmed on fresh runs."
     )
-    return Table(f"Along {name}", ("value", "spread", f"{100 * found.confidence:g} %", ""), rows, (1, 2), note)
+    return Table(f"Along {name}", ("value", "spread", f"{100 * verdict.confidence:g} %", ""), rows, (1, 2), note)
 
 
 def _value(trial: Trial) -> str:

@@ -38,34 +38,34 @@ def search_result(found: TuneVerdict, *, plain: bool = False) -> RenderableType:
     return apart(_parts(_ascii(found) if plain else found, plain))
 
 
-def _ascii(found: TuneVerdict) -> TuneVerdict:
+def _ascii(verdict: TuneVerdict) -> TuneVerdict:
     """Return the verdict with ASCII dashes and signs in becalm's own sentences."""
-    said = tuple(replace(each, sentence=each.sentence.replace("±", "+-")) for each in found.findings)
-    return replace(found, findings=said)
+    said = tuple(replace(finding, sentence=finding.sentence.replace("±", "+-")) for finding in verdict.findings)
+    return replace(verdict, findings=said)
 
 
-def _parts(found: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
-    lines = found.sentence.splitlines()
-    answers = len(sentences.headline(found))
-    style = "bold green" if found.settings else "bold yellow"
+def _parts(verdict: TuneVerdict, plain: bool) -> Iterator[RenderableType]:
+    lines = verdict.sentence.splitlines()
+    answers = len(sentences.headline(verdict))
+    style = "bold green" if verdict.settings else "bold yellow"
     yield Group(*(Text(line, "" if plain or index >= max(1, answers) else style) for index, line in enumerate(lines)))
-    yield _now(found, plain)
-    for program, table in tables.terminal(found):
-        if not found.settings and table.title in (tables.KNOBS, tables.TESTS):
+    yield _now(verdict, plain)
+    for program, table in tables.terminal(verdict):
+        if not verdict.settings and table.title in (tables.KNOBS, tables.TESTS):
             # What settings do that are not recommended: for those who ask, in the whole report.
             continue
-        title = f": {program}" if program and len(found.programs) > 1 else ""
+        title = f": {program}" if program and len(verdict.programs) > 1 else ""
         yield _grid(table, plain, title)
         if table.title == tables.KNOBS:
-            mine = [each for each in found.contributions if each.program == program]
-            if picture := _forest(mine, found, plain):
+            mine = [contribution for contribution in verdict.contributions if contribution.program == program]
+            if picture := _forest(mine, verdict, plain):
                 yield picture
-    if found.fit is not None:
-        yield from _surface(found.fit, response.trials(found), plain)
-    if found.findings:
-        yield findings(found.findings, plain)
-    more = "" if found.study is None else f" Whole report: becalm export {found.study} --format html --to FILE."
-    yield Text(tables.facts(found) + more, "" if plain else "dim")
+    if verdict.fit is not None:
+        yield from _surface(verdict.fit, response.trials(verdict), plain)
+    if verdict.findings:
+        yield findings(verdict.findings, plain)
+    more = "" if verdict.study is None else f" Whole report: becalm export {verdict.study} --format html --to FILE."
+    yield Text(tables.facts(verdict) + more, "" if plain else "dim")
 
 
 def _surface(fit: DesignFit, title: str, plain: bool) -> Iterator[RenderableType]:
@@ -79,16 +79,16 @@ def _surface(fit: DesignFit, title: str, plain: bool) -> Iterator[RenderableType
     yield from (surface_grid(table, plain) for table in surface_tables(fit) if not flat or table.title == "Models")
 
 
-def _now(found: TuneVerdict, plain: bool) -> RenderableType:
+def _now(verdict: TuneVerdict, plain: bool) -> RenderableType:
     grid = Grid(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(style="" if plain else "bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for index, (command, what) in enumerate(sentences.commands(found)):
+    for index, (command, what) in enumerate(sentences.commands(verdict)):
         grid.add_row("" if index else "Now type", command, what)
-    if not found.settings:
+    if not verdict.settings:
         return grid
-    return Group(grid, Text(f"It sets   {sentences.settings_text(found.settings)}"))
+    return Group(grid, Text(f"It sets   {sentences.settings_text(verdict.settings)}"))
 
 
 def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
@@ -104,12 +104,12 @@ def _grid(table: Table, plain: bool, title: str = "") -> RenderableType:
     return Group(Text(table.title + title, "bold"), drawn, *([Text(table.note, "dim")] if table.note else []))
 
 
-def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: bool) -> RenderableType | None:
+def _forest(contributions: Sequence[AblationEffect], verdict: TuneVerdict, plain: bool) -> RenderableType | None:
     """Return a line a knob: the interval of its ratio on a logarithmic axis, 1 and the margin marked."""
     known = [c for c in contributions if c.ratio.low > 0 and math.isfinite(c.ratio.high)]
     if not known:
         return None
-    limit = 1 + found.margin
+    limit = 1 + verdict.margin
     low = math.log(min(0.9, *(c.ratio.low for c in known)))
     high = math.log(max(limit * 1.1, *(c.ratio.high for c in known)))
 
@@ -127,7 +127,7 @@ def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: 
             cells[index] = bar
         cells[at(each.ratio.low)], cells[at(each.ratio.high)] = left, right
         cells[at(each.ratio.value)] = point
-        style = "" if plain else STYLES.get(tables.decision(each, found), "dim")
+        style = "" if plain else STYLES.get(tables.decision(each, verdict), "dim")
         grid.add_row(f"without {each.knob}", Text("".join(cells).rstrip(), style))
     axis = [" "] * (WIDTH + 6)
     for value, label in ((1.0, "1"), (limit, f"{limit:g}"), (math.exp(high), f"{factor(math.exp(high))} x")):
@@ -135,7 +135,7 @@ def _forest(contributions: Sequence[AblationEffect], found: TuneVerdict, plain: 
         if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
             axis[start : start + len(label)] = label
     grid.add_row(
-        response.without(found) if tables.timed(found) else "times the spread",
+        response.without(verdict) if tables.timed(verdict) else "times the spread",
         Text("".join(axis).rstrip(), "" if plain else "dim"),
     )
     return grid

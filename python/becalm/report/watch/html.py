@@ -33,29 +33,29 @@ WIDTH, HEIGHT = 720, 28
 COLORS = {REFERENCE: "before", UNEXPLAINED: "rest"}
 
 
-def page(found: Watched) -> str:
+def page(watched: Watched) -> str:
     """Return the page."""
-    text = "\n".join(_parts(found))
+    text = "\n".join(_parts(watched))
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"
 
 
-def _parts(found: Watched) -> Iterator[str]:
+def _parts(watched: Watched) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escape(found.program)}</title><style>{STYLE}</style></head><body>"
-    for index, line in enumerate(found.sentence.splitlines()):
+    yield f"<title>{escape(watched.program)}</title><style>{STYLE}</style></head><body>"
+    for index, line in enumerate(watched.sentence.splitlines()):
         yield f"<p>{escape(line)}</p>" if index else f"<h1>{escape(line)}</h1>"
-    if found.waterfall is not None:
-        yield from _table(_waterfall(found.waterfall), raw=1)
-    if (delays := tables.delays(found)) is not None:
+    if watched.waterfall is not None:
+        yield from _table(_waterfall(watched.waterfall), raw=1)
+    if (delays := tables.delays(watched)) is not None:
         yield from _table(delays)
-    if found.courses:
-        yield from _table(_courses(found), raw=1)
-    if others := sentences.consumers(found):
+    if watched.courses:
+        yield from _table(_courses(watched), raw=1)
+    if others := sentences.consumers(watched):
         yield f"<p>Others that used most CPU time: {escape(others)}.</p>"
-    if sources := sentences.interrupters(found):
+    if sources := sentences.interrupters(watched):
         yield f"<p>Interrupts of the machine: {escape(sources)}.</p>"
-    for line in (sentences.known(found), *found.more, sentences.cost(found)):
+    for line in (sentences.known(watched), *watched.more, sentences.cost(watched)):
         if line:
             yield f'<p class="note">{escape(line)}</p>'
     yield "</body></html>"
@@ -97,20 +97,21 @@ def _waterfall(falls: Waterfall) -> Table:
     return Table(table.title, ("", "", *table.head[1:]), (*rows, (last[0], "", *last[1:])), (2, 3), table.note)
 
 
-def _courses(found: Watched) -> Table:
-    table = tables.machine(found)
+def _courses(watched: Watched) -> Table:
+    table = tables.machine(watched)
     rows = tuple(
-        (cells[0], _course(course, found), *cells[1:]) for course, cells in zip(found.courses, table.rows, strict=True)
+        (cells[0], _course(course, watched), *cells[1:])
+        for course, cells in zip(watched.courses, table.rows, strict=True)
     )
     return Table(table.title, ("", "over time", *table.head[1:]), rows, (2, 3, 4), table.note)
 
 
-def _course(course: Course, found: Watched) -> str:
+def _course(course: Course, watched: Watched) -> str:
     """Return a measure as steps over the time of the run, from zero to its peak; gaps where it is not known."""
     known = [value for value in course.values if value is not None]
     if not known or not course.at_ns:
         return ""
-    unit, cpus = Unit(course.unit), float((found.load.cpus if found.load else None) or 1)
+    unit, cpus = Unit(course.unit), float((watched.load.cpus if watched.load else None) or 1)
     high = max(max(known), 1.0 if unit is Unit.SHARE else cpus if unit is Unit.TASKS else 0.0) or 1.0
     path, begin, drawing = [], 0.0, False
     for end, value in zip(course.at_ns, course.values, strict=True):

@@ -47,7 +47,7 @@ _PROCESS = {each.name: each for each in PROCESS}
 
 def head(process: bool) -> str:
     """Return the headings."""
-    return " ".join(["time".ljust(8), *(each.head.rjust(each.width) for each in _columns(process))])
+    return " ".join(["time".ljust(8), *(column.head.rjust(column.width) for column in _columns(process))])
 
 
 def line(instant: Instant) -> str:

@@ -102,9 +102,9 @@ class View:
         row.add_row(Text(machine, "bold"), Text(f"every {self._every}   {time}   q ends", "dim"))
         return row
 
-    def _process(self, found: Followed, width: int) -> Iterator[RenderableType]:
-        whole = self.history.followed() or found
-        yield Text(about(found), "bold", no_wrap=True, overflow="ellipsis")
+    def _process(self, followed: Followed, width: int) -> Iterator[RenderableType]:
+        whole = self.history.followed() or followed
+        yield Text(about(followed), "bold", no_wrap=True, overflow="ellipsis")
         yield self._table([track for track in self.history.process if track.shown], width)
         yield Text(sums(whole), no_wrap=True, overflow="ellipsis")
 
@@ -138,7 +138,10 @@ class View:
     def _below(self, latest: Instant, width: int) -> Iterator[RenderableType]:
         yield Text()
         if self.history.consumers:
-            named = (f"{process_name(each.name)} {100 * (each.cpus or 0.0):.0f} %" for each in self.history.consumers)
+            named = (
+                f"{process_name(consumer.name)} {100 * (consumer.cpus or 0.0):.0f} %"
+                for consumer in self.history.consumers
+            )
             yield Text("most CPU time  " + "   ".join(named), no_wrap=True, overflow="ellipsis")
         if unseen := self.history.unseen():
             yield Text("not available  " + ", ".join(unseen), "dim", no_wrap=True, overflow="ellipsis")
@@ -154,25 +157,25 @@ def fitting(tracks: list[Track], room: int) -> list[Track]:
     return tracks
 
 
-def about(found: Followed) -> str:
+def about(followed: Followed) -> str:
     """Return a process in a line: name, number, threads, state."""
-    after = found.after
+    after = followed.after
     # The letter is that of the first thread alone.
-    state = "ended" if found.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
-    memory = "" if after.resident_bytes is None or found.ended else f", {size(after.resident_bytes)} resident"
+    state = "ended" if followed.ended else "" if after.threads > 1 else STATES.get(after.state, after.state)
+    memory = "" if after.resident_bytes is None or followed.ended else f", {size(after.resident_bytes)} resident"
     threads = counted(after.threads, "thread")
-    return f"{process_name(after.name)}, process {found.pid}: {threads}{f', {state}' if state else ''}{memory}"
+    return f"{process_name(after.name)}, process {followed.pid}: {threads}{f', {state}' if state else ''}{memory}"
 
 
-def sums(found: Followed) -> str:
+def sums(followed: Followed) -> str:
     """Return the times that a process ran and waited since it is followed, and its delay."""
-    run, wait = found.moved("run_ns"), found.moved("wait_ns")
-    cpu = run if found.exact else found.cpu_ns
-    parts = [f"in {spent(found.interval_ns)}: ran {'?' if cpu is None else duration(cpu)}"]
+    run, wait = followed.moved("run_ns"), followed.moved("wait_ns")
+    cpu = run if followed.exact else followed.cpu_ns
+    parts = [f"in {spent(followed.interval_ns)}: ran {'?' if cpu is None else duration(cpu)}"]
     parts.append(f"waited for a CPU {'?' if wait is None else duration(wait)}")
-    if found.delay is not None:
-        parts.append(f"delay factor {found.delay:.3f}")
-    if not found.exact and run is not None:
+    if followed.delay is not None:
+        parts.append(f"delay factor {followed.delay:.3f}")
+    if not followed.exact and run is not None:
         parts.append("threads that came and went in between are not in the waits")
     return ", ".join(parts)
 

@@ -16,36 +16,36 @@ WIDTH = 30
 """Characters of a line over time."""
 
 
-def write(found: Watched) -> str:
+def write(watched: Watched) -> str:
     """Return the whole report."""
-    return written(_lines(found))
+    return written(_lines(watched))
 
 
-def _lines(found: Watched) -> Iterator[str]:
-    for index, line in enumerate(found.sentence.splitlines()):
+def _lines(watched: Watched) -> Iterator[str]:
+    for index, line in enumerate(watched.sentence.splitlines()):
         yield from (escaped(line) if index else f"**{escaped(line)}**", "")
-    if found.waterfall is not None:
-        yield from _table(tables.bars(found.waterfall))
-    if (delays := tables.delays(found)) is not None:
+    if watched.waterfall is not None:
+        yield from _table(tables.bars(watched.waterfall))
+    if (delays := tables.delays(watched)) is not None:
         yield from _table(delays)
-    if found.courses:
-        yield from _table(courses(found), codes=1)
-    if others := sentences.consumers(found):
+    if watched.courses:
+        yield from _table(courses(watched), codes=1)
+    if others := sentences.consumers(watched):
         yield from (f"Others that used most CPU time: {escaped(others)}.", "")
-    if sources := sentences.interrupters(found):
+    if sources := sentences.interrupters(watched):
         yield from (f"Interrupts of the machine: {escaped(sources)}.", "")
-    yield escaped(sentences.known(found))
-    yield from map(escaped, found.more)
-    if cost := sentences.cost(found):
+    yield escaped(sentences.known(watched))
+    yield from map(escaped, watched.more)
+    if cost := sentences.cost(watched):
         yield from ("", escaped(cost))
 
 
-def courses(found: Watched) -> Table:
+def courses(watched: Watched) -> Table:
     """Return the machine's table with a line over time in its second column."""
-    table = tables.machine(found)
-    cpus = float((found.load.cpus if found.load else None) or 1)
+    table = tables.machine(watched)
+    cpus = float((watched.load.cpus if watched.load else None) or 1)
     rows = []
-    for course, cells in zip(found.courses, table.rows, strict=True):
+    for course, cells in zip(watched.courses, table.rows, strict=True):
         unit = Unit(course.unit)
         whole = course.at_ns[-1] if course.at_ns else 0.0
         values = stretched(course.at_ns, course.values, whole, WIDTH)

@@ -8,9 +8,9 @@ from becalm.load.run_report import Watched
 from becalm.report.watch import html, markdown, terminal
 
 
-def on_terminal(found: Watched, *, plain: bool = False, columns: int = 80) -> RenderableType:
+def on_terminal(watched: Watched, *, plain: bool = False, columns: int = 80) -> RenderableType:
     """Return the report for the terminal."""
-    return terminal.watched(found, plain=plain, columns=columns)
+    return terminal.watched(watched, plain=plain, columns=columns)
 
 
 as_markdown = markdown.write

@@ -15,17 +15,17 @@ MACHINE = "What the machine did during the run"
 DELAY = "Delay factor"
 
 
-def delays(found: Watched) -> Table | None:
+def delays(watched: Watched) -> Table | None:
     """Return the delay factor next to the expected one."""
-    delay = found.delay
+    delay = watched.delay
     if delay is None:
         return None
     base = "time of an unloaded run" if delay.reference == UNLOADED else delay.reference
     rows = [("observed", f"{delay.factor:.2f}", f"wall time / {base}")]
-    queue, cpus = found.queue, found.cpus
-    parallel = found.waterfall is not None and (found.waterfall.parallel or 1.0) > 1
+    queue, cpus = watched.queue, watched.cpus
+    parallel = watched.waterfall is not None and (watched.waterfall.parallel or 1.0) > 1
     why = "run queue not known"
-    if queue is None and found.load is not None and found.load.queue is not None:
+    if queue is None and watched.load is not None and watched.load.queue is not None:
         why = "run queue of its own CPUs not known"
     if queue is not None and cpus is not None:
         own = ", its own tasks in it," if parallel else ""
@@ -82,10 +82,10 @@ def remark(bar: Bar) -> str:
     return f"{bar.name[0].upper()}{bar.name[1:]}: {', '.join(said)}." if said else ""
 
 
-def machine(found: Watched) -> Table:
+def machine(watched: Watched) -> Table:
     """Return mean, peak and the time of the peak of each measure."""
-    rows = tuple((each.label, *cells(each)) for each in found.courses)
-    return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(found))
+    rows = tuple((course.label, *cells(course)) for course in watched.courses)
+    return Table(MACHINE, ("", "mean", "peak", "at"), rows, (1, 2, 3), untold(watched))
 
 
 def cells(course: Course) -> tuple[str, str, str]:
@@ -95,9 +95,9 @@ def cells(course: Course) -> tuple[str, str, str]:
     return number(course.mean, unit), "" if course.peak is None else number(course.peak, unit), when
 
 
-def untold(found: Watched) -> str:
+def untold(watched: Watched) -> str:
     """Return the measures that this machine lacks."""
-    if found.load is None:
+    if watched.load is None:
         return ""
-    missing = [each.label for each in MEASURES if each.of(found.load) is None and not find(each.name).minor]
+    missing = [each.label for each in MEASURES if each.of(watched.load) is None and not find(each.name).minor]
     return f"Not available here: {', '.join(missing)}." if missing else ""

@@ -101,7 +101,7 @@ def test_the_command_line_is_what_works(tmp_path):
         assert part in line
     assert words[words.index("-append") + 1] == "console=ttyS0 quiet panic=-1 rdinit=/init isolcpus=1,2 nosmt"
     assert "file,id=console,path=/tmp/a,,b/console" in words, "a comma is doubled for QEMU"
-    assert [each for each in words if each.startswith("chardev:")] == ["chardev:console", "chardev:agent"], (
+    assert [word for word in words if word.startswith("chardev:")] == ["chardev:console", "chardev:agent"], (
         "in this order"
     )
     assert "-netdev" not in words
@@ -210,14 +210,14 @@ def test_the_whole_way_and_one_boot_for_programs_that_are_there(play):
     play(f"echo the firmware says something; exec {agent_path()} serve")
     with hosts.open("guest:6.1?accel=tcg") as host:
         assert not play.log.exists(), "it boots when it is needed"
-        kept = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
-        assert host.define([kept], [Settings()]) == ["/bin/echo"]
+        workload = Workload.of(["/bin/echo", "hello"], output=Output.KEEP)
+        assert host.define([workload], [Settings()]) == ["/bin/echo"]
         rows, texts = ran_and_said(host)
         assert (rows[0].outcome, texts[0][1]) == ("ok", "hello\n")
-        host.define([kept], [Settings(), Settings.of({"nice": 1})])
+        host.define([workload], [Settings(), Settings.of({"nice": 1})])
         assert len(play.log.read_text().splitlines()) == 1
         host.define([Workload.of("/bin/ls /")], [Settings()])
-        host.define([kept], [Settings()])
+        host.define([workload], [Settings()])
         assert len(play.log.read_text().splitlines()) == 2, "another program, another boot; what was there stays"
         host.reboot(("isolcpus=1",))
         assert host.overhead(1)

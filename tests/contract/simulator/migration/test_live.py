@@ -21,7 +21,7 @@ def recorded(tmp_path_factory):
     path = tmp_path_factory.mktemp("records") / "records.json"
     words = ["phases:64K,1500,6", "cpuburner@1"]
     found = becalm.simulate_sweetspots(words, save=path, llc="96K", window="1ms", rules="published")
-    spots = [each["time_ns"] for each in found.spots if each["kind"] == 1 and each["program"] == 0]
+    spots = [spot["time_ns"] for spot in found.spots if spot["kind"] == 1 and spot["program"] == 0]
     return json.loads(path.read_text())["records"], spots
 
 

@@ -22,7 +22,7 @@ def starts(n):
         "question": {"rules": rules_named("published").within(WINDOW_NS)},
     }  # fmt: skip
     found = ask("cache", request)
-    spots = [each["time_ns"] for each in found["found"]["spots"] if each["kind"] == 1]
+    spots = [spot["time_ns"] for spot in found["found"]["spots"] if spot["kind"] == 1]
     marks = [at for at, _ in found["tasks"][0]["marks"]]
     return sum(any(mark <= spot <= mark + 2.2 * WINDOW_NS for spot in spots) for mark in marks), len(spots)
 
@@ -37,7 +37,7 @@ def test_a_program_beside_memeater_is_evicted():
     words = ("matrixmult:100,8@0", "memeater:1M@0")
     found = becalm.simulate_sweetspots(words, rules="published", window="1ms", llc="96K", until="150ms")
     alone = becalm.simulate_sweetspots(words[:1], rules="published", window="1ms", llc="96K")
-    kinds = [[each["kind"] for each in one.spots if each["program"] == 0].count(2) for one in (found, alone)]
+    kinds = [[spot["kind"] for spot in one.spots if spot["program"] == 0].count(2) for one in (found, alone)]
     assert kinds[0] > 3
     assert kinds[1] == 0
 
@@ -46,7 +46,7 @@ def test_a_program_beside_memeater_is_evicted():
 def test_every_rule_finds_changes_that_were_drawn(rule):
     found = becalm.simulate_sweetspots(["synthetic:5"], rules=rule.name)
     truths = [each for each in found.found["truth"] if each["kind"] == 1]
-    spots = [each["time_ns"] for each in found.spots if each["kind"] == 1]
+    spots = [spot["time_ns"] for spot in found.spots if spot["kind"] == 1]
     hits = sum(any(t["from_ns"] <= at <= t["until_ns"] + 10_000_000 for at in spots) for t in truths)
     assert hits > 0.6 * len(truths)
     assert found.to_json()["question"]["rules"]["window_ns"] == 5_000_000

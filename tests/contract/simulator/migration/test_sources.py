@@ -11,7 +11,7 @@ from becalm.errors import UsageError
 
 def test_a_log_is_read_as_it_stands_and_written_as_it_was_read(tmp_path):
     found = becalm.sweetspots(written(tmp_path, LOG), rules="published")
-    assert sorted((each["kind"], each["time_ns"]) for each in found.spots) == [(1, 10_000_000), (2, 10_000_000)]
+    assert sorted((spot["kind"], spot["time_ns"]) for spot in found.spots) == [(1, 10_000_000), (2, 10_000_000)]
     assert found.to_log() == LOG
     assert found.sentence.startswith("2 sweet spots in 3 windows of 1 program")
 
@@ -19,7 +19,9 @@ def test_a_log_is_read_as_it_stands_and_written_as_it_was_read(tmp_path):
 def test_instructions_are_the_time_of_callgrind(tmp_path):
     found = becalm.sweetspots(written(tmp_path, DUMP))
     assert found.unit == "instructions"
-    rows = [(each["from_ns"], each["until_ns"], each["references"], each["misses"]) for each in found.windows()]
+    rows = [
+        (window["from_ns"], window["until_ns"], window["references"], window["misses"]) for window in found.windows()
+    ]
     assert rows == [(0, 1000, 250, 6), (1000, 3000, 500, 300)]
 
 
@@ -52,7 +54,7 @@ def test_a_record_of_one_program_is_read_as_one_of_it(tmp_path):
     saved = json.loads(path.read_text())
     path.write_text(json.dumps({**saved, "looked_at": {"tasks": [both[1]["task"]], "llc": [[0, 1]]}}))
     found = becalm.sweetspots(path, window="1ms").found
-    assert [each["task"] for each in found["programs"]] == [both[1]["task"]]
+    assert [program["task"] for program in found["programs"]] == [both[1]["task"]]
     assert found["question"]["llc"] == [[0, 1]]
     named = becalm.sweetspots(path, window="1ms", pid=both[0]["task"]).found["programs"]
     assert [each["task"] for each in named] == [both[0]["task"]], "who names a process gets that one"

@@ -29,8 +29,8 @@ def problems(draw):
     ]
     rooms = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).filter(lambda each: sum(each) >= sum(sizes)))
     chips = [Chip(room, 1, draw(st.integers(0, 1))) for room in rooms]
-    names = [each.name for each in tasks]
-    pairs = tuple(PairCost(one, other, draw(COST)) for one in names for other in names)
+    names = [task.name for task in tasks]
+    pairs = tuple(PairCost(name, other, draw(COST)) for name in names for other in names)
     return tasks, chips, CoRunCosts(Origin.GIVEN, pairs=pairs)
 
 
@@ -43,7 +43,7 @@ def test_any_placement_is_complete_fits_and_is_not_better_than_the_optimum(probl
     for method in GENERAL:
         found = place(tasks, chips, costs, method=method, seed=seed, objective=objective)
         assert Counter(name for names in found.sharing for name in names) == {
-            each.name: each.processes for each in tasks
+            task.name: task.processes for task in tasks
         }
         assert all(len(names) <= chip.slots for names, chip in zip(found.sharing, chips, strict=True))
         assert found.cost >= best.cost - PROVED

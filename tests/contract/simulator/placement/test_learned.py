@@ -19,7 +19,7 @@ CHIPS = [Chip(4)] * 2
 
 def eight():
     programs = KNOWN.programs[1:]
-    return [each.task for each in programs], costs(programs, KNOWN.cache, [4])
+    return [program.task for program in programs], costs(programs, KNOWN.cache, [4])
 
 
 @pytest.mark.parametrize("name", ["mlp", "svm", "costs"])
@@ -48,8 +48,8 @@ def test_generated_programs_are_like_the_known_and_their_best_is_the_least():
     assert best <= pool.worth(workload, distributed(workload))
     programs = [pool.programs[each] for each in workload]
     table = costs(programs, KNOWN.cache, [4])
-    assert place([each.task for each in programs], CHIPS, table).cost == pytest.approx(best, abs=1e-9)
-    assert place([each.task for each in programs], CHIPS, table, method="di").cost == pytest.approx(
+    assert place([program.task for program in programs], CHIPS, table).cost == pytest.approx(best, abs=1e-9)
+    assert place([program.task for program in programs], CHIPS, table, method="di").cost == pytest.approx(
         pool.worth(workload, distributed(workload)), abs=1e-9
     )
 
@@ -64,12 +64,12 @@ def test_training_is_told_written_and_taken(tmp_path, monkeypatch):
     found = validation.train(KNOWN, seeds=1, seed=3, save=tmp_path, without_svm="No svm here.", say=heard.append)
     assert heard == ["seed 1 of 1"]
     assert sorted(path.rpartition("/")[2] for path in found.saved) == ["costs.json", "mlp.json"]
-    assert {(each.method, each.held_out) for each in found.scores} == {
+    assert {(score.method, score.held_out) for score in found.scores} == {
         (name, held_out)
         for name in ("mlp5", "mlp2", "linear", "di", "random")
         for held_out in ("workloads", "programs")
     }
-    assert all(each.regret >= 0 and 0 <= each.accuracy <= 1 for each in found.scores)
+    assert all(score.regret >= 0 and 0 <= score.accuracy <= 1 for score in found.scores)
     json.dumps(found.to_json(), allow_nan=False)
     tasks, known = eight()
     assert place(tasks, CHIPS, known, method="mlp", weights=tmp_path).cost > 0

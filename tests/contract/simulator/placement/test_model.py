@@ -17,7 +17,7 @@ ORDER = ("libquantum", "gobmk", "namd", "gamess", "povray", "milc", "mcf", "lbm"
 
 
 def workload(k):
-    return [each for each in KNOWN.programs if each.name != ORDER[k - 1]]
+    return [program for program in KNOWN.programs if program.name != ORDER[k - 1]]
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def test_workloads_cost_what_they_are_known_to_cost(k, optimum, di, mean, worst)
     table = costs(programs, KNOWN.cache, [4])
     assert table.origin is Origin.MODEL
     assert len(table.sets) == 70
-    tasks, chips = [each.task for each in programs], [Chip(4)] * 2
+    tasks, chips = [program.task for program in programs], [Chip(4)] * 2
     worth = {tuple(sorted(each.tasks)): sum(each.costs) for each in table.sets}
-    names = sorted(each.name for each in programs)
+    names = sorted(program.name for program in programs)
     sharings = [((names[0], *rest), tuple(set(names[1:]) - set(rest))) for rest in combinations(names[1:], 3)]
     values = [sum(worth[tuple(sorted(half))] for half in halves) / 8 for halves in sharings]
     assert len(values) == 35

@@ -36,7 +36,9 @@ def by_trial(tasks, room, found):
     """The least mean cost on two chips."""
     problem = Problem.of(tasks, [Chip(room)] * 2, found, Objective.DEGRADATION)
     everyone = set(range(len(problem.item)))
-    sharings = [(one, tuple(everyone - set(one))) for one in combinations(sorted(everyone), room)]
+    sharings = [
+        (combination, tuple(everyone - set(combination))) for combination in combinations(sorted(everyone), room)
+    ]
     return min(problem.worth(sharing)[0] for sharing in sharings)
 
 
@@ -50,10 +52,10 @@ def test_jobs_of_several_processes_cost_their_slowest():
     tasks = [Task(name, 1.0, 2, 1.0) for name in "abc"]
     random = np.random.default_rng(2)
     both = [*permutations("abc", 2), *((name, name) for name in "abc")]
-    found = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*each, float(random.uniform(0, 0.3))) for each in both))
-    least = by_trial(tasks, 3, found)
-    assert place(tasks, [Chip(3)] * 2, found).cost == pytest.approx(least)
-    assert place(tasks, [Chip(3)] * 2, found, method="swap").cost == pytest.approx(least)
+    costs = CoRunCosts(Origin.GIVEN, pairs=tuple(PairCost(*each, float(random.uniform(0, 0.3))) for each in both))
+    least = by_trial(tasks, 3, costs)
+    assert place(tasks, [Chip(3)] * 2, costs).cost == pytest.approx(least)
+    assert place(tasks, [Chip(3)] * 2, costs, method="swap").cost == pytest.approx(least)
 
 
 def test_ways_to_the_optimum_agree():
@@ -90,10 +92,10 @@ def test_a_planted_optimum_is_found_and_proved():
 def test_degradation_and_slow_down_may_have_other_optima():
     sets = {("a", "b"): (0.6, 0.0), ("c", "d"): (0.0, 0.0), ("a", "c"): (0.4, 0.3), ("b", "d"): (0.0, 0.0)}
     sets |= {("a", "d"): (0.9, 0.9), ("b", "c"): (0.9, 0.9)}
-    found = CoRunCosts(Origin.GIVEN, tuple(SetCosts(names, lost) for names, lost in sets.items()))
+    costs = CoRunCosts(Origin.GIVEN, tuple(SetCosts(names, lost) for names, lost in sets.items()))
     tasks, chips = [Task(name, 1.0) for name in "abcd"], [Chip(2)] * 2
-    assert place(tasks, chips, found).sharing == (("a", "b"), ("c", "d"))
-    assert place(tasks, chips, found, objective="slowdown").sharing == (("a", "c"), ("b", "d"))
+    assert place(tasks, chips, costs).sharing == (("a", "b"), ("c", "d"))
+    assert place(tasks, chips, costs, objective="slowdown").sharing == (("a", "c"), ("b", "d"))
 
 
 def test_rounds_separate_what_one_cache_cannot():

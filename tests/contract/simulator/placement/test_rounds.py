@@ -23,6 +23,6 @@ def test_more_sets_than_can_be_listed_are_filled_by_what_tasks_lose(monkeypatch)
     monkeypatch.setattr(rounds_module, "MOST_SETS", 10)
     found = plan(rounds, SEARCH)
     assert found.bound is None
-    assert sorted(each for members in found.sharing for each in members) == list(range(8))
+    assert sorted(member for members in found.sharing for member in members) == list(range(8))
     monkeypatch.undo()
     assert rounds.total_s(found.sharing) >= rounds.total_s(plan(rounds, SEARCH).sharing) - 1e-9

@@ -72,7 +72,7 @@ def test_compare_works_on_it():
     (difference,) = verdict.differences
     assert 0.8 < difference.estimate < 1.3, "twice the groups take about twice as long"
     assert "not modelled: locks, caches, interrupts, control groups" in str(
-        [each.sentence for each in verdict.findings]
+        [finding.sentence for finding in verdict.findings]
     )
 
 

@@ -36,10 +36,10 @@ def test_seeds_differ_by_jitter_alone():
 def test_the_trace_has_a_slice_for_each_turn(tmp_path):
     found = becalm.simulate("hackbench -g 1 -l 1", trace=tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    slices = [each for each in events if each["ph"] == "X"]
-    assert {each["tid"] for each in slices} == {0, 1}
-    assert {each["name"].split()[0] for each in slices} == {"sender", "receiver"}
-    assert sum(each["dur"] for each in slices) * 1000 == pytest.approx(found.runs[0].run_ns)
+    slices = [event for event in events if event["ph"] == "X"]
+    assert {slice_["tid"] for slice_ in slices} == {0, 1}
+    assert {slice_["name"].split()[0] for slice_ in slices} == {"sender", "receiver"}
+    assert sum(slice_["dur"] for slice_ in slices) * 1000 == pytest.approx(found.runs[0].run_ns)
 
 
 def test_the_trace_read_back_is_who_ran_where(tmp_path):
@@ -47,14 +47,14 @@ def test_the_trace_read_back_is_who_ran_where(tmp_path):
     path = tmp_path / "trace.json"
     found = becalm.simulate("hackbench -g 2 -l 3", host="sim:cfs?cpus=3", trace=path, timeline=True)
     events = json.loads(path.read_text())["traceEvents"]
-    assert {each["tid"]: each["args"]["name"] for each in events if each["ph"] == "M"} == {
+    assert {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"} == {
         cpu: f"CPU {cpu}" for cpu in range(3)
     }
     names = {name: task for task, name in enumerate(found.timeline.names)}
     read = [
-        (each["tid"], names[each["name"]], round(1000 * each["ts"]), round(1000 * (each["ts"] + each["dur"])))
-        for each in events
-        if each["ph"] == "X"
+        (event["tid"], names[event["name"]], round(1000 * event["ts"]), round(1000 * (event["ts"] + event["dur"])))
+        for event in events
+        if event["ph"] == "X"
     ]
     assert read == list(found.timeline.spans)
     for cpu in range(3):
@@ -85,6 +85,6 @@ def test_the_command_prints_a_table_and_json():
     assert "hackbench -g 1 -l 2 on sim:eevdf takes" in shown.output
     assert "Not modelled: locks, caches" in shown.output
     given = ["simulate", "--json", "--set", "nice=5", "--", "spin", "3ms"]
-    found = json.loads(CliRunner().invoke(group, given).output)
-    assert found["kind"] == "simulate"
-    assert found["settings"] == {"nice": "5"}
+    document = json.loads(CliRunner().invoke(group, given).output)
+    assert document["kind"] == "simulate"
+    assert document["settings"] == {"nice": "5"}

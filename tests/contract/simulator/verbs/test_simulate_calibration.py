@@ -15,8 +15,8 @@ from becalm.wording.calibration import sentence
 
 def test_costs_come_out_and_predict_other_sizes():
     found = becalm.calibrate_simulation(REAL, validate=True, loops=10, runs=3)
-    assert [each.groups for each in found.sizes if each.policy == "other"] == list(range(2, 21, 2))
-    assert [(each.groups, each.policy) for each in found.sizes if each.fitted] == [
+    assert [siz.groups for siz in found.sizes if siz.policy == "other"] == list(range(2, 21, 2))
+    assert [(siz.groups, siz.policy) for siz in found.sizes if siz.fitted] == [
         (2, "other"), (6, "other"), (2, "batch"), (6, "batch"),
     ]  # fmt: skip
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
@@ -39,13 +39,13 @@ def test_other_options_of_the_model_stay():
 
 def test_the_command_says_how_to_use_them():
     words = ["simulate", "--plain", "--calibrate", REAL, "--loops", "5", "--runs", "2"]
-    said = CliRunner().invoke(group, words)
-    assert said.exit_code == 0, said.output
-    assert "Use it: becalm simulate --host 'sim:eevdf?cpus=2&hz=250&kernel=6.12&write_ns=" in said.output
-    assert "was not tried: --validate" in said.output
-    found = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
-    assert found["kind"] == "calibration"
-    assert found["worst"] is None
+    result = CliRunner().invoke(group, words)
+    assert result.exit_code == 0, result.output
+    assert "Use it: becalm simulate --host 'sim:eevdf?cpus=2&hz=250&kernel=6.12&write_ns=" in result.output
+    assert "was not tried: --validate" in result.output
+    document = json.loads(CliRunner().invoke(group, [*words, "--json"]).stdout)
+    assert document["kind"] == "calibration"
+    assert document["worst"] is None
 
 
 def test_batch_tasks_tell_what_a_switch_costs():
@@ -54,20 +54,20 @@ def test_batch_tasks_tell_what_a_switch_costs():
     found = becalm.calibrate_simulation(dear, simulator="sim:cfs", loops=20, runs=4)
     assert found.costs.message_ns == pytest.approx(3000, rel=0.1)
     assert found.costs.switch_ns + found.costs.wakeup_ns == pytest.approx(21_000, rel=0.3)
-    assert max(abs(each.residual) for each in found.sizes if each.policy == "batch") < 0.05
-    assert max(abs(each.residual) for each in found.sizes) < 0.1
+    assert max(abs(siz.residual) for siz in found.sizes if siz.policy == "batch") < 0.05
+    assert max(abs(siz.residual) for siz in found.sizes) < 0.1
 
 
 def test_a_budget_leaves_two_runs_of_each():
     said = []
     found = becalm.calibrate_simulation(REAL, loops=2, runs=50, budget="1ms", say=said.append)
     assert said == ["4 runs of hackbench on " + REAL + " a round, 50 rounds."]
-    assert all(each.error_ns > 0 for each in found.sizes)
+    assert all(siz.error_ns > 0 for siz in found.sizes)
 
 
 def test_sizes_that_the_budget_was_too_small_for_are_named():
     found = becalm.calibrate_simulation(REAL, validate=True, loops=2, runs=50, budget="1ms")
-    assert {each.groups for each in found.sizes} == {2, 6}
+    assert {siz.groups for siz in found.sizes} == {2, 6}
     assert found.not_reached == (4, 8, 10, 12, 14, 16, 18, 20)
     assert "before there were two runs with 4, 8, 10" in sentence(found)
     assert found.to_json()["not_reached"] == found.not_reached
@@ -81,4 +81,4 @@ def test_times_are_told_as_they_come():
         heard=lambda found: told.append(sum(map(len, found))),
     )  # fmt: skip
     assert told == [1, 2, 3, 4, 5, 6]
-    assert [len(each) for each in times] == [2, 2, 2]
+    assert [len(time) for time in times] == [2, 2, 2]

@@ -14,9 +14,9 @@ def test_programs_are_measured_and_played(tmp_path):
     path = tmp_path / "programs.toml"
     programs = ["sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'", "sleep 0.01"]
     words = ["simulate", "--measure", "local", "--save", str(path), "--runs", "2", "--", *programs]
-    said = CliRunner().invoke(group, words)
-    assert said.exit_code == 0, said.output
-    assert f"Play it: becalm simulate -- {path}" in said.output
+    result = CliRunner().invoke(group, words)
+    assert result.exit_code == 0, result.output
+    assert f"Play it: becalm simulate -- {path}" in result.output
     assert [row["name"] for row in tomllib.loads(path.read_text())["measured"]] == programs
     assert len(tomllib.loads(path.read_text())["measured"][1]["solo"]) == 2
     assert becalm.simulate([str(path)]).runs[0].finished

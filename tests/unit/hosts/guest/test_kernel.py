@@ -51,8 +51,8 @@ def test_a_package_is_unpacked_and_kept(tmp_path, cache):
     assert found == kernel.Kernel(
         "6.1.0-9-cloud-amd64", cache / found.release / "vmlinuz", cache / found.release / "modules"
     )
-    assert sorted(each.name for each in (cache / found.release).iterdir() if each.is_file()) == ["config", "vmlinuz"]
-    assert [each.name for each in cache.iterdir()] == [found.release], "nothing is left beside it"
+    assert sorted(path.name for path in (cache / found.release).iterdir() if path.is_file()) == ["config", "vmlinuz"]
+    assert [path.name for path in cache.iterdir()] == [found.release], "nothing is left beside it"
     assert kernel.prepare(str(tmp_path / "k.deb")) == found, "a second time replaces it"
 
 
@@ -78,9 +78,9 @@ def archive(entries):
 
 
 def entry(name, size=0, kind=tarfile.REGTYPE):
-    made = tarfile.TarInfo(name)
-    made.size, made.type = size, kind
-    return made
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info
 
 
 @pytest.mark.parametrize(

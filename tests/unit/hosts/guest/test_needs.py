@@ -27,10 +27,10 @@ def fake(tmp_path):
         def needed(self, path="/bin/x", **options):
             return Loader(tmp_path).libraries(path, **options)
 
-    made = Root()
-    made.put(LOADER, program())
-    made.put("/lib/x86_64-linux-gnu/libc.so.6", program())
-    return made
+    root = Root()
+    root.put(LOADER, program())
+    root.put("/lib/x86_64-linux-gnu/libc.so.6", program())
+    return root
 
 
 def test_headers_are_read():
@@ -145,8 +145,8 @@ def test_a_script_brings_its_interpreter_also_by_env_and_by_another_script(bench
         path = bench("outer", f"{first}\necho\n")
         found = needs.of_workloads([Workload.of([path])])
         assert path in found.files
-        assert any(each.endswith("/sh") for each in found.files), first
-        assert any("libc.so" in each for each in found.files)
+        assert any(file.endswith("/sh") for file in found.files), first
+        assert any("libc.so" in file for file in found.files)
 
 
 def test_a_script_whose_interpreter_is_missing(bench):
@@ -165,27 +165,27 @@ def test_files_and_programs_that_arguments_name_come_along(bench, tmp_path):
     assert {f"{tmp_path}/place", str(tmp_path)} <= found.directories
     assert not found.trees
     kernels = needs.of_workloads([Workload.of("cat /proc/version /sys/kernel/mm /dev/null")])
-    assert not any(each.startswith(("/proc", "/sys", "/dev")) for each in kernels.files | kernels.directories)
+    assert not any(file.startswith(("/proc", "/sys", "/dev")) for file in kernels.files | kernels.directories)
 
 
 def test_a_shells_command_line_is_taken_apart(bench, tmp_path):
     (tmp_path / "data").write_text("x")
     found = needs.of_workloads([Workload.of("sort<data|wc -l;true 'unbalanced quotes are no error", shell=True)])
     whole = needs.of_workloads([Workload.of("sort <data | wc -l; cat 'data'", shell=True)])
-    names = {os.path.basename(each) for each in whole.files}
+    names = {os.path.basename(file) for file in whole.files}
     assert {"sh", "sort", "wc", "cat", "data"} <= names
-    assert "sh" in {os.path.basename(each) for each in found.files}
+    assert "sh" in {os.path.basename(file) for file in found.files}
 
 
 def test_programs_that_a_shell_script_names_come_along(bench):
     inner = bench("inner", "#!/bin/sh\nexec tail -n 1\n")
     script = bench("outer", '#!/bin/sh\n# sort of a comment\nx="$(head -n 1 "$1" | inner)"\nif true; then wc -l; fi\n')
     found = needs.of_workloads([Workload.of([script])])
-    names = {os.path.basename(each) for each in found.files}
+    names = {os.path.basename(file) for file in found.files}
     assert {"sh", "head", "true", "wc", "tail"} <= names
     assert inner in found.files
     assert "sort" not in names
-    assert not any(each.startswith(("/proc", "/sys")) for each in found.directories)
+    assert not any(directory.startswith(("/proc", "/sys")) for directory in found.directories)
 
 
 def test_files_that_are_asked_for_bring_what_they_need(bench, tmp_path):
@@ -194,7 +194,7 @@ def test_files_that_are_asked_for_bring_what_they_need(bench, tmp_path):
     found = needs.of_files([f"{tmp_path}/tree", "/bin/ls"])
     assert found.trees == {f"{tmp_path}/tree"}
     assert {"/bin/ls", f"{tmp_path}/tree/sub/cat"} <= found.files
-    assert any("libc.so" in each for each in found.files)
+    assert any("libc.so" in file for file in found.files)
 
 
 def test_hooks_count_and_a_directory_of_ones_own(bench, tmp_path):
@@ -222,9 +222,9 @@ def test_python_brings_its_library(tmp_path, monkeypatch):
     if not os.path.exists(real):
         pytest.skip("this machine has no Python in /usr/bin")
     found = needs.of_workloads([Workload.of([real, "-c", "pass"])])
-    assert any(each.endswith("/encodings") for each in found.trees)
-    assert any(each.endswith("/os.py") for each in found.files)
-    assert not any("/test" in each for each in found.trees)
+    assert any(tree.endswith("/encodings") for tree in found.trees)
+    assert any(file.endswith("/os.py") for file in found.files)
+    assert not any("/test" in tree for tree in found.trees)
 
 
 def test_needs_add_up():

@@ -55,8 +55,8 @@ def test_a_disk_that_cannot_be_made_is_said(tmp_path, monkeypatch):
     made = storage.Storage(disk=128)
     with pytest.raises(MachineError, match=r"cannot be made in .*nowhere: No such file"):
         made.made(tmp_path / "nowhere")
-    said = SimpleNamespace(returncode=1, stdout="", stderr="mke2fs: no room\n")
-    monkeypatch.setattr(storage.subprocess, "run", lambda *words, **options: said)
+    namespace = SimpleNamespace(returncode=1, stdout="", stderr="mke2fs: no room\n")
+    monkeypatch.setattr(storage.subprocess, "run", lambda *words, **options: namespace)
     monkeypatch.setattr(storage, "_maker", lambda: "mke2fs")
     with pytest.raises(MachineError, match="mke2fs says: mke2fs: no room"):
         made.made(tmp_path)

@@ -63,8 +63,8 @@ def measured(host, steps, first=0):
     while len(rows) < len(steps):
         (arm, fresh), alike = next(groupby(steps[len(rows) :]))
         count = 1 if fresh else min(3, len(list(alike)))
-        made = Block((Step(0, arm, 0, 0),) * count, fresh_boot=fresh)
-        rows += runs_of(host.measure(MeasureRequest(first + len(rows), made)))
+        block = Block((Step(0, arm, 0, 0),) * count, fresh_boot=fresh)
+        rows += runs_of(host.measure(MeasureRequest(first + len(rows), block)))
     return rows
 
 

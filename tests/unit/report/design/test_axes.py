@@ -43,7 +43,7 @@ def test_labels_that_are_drawn_do_not_overlap():
         axes.set_xlim(-0.5, 4.5)
         factor_axis(axes, True, factor, 4)
         FigureCanvasAgg(drawn).draw()
-        boxes = [each.get_window_extent() for each in axes.get_xticklabels()]
+        boxes = [xticklabel.get_window_extent() for xticklabel in axes.get_xticklabels()]
         name = axes.xaxis.label.get_window_extent()
         assert name.y0 >= 0, "the name stands within the picture"
     # A box has all lines of a label, the empty ones too: what is written is its lowest part.

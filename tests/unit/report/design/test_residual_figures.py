@@ -37,7 +37,7 @@ def test_runs_are_numbered_by_whole_numbers(chem):
         written = re.findall(r"text-anchor: middle[^>]*>([^<]*)<", draw(chem))
         ticks = written[: written.index("number of the run")]
         assert len(ticks) > 3
-        assert all(each.isdecimal() for each in ticks)
+        assert all(tick.isdecimal() for tick in ticks)
 
 
 def test_a_run_far_from_the_others_is_an_alarm(chem):

@@ -78,7 +78,7 @@ def test_the_page_has_all_pictures_of_the_specification():
         "Studentised residuals of Yield over Time",
         "Log likelihood of powers of Yield: best λ 1.68 (0.132 to 3.26)",
     ):
-        assert any(part in each for each in titles), part
+        assert any(part in title for title in titles), part
     assert text.count("<svg") == 2 + 3 + 6 + 2 + 1
     assert "<script" not in text
 
@@ -98,7 +98,7 @@ def test_the_pictures_of_a_phone_fit_its_width(whole):
     """Only pictures as wide as the page are scrolled; these are as wide as they need, and never wider than the page."""
     pictures = re.findall(r"<svg [^>]*>", whole)
     assert pictures
-    assert all('style="width: ' in each for each in pictures)
+    assert all('style="width: ' in picture for picture in pictures)
     assert "svg { display: block; flex: none; max-width: 100%" in whole
 
 

@@ -136,7 +136,7 @@ def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
     found = becalm.history("sorting", store=store)
     assert found.order == "commit date"
     assert len(found.sittings) == 7
-    by_name = {each.name: each for each in found.benchmarks}
+    by_name = {benchmark.name: benchmark for benchmark in found.benchmarks}
     assert by_name["bench.mem_list"].unit == "bytes"
     assert [point.value for point in by_name["bench.time_sort(1000)"].points[:2]] == [1.25e8, 1.25e8]
     done = CliRunner().invoke(group, ["import", str(place), "--store", store, "--project", "again"])
@@ -219,11 +219,11 @@ def test_what_asv_itself_has_written(tmp_path):
     found = becalm.import_(REAL, str(tmp_path / "runs.db"), project="real")
     made = becalm.history("real", store=str(tmp_path / "runs.db"))
     assert len(made.sittings) == len(found) == 2
-    assert {each.name for each in made.benchmarks} == {
+    assert {benchmark.name for benchmark in made.benchmarks} == {
         "benchmarks.Suite.time_sort(10)", "benchmarks.Suite.time_sort(1000)", "benchmarks.mem_list",
         "benchmarks.peakmem_list", "benchmarks.track_items",
     }  # fmt: skip
-    times = {each.name: each.points[0].value for each in made.benchmarks}
+    times = {benchmark.name: benchmark.points[0].value for benchmark in made.benchmarks}
     assert 10 < times["benchmarks.Suite.time_sort(10)"] < times["benchmarks.Suite.time_sort(1000)"] < 1e9
 
 

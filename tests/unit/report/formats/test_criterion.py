@@ -72,7 +72,7 @@ def test_directories_of_other_versions_are_named_and_the_others_are_read(tmp_pat
     (tmp_path / "cut/new/sample.json").write_text('{"iters": [1')
     (tmp_path / "unlike/new/sample.json").write_text(json.dumps({"iters": [1, 0, 1, 1], "times": [10, 5, 0, "x"]}))
     (document,) = criterion.read_directory(tmp_path, "new")
-    assert [each.name for each in document.study.workloads] == ["unlike", "whole"]
+    assert [workload.name for workload in document.study.workloads] == ["unlike", "whole"]
     assert [run.metrics for run in document.runs if run.workload == 0] == [(10.0,)]
     reasons = {each.numbers["reason"]: dict(each.numbers["entries"]) for each in document.noticed}
     assert reasons == {

@@ -44,7 +44,7 @@ def test_the_store_does_not_know_them():
 
 def test_no_screen_shows_them():
     shown = becalm.show().verdict
-    assert {each.mean_ns for each in shown.summaries} == {None}
+    assert {summary.mean_ns for summary in shown.summaries} == {None}
     assert shown.elapsed_ns is None
     texts = [shown.sentence, drawn.as_markdown(shown), drawn.as_html(shown)]
     texts += [CliRunner().invoke(group, command).output for command in (["show"], ["list"])]
@@ -57,7 +57,7 @@ def test_no_screen_shows_them():
 
 def test_a_verdict_without_them_is_read_back():
     value = json.loads(json.dumps(becalm.show().verdict.to_json()))
-    assert [each["mean_ns"] for each in value["summaries"]] == [None] * 3
+    assert [summary["mean_ns"] for summary in value["summaries"]] == [None] * 3
     assert from_json(value).summaries[0].mean_ns is None
     assert becalm.columns(becalm.show().verdict)["mean_ns_low"] == [None] * 3
 

@@ -111,7 +111,7 @@ def test_a_missing_file_and_an_unknown_format():
 def test_hyperfine_is_imported_with_what_it_tells():
     (document,) = read(DATA / "hyperfine-1.20.json")
     assert document.environment == "unknown"
-    assert [each.name for each in document.study.workloads] == ["sleep 0.01", "sleep 0.02"]
+    assert [workload.name for workload in document.study.workloads] == ["sleep 0.01", "sleep 0.02"]
     assert document.study.workloads[1].parameters == (("delay", "0.02"),)
     assert [run.wall_ns for run in document.runs] == [10_800_000, 11_300_000, 11_000_000, 20_500_000]
     assert document.runs[0].max_rss_bytes == 1900544
@@ -144,7 +144,7 @@ def test_pyperf_is_imported_with_what_it_tells(tmp_path):
     packed = tmp_path / "p.json.gz"
     packed.write_bytes(gzip.compress((DATA / "pyperf-1.0.json").read_bytes(), mtime=0))
     (document,) = read(packed)
-    assert [each.name for each in document.study.workloads] == ["telco", "other"]
+    assert [workload.name for workload in document.study.workloads] == ["telco", "other"]
     counted = [run.metrics[0] for run in document.runs if not run.warmup]
     assert counted == pytest.approx([7.5e6, 7.6e6, 7.4e6, 5e8])
     warmups = [run.metrics[0] for run in document.runs if run.warmup]

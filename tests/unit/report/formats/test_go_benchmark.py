@@ -66,7 +66,11 @@ def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
 
 def left_out(findings):
     """Return the entries that findings leave out, by the reason."""
-    return {each.numbers["reason"]: dict(each.numbers["entries"]) for each in findings if each.kind == "left_out"}
+    return {
+        finding.numbers["reason"]: dict(finding.numbers["entries"])
+        for finding in findings
+        if finding.kind == "left_out"
+    }
 
 
 TWO_MACHINES = """goos: linux

@@ -173,13 +173,13 @@ def test_what_was_left_out_is_stored_and_told_by_import_show_compare_and_check(t
     path = file(tmp_path, google(iteration("a"), iteration("b"), iteration("zero", real_time=0)), "old.json")
     result = CliRunner().invoke(group, ["import", str(path)])
     assert f"Left out of {path}: zero: {NO_RATIO}." in result.output
-    told = json.loads(CliRunner().invoke(group, ["import", str(path), "--json"]).output)
-    assert told["left_out"][str(path)][0]["numbers"] == {"reason": NO_RATIO, "entries": [["zero", 1]]}
-    assert [each.kind for each in becalm.show().verdict.findings] == ["left_out", "imported"]
+    document = json.loads(CliRunner().invoke(group, ["import", str(path), "--json"]).output)
+    assert document["left_out"][str(path)][0]["numbers"] == {"reason": NO_RATIO, "entries": [["zero", 1]]}
+    assert [finding.kind for finding in becalm.show().verdict.findings] == ["left_out", "imported"]
     new = file(tmp_path, google(iteration("a"), iteration("b"), iteration("zero")), "new.json")
     compared = becalm.compare_stored("last", str(new))
     assert compared.unusable == (("zero", NO_RATIO),), "it is neither gone nor new"
-    assert [each.sentence for each in compared.findings] == [f"Left out of study 1: zero: {NO_RATIO}."]
+    assert [finding.sentence for finding in compared.findings] == [f"Left out of study 1: zero: {NO_RATIO}."]
     assert "Left out of study 1" in drawn.as_markdown(compared)
     checked = becalm.check(["last", str(new)], stored=True)
     assert checked.findings == compared.findings
@@ -214,7 +214,9 @@ def test_a_record_is_not_counted_twice(tmp_path, monkeypatch):
 def test_findings_of_several_sittings_are_put_together():
     path = ROOT / "tests/data/benchmarks/google-benchmark-1.json"
     documents = [*read(path), *read(path)]
-    counts = [each.numbers["entries"][0][1] for each in of_documents(each.noticed for each in documents)]
+    counts = [
+        document.numbers["entries"][0][1] for document in of_documents(document.noticed for document in documents)
+    ]
     assert counts == [2 * each.numbers["entries"][0][1] for each in documents[0].noticed]
 
 

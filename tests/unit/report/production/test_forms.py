@@ -46,7 +46,7 @@ PLACES = (
 
 
 def content(form):
-    return "\n".join(each.content for each in files(ORIGIN, PLACES, form))
+    return "\n".join(file.content for file in files(ORIGIN, PLACES, form))
 
 
 def code(text):
@@ -71,19 +71,19 @@ def test_every_setting_is_written_once_where_it_belongs():
 
 @pytest.mark.parametrize("form", [each.name for each in FORMS])
 def test_every_file_says_why_from_where_how_and_how_not(form):
-    for each in files(ORIGIN, PLACES, form):
-        head = each.content.split("\n\n")[0]
+    for file in files(ORIGIN, PLACES, form):
+        head = file.content.split("\n\n")[0]
         assert "settings of study 12 for hackbench" in head
         assert "16.5 % less time (15.9 to 17.1 %)" in " ".join(head.replace("#", "").split())
         assert "Measured on vm, kernel 6.18.44, 2026-11-22:" in head
-        assert all(f"#   {line}\n" in head + "\n" for line in (*each.install, *each.undo))
-        for knob in each.knobs:
-            assert f"# {knob}: " in each.content
+        assert all(f"#   {line}\n" in head + "\n" for line in (*file.install, *file.undo))
+        for knob in file.knobs:
+            assert f"# {knob}: " in file.content
 
 
 @pytest.mark.parametrize("form", [each.name for each in FORMS])
 def test_what_a_form_cannot_hold_is_said(form):
-    held = {knob for each in files(ORIGIN, PLACES, form) for knob in each.knobs}
+    held = {knob for file in files(ORIGIN, PLACES, form) for knob in file.knobs}
     left = {each.knob for each in not_held(PLACES, form)}
     assert held | left == {each.knob for each in PLACES}
     assert not held & left

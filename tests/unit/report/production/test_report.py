@@ -16,14 +16,16 @@ from becalm.wording.production import whole
 
 @pytest.fixture
 def found():
-    made = ProductionSettings(
+    settings = ProductionSettings(
         ORIGIN,
         {"swappiness": 10, "aslr": "off"},
         files(ORIGIN, PLACES, None),
         (Excluded("aslr", "systemd has no property for it"),),
         ("made elsewhere",),
     )
-    return made.__class__(**{name: getattr(made, name) for name in made.__slots__} | {"sentence": whole(made)})
+    return settings.__class__(
+        **{name: getattr(settings, name) for name in settings.__slots__} | {"sentence": whole(settings)}
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -32,8 +34,8 @@ def test_the_terminal_has_every_file_and_what_is_left(found, width):
     Console(file=out, width=width, no_color=True).print(on_terminal(found, plain=True, columns=width))
     text = " ".join(out.getvalue().split())
     assert text.startswith("aslr is in no file: what to do instead is below. Settings of study 12 for hackbench")
-    for each in found.files:
-        assert each.path in text
+    for file in found.files:
+        assert file.path in text
     assert "vm.swappiness = 10" in text
     assert "systemd has no property for it" in text
     assert "made elsewhere" in text
@@ -41,14 +43,14 @@ def test_the_terminal_has_every_file_and_what_is_left(found, width):
 
 def test_markdown_has_the_files_as_they_are(found):
     text = as_markdown(found)
-    for each in found.files:
-        assert f"```\n{each.content}```" in text
+    for file in found.files:
+        assert f"```\n{file.content}```" in text
 
 
 def test_json_and_page_have_the_same(found):
     value = json.loads(as_json(found))
     assert value["kind"] == "settings for production"
-    assert [each["path"] for each in value["files"]] == [each.path for each in found.files]
+    assert [file["path"] for file in value["files"]] == [file.path for file in found.files]
     assert value["origin"]["measured"] == list(ORIGIN.measured)
     assert value["left"] == [{"knob": "aslr", "reason": "systemd has no property for it"}]
     page = as_html(found)
@@ -57,8 +59,8 @@ def test_json_and_page_have_the_same(found):
 
 
 def test_no_file_at_all_is_said():
-    made = ProductionSettings(ORIGIN, {"aslr": "off"}, (), (Excluded("aslr", "x"),))
-    assert whole(made) == "Settings of study 12 for hackbench: no file holds any of these settings."
+    settings = ProductionSettings(ORIGIN, {"aslr": "off"}, (), (Excluded("aslr", "x"),))
+    assert whole(settings) == "Settings of study 12 for hackbench: no file holds any of these settings."
 
 
 def test_the_first_line_names_a_setting_that_helped_and_is_in_no_file():

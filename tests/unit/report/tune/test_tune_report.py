@@ -67,7 +67,7 @@ def test_a_search_for_the_fastest_settings_has_no_table_of_spreads(study: TuneVe
 
 def test_tests_of_four_arms_fit_80_columns_uncut(study: TuneVerdict) -> None:
     names = [arm.name for arm in study.arms if arm.program == PROGRAM]
-    one = next(each for each in study.comparisons if each.program == PROGRAM)
+    one = next(comparison for comparison in study.comparisons if comparison.program == PROGRAM)
     arm = next(each for each in study.arms if each.name == one.arm and each.program == PROGRAM)
     more = replace(study, comparisons=(*study.comparisons, replace(one, arm="untouched", f=2477.0)),
                    arms=(*study.arms, replace(arm, name="untouched")))  # fmt: skip
@@ -240,7 +240,9 @@ def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study
     note = tables.compared(study, PROGRAM).note
     assert "of its own" not in note
     profile = next(arm.name for arm in tables.shown(study, PROGRAM) if arm.name == "pyperf")
-    later = [replace(each, loops=5) if each.arm == profile else each for each in study.comparisons]
+    later = [
+        replace(comparison, loops=5) if comparison.arm == profile else comparison for comparison in study.comparisons
+    ]
     note = tables.compared(replace(study, comparisons=tuple(later)), PROGRAM).note
     said = " pyperf: in 5 loops of its own, beside the baseline once more, which its reduction refers to."
     assert note.endswith(said)
@@ -255,7 +257,11 @@ def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> No
     found = replace(study, settings={knob: value for knob, value in study.settings.items() if knob != gone})
     said = {row[0].split(" = ")[0]: row[-1] for row in tables.knobs(found, PROGRAM).rows}
     assert said[gone] == "left out"
-    assert said == {each.knob: tables.decision(each, found) for each in found.contributions if each.program == PROGRAM}
+    assert said == {
+        contribution.knob: tables.decision(contribution, found)
+        for contribution in found.contributions
+        if contribution.program == PROGRAM
+    }
     drawn = figures.contributions(found, PROGRAM)
     assert f"without {gone}" in drawn
     assert "left out" in drawn
@@ -264,10 +270,10 @@ def test_pictures_and_tables_say_the_same_of_a_setting(study: TuneVerdict) -> No
 def test_a_cost_is_shown_only_where_leaving_out_one_by_one_accounts_for_it(study: TuneVerdict) -> None:
     """Of two settings that do the same each can be left out: that neither costs anything would be wrong."""
     nothing = Interval(0.0, -0.001, 0.001)
-    known = tuple(replace(each, cost=nothing) for each in study.contributions)
+    known = tuple(replace(contribution, cost=nothing) for contribution in study.contributions)
     whole = {True: Interval(0.27, 0.26, 0.28), False: Interval(0.0005, -0.002, 0.003)}
     for unknown, shift in whole.items():
-        comparisons = tuple(replace(each, shift=shift) for each in study.comparisons)
+        comparisons = tuple(replace(comparison, shift=shift) for comparison in study.comparisons)
         table = tables.knobs(replace(study, contributions=known, comparisons=comparisons), PROGRAM)
         assert {row[3] == "not known" for row in table.rows} == {unknown}
         assert ("do the same" in table.note) is unknown

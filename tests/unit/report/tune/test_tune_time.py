@@ -54,7 +54,7 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(found, width):
     words = " ".join(text.split())
     for each in FACTORS:
         assert each.partition("=")[0] in words
-    best = next(each for each in found.comparisons if each.arm == TUNED)
+    best = next(comparison for comparison in found.comparisons if comparison.arm == TUNED)
     row = next(line for line in lines if line.startswith("chosen settings"))
     arm = next(each for each in found.arms if each.name == best.arm)
     for cell in (response.gain(found, best)[0], response.deviation(found, arm), "2."):
@@ -122,7 +122,7 @@ def test_the_interval_of_a_mean_time_is_drawn_where_it_is(found):
     # Two to three seconds, known to a percent: nothing is drawn at 0.
     ticks = re.findall(r">([0-9.]+)</text>", picture[picture.index("axes_2") :])
     assert ticks
-    assert all(1.9 < float(each) < 3.1 for each in ticks)
+    assert all(1.9 < float(tick) < 3.1 for tick in ticks)
 
 
 PLAN = ProductionPlan(

@@ -79,11 +79,11 @@ def check(damaged, new, original) -> tuple[int, int]:
         saved, total = saved + own.total(), total + original[name].total()
         assert found.rows[name] == rows.total()
     with Store.open(str(new)) as store:
-        for each in store.studies():
-            list(store.runs(each.number))
-            whole = [row for row in original["study"] if row[0] == each.number]
-            now = [row for row in rows_of(new)["study"] if row[0] == each.number]
-            assert now == whole or each.damaged or each.changed, each
+        for study in store.studies():
+            list(store.runs(study.number))
+            whole = [row for row in original["study"] if row[0] == study.number]
+            now = [row for row in rows_of(new)["study"] if row[0] == study.number]
+            assert now == whole or study.damaged or study.changed, study
     return saved, total
 
 
@@ -178,9 +178,9 @@ def test_runs_without_their_study_get_one_that_says_so(whole, tmp_path):
     found = salvage(damaged, new)
     assert found.described_anew == (1, 2, 3)
     with Store.open(str(new)) as store:
-        studies = {each.number: each for each in store.studies()}
+        studies = {study.number: study for study in store.studies()}
         assert [studies[number].runs for number in (1, 2, 3)] == [153] * 3
-        assert all(each.changed for each in studies.values())
+        assert all(study.changed for study in studies.values())
         assert len(list(store.runs(2))) == 150
 
 

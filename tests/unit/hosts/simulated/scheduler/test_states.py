@@ -38,7 +38,7 @@ def test_a_file_of_state_machines(tmp_path):
     assert made["programs"][0] == [
         {"repeat": 3}, {"compute": 50_000}, {"send": 0}, {"receive": 1}, {"sleep": 1_000_000}, "end",
     ]  # fmt: skip
-    assert [each["name"] for each in made["tasks"]] == ["client 0", "client 1", "server"]
+    assert [task["name"] for task in made["tasks"]] == ["client 0", "client 1", "server"]
     server = made["tasks"][2]
     assert (server["class"], server["slice_ns"], server["start_ns"], server["nice"]) == (
         "batch",
