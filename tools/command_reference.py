@@ -50,7 +50,9 @@ def section(name: str, command: click.Command, parent: click.Context, level: int
 
 def options(command: click.Command, context: click.Context) -> Iterator[str]:
     """The table of a command's options."""
-    own = [each for each in command.get_params(context) if isinstance(each, click.Option) and "--help" not in each.opts]
+    own = [
+        param for param in command.get_params(context) if isinstance(param, click.Option) and "--help" not in param.opts
+    ]
     records = [parameter.get_help_record(context) for parameter in own]
     rows = [(code(" ".join(record[0].split())), prose(record[1])) for record in records if record is not None]
     if rows:

@@ -65,10 +65,10 @@ def control(version: str, architecture: str, maker: Maker, kibibytes: int) -> st
     return "".join(f"{name}: {value}\n" for name, value in fields.items()) + DESCRIPTION + "\n"
 
 
-def copyright_file(found: Sequence[Component], texts: Mapping[str, str]) -> str:
+def copyright_file(components: Sequence[Component], texts: Mapping[str, str]) -> str:
     """The file `copyright` in the form of DEP 5; the crates are in the programs, which are linked statically."""
-    crates = [each for each in found if each.kind == "cargo" and not each.name.startswith("becalm")]
-    lines = [f"  {each.name} {each.version}: {each.licence.replace('/', ' OR ')}" for each in crates]
+    crates = [each for each in components if each.kind == "cargo" and not each.name.startswith("becalm")]
+    lines = [f"  {crate.name} {crate.version}: {crate.licence.replace('/', ' OR ')}" for crate in crates]
     mit = "".join(f" {line}\n" if line.strip() else " .\n" for line in texts["MIT"].strip().splitlines())
     return (
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
@@ -137,14 +137,14 @@ def _packed(text: str) -> bytes:
 
 
 def build(
-    wheel: Path, to: Path, version: str, architecture: str, maker: Maker, found: Sequence[Component], root: Path
+    wheel: Path, to: Path, version: str, architecture: str, maker: Maker, components: Sequence[Component], root: Path
 ) -> Path:
     """Make the package; gives its path."""
     place = to / f"debian-{architecture}"
     shutil.rmtree(place, ignore_errors=True)
     texts = {"MIT": (root / "LICENSE-MIT").read_text(encoding="utf-8")}
     documents = {
-        "usr/share/doc/becalm/copyright": copyright_file(found, texts),
+        "usr/share/doc/becalm/copyright": copyright_file(components, texts),
         "usr/share/doc/becalm/changelog.gz": changelog(version, maker),
         "usr/share/lintian/overrides/becalm": OVERRIDES.format(modules=MODULES),
         **shell_documents(root),
@@ -152,8 +152,8 @@ def build(
     tree(wheel, place, documents, (root / "CHANGELOG.md").read_text(encoding="utf-8"))
     _strip(place, architecture)
     files = sorted(each for each in place.rglob("*") if each.is_file())
-    kibibytes = sum(-(-each.stat().st_size // 1024) for each in files)
-    sums = "".join(f"{hashlib.md5(each.read_bytes()).hexdigest()}  {each.relative_to(place)}\n" for each in files)
+    kibibytes = sum(-(-file.stat().st_size // 1024) for file in files)
+    sums = "".join(f"{hashlib.md5(file.read_bytes()).hexdigest()}  {file.relative_to(place)}\n" for file in files)
     about = place / "DEBIAN"
     about.mkdir()
     (about / "control").write_text(control(version, architecture, maker, kibibytes))
@@ -161,9 +161,9 @@ def build(
     for name, text in SCRIPTS.items():
         (about / name).write_text(text)
         (about / name).chmod(0o755)
-    for each in place.rglob("*"):
-        if each.is_dir():
-            each.chmod(0o755)
+    for path in place.rglob("*"):
+        if path.is_dir():
+            path.chmod(0o755)
     made = to / f"becalm_{version}_{architecture}.deb"
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(maker.when)}
     command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(place), str(made)]

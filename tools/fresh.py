@@ -68,14 +68,14 @@ def main() -> int:
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; all when none is named")
     parser.add_argument("--command", action="append", help="instead of `make demo` and `make test`")
     parser.add_argument("--keep", action="store_true", help="leave the trees in /var/tmp")
-    given = parser.parse_args()
-    if unknown := set(given.systems) - SYSTEMS.keys():
+    args = parser.parse_args()
+    if unknown := set(args.systems) - SYSTEMS.keys():
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if os.geteuid() != 0:
         parser.error("root is needed, for namespaces and packages")
     done = []
-    for name in given.systems or SYSTEMS:
-        done += try_system(name, tuple(given.command or COMMANDS), given.keep)
+    for name in args.systems or SYSTEMS:
+        done += try_system(name, tuple(args.command or COMMANDS), args.keep)
     print()
     for name, command, seconds, code in done:
         print(f"{name:<14} {command:<40} {seconds:7.0f} s  {'ok' if code == 0 else f'failed ({code})'}")

@@ -164,11 +164,11 @@ def package(each: Try, dist: Path = DIST) -> Path:
     return found[-1]
 
 
-def prepare(tree: Path, each: Try, made: Path) -> None:
+def prepare(tree: Path, each: Try, path: Path) -> None:
     """The minimal machine with one user, and the package in it."""
     minimal.make(minimal.SYSTEMS[each.system], tree, each.packages)
     (tree / "packages").mkdir()
-    shutil.copy(made, tree / "packages" / made.name)
+    shutil.copy(path, tree / "packages" / path.name)
     (tree / "home/user").mkdir()
     os.chown(tree / "home/user", 1000, 1000)
     with (tree / "etc/passwd").open("a", encoding="utf-8") as file:
@@ -209,22 +209,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(systems)}; all when none is named")
     parser.add_argument("--keep", action="store_true", help="leave the trees in /var/tmp")
-    given = parser.parse_args(arguments)
-    if unknown := set(given.systems) - set(systems):
+    args = parser.parse_args(arguments)
+    if unknown := set(args.systems) - set(systems):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if os.geteuid() != 0:
         parser.error("root is needed, for namespaces and packages")
     said, bad = [], False
     for each in TRIES:
-        if given.systems and each.system not in given.systems:
+        if args.systems and each.system not in args.systems:
             continue
         try:
-            good = attempt(each, given.keep)
+            good = attempt(each, args.keep)
             said.append((each, "installed, worked and was gone again" if good else "failed"))
             bad |= not good
         except minimal.Absent as reason:
             said.append((each, f"skipped. {reason}"))
-            bad |= bool(given.systems)
+            bad |= bool(args.systems)
     print()
     for each, outcome in said:
         print(f"{each.system:<10} {each.what:<18} {outcome}")

@@ -57,7 +57,7 @@ def _declared(page: str) -> Iterator[str]:
     # Behind this stand traits that the compiler adds, and those of everything.
     own = page.split('id="synthetic-implementations"')[0].split('id="blanket-implementations"')[0]
     headers = re.findall(r'<h[34] class="code-header">(.*?)</h[34]>', own, re.DOTALL)
-    shown = (each for each in headers if text(each).startswith(("pub ", "impl")) and not _inherent(text(each)))
+    shown = (header for header in headers if text(header).startswith(("pub ", "impl")) and not _inherent(text(header)))
     yield from (each for each in shown if "StructuralPartialEq" not in each)
 
 

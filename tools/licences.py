@@ -137,7 +137,7 @@ def python_packages(file: Path = ROOT / "pyproject.toml") -> Iterator[Component]
 
 def components() -> list[Component]:
     """Everything, each once, by name."""
-    found = {*python_packages(), *(each for target in TARGETS for each in crates(metadata(target)))}
+    found = {*python_packages(), *(crate for target in TARGETS for crate in crates(metadata(target)))}
     return sorted(found, key=lambda each: (each.kind, each.name, each.version))
 
 

@@ -192,16 +192,16 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", type=Path, help="becalm/stats/paired.py …; all of the three folders")
     parser.add_argument("--most", type=int, default=6, help="mutants of each module")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    args = parser.parse_args()
     os.chdir(ROOT)
     package = ROOT / "python"
-    if unknown := [str(each) for each in given.modules if not (package / each).is_file()]:
+    if unknown := [str(each) for each in args.modules if not (package / each).is_file()]:
         parser.error(f"no module of becalm, as in becalm/stats/paired.py: {', '.join(unknown)}")
-    found = sorted(each for folder in FOLDERS for each in (package / folder).glob("*.py") if each.stem != "__init__")
-    modules = given.modules or [path.relative_to(package) for path in found]
+    found = sorted(path for folder in FOLDERS for path in (package / folder).glob("*.py") if path.stem != "__init__")
+    modules = args.modules or [path.relative_to(package) for path in found]
     total = survived = 0
     for module in modules:
-        count, left = tried(module, given.most, given.seed)
+        count, left = tried(module, args.most, args.seed)
         total, survived = total + count, survived + len(left)
         print(f"{module}: {count} tried, {len(left)} survived", flush=True)
         for each in left:

@@ -95,17 +95,17 @@ def sdist() -> Path:
     return made
 
 
-def whole(made: Path) -> None:
+def whole(path: Path) -> None:
     """That an sdist can be built of nothing but itself: every crate of Cargo.lock is in it, and cargo is told so."""
-    with tarfile.open(made) as archive:
-        names = {each.partition("/")[2] for each in archive.getnames()}
+    with tarfile.open(path) as archive:
+        names = {getname.partition("/")[2] for getname in archive.getnames()}
     lock = (ROOT / "Cargo.lock").read_text(encoding="utf-8")
     for name, source in re.findall(r'name = "([^"]+)"\nversion = "[^"]+"\n(source = )?', lock):
         if source and not any(each.startswith(f".cargo/vendor/{name}") for each in names):
-            sys.exit(f"{made} lacks the crate {name}: it could not be built without a network.")
+            sys.exit(f"{path} lacks the crate {name}: it could not be built without a network.")
     for needed in (".cargo/config.toml", "Cargo.lock", "crates/becalm-agent/src/main.rs", "python/becalm/__init__.py"):
         if needed not in names:
-            sys.exit(f"{made} lacks {needed}.")
+            sys.exit(f"{path} lacks {needed}.")
 
 
 def wheel(source: Path, target: Target, tables: Path) -> Path:
@@ -135,10 +135,10 @@ def wheel(source: Path, target: Target, tables: Path) -> Path:
     return Path(shutil.move(tagged, DIST / tagged.name))
 
 
-def oldest_glibc(made: Path) -> int:
+def oldest_glibc(path: Path) -> int:
     """The minor version of the oldest glibc 2 on which all programs of a wheel run; 17 at least, as in manylinux."""
     found = 17
-    with zipfile.ZipFile(made) as archive, tempfile.TemporaryDirectory() as place:
+    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as place:
         for each in archive.infolist():
             if not each.external_attr >> 16 & 0o111:
                 continue
@@ -151,21 +151,21 @@ def oldest_glibc(made: Path) -> int:
 def glibc_needed(told: str, name: str) -> int:
     """What readelf tells of one program: the newest version of glibc's symbols that it uses; 0 for a static one."""
     libraries = set(re.findall(r"\(NEEDED\).*\[([^\]]+)\]", told))
-    if foreign := sorted(each for each in libraries - MANYLINUX_NEEDS if not each.startswith("ld-linux")):
+    if foreign := sorted(library for library in libraries - MANYLINUX_NEEDS if not library.startswith("ld-linux")):
         sys.exit(f"{name} needs {', '.join(foreign)}, which manylinux does not have.")
     return max((int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", told)), default=0)
 
 
-def try_wheel(made: Path) -> None:
+def try_wheel(path: Path) -> None:
     """Install it into an empty environment, and measure."""
     place = WORK / "tried"
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
-    run(place / "bin/pip", "install", "-q", made)
+    run(place / "bin/pip", "install", "-q", path)
     environment = {**os.environ, "XDG_STATE_HOME": str(place), "BECALM_STORE": str(place / "runs.db")}
     said = run(place / "bin/becalm", "run", "--runs", 3, "--", "true", cwd=place, env=environment)
     if "3 runs" not in said:
-        sys.exit(f"{made} was installed and did not measure:\n{said}")
+        sys.exit(f"{path} was installed and did not measure:\n{said}")
 
 
 def tables() -> Path:
@@ -203,12 +203,12 @@ def maker() -> debian_package.Maker:
     )
 
 
-def debian(found: Sequence[licences.Component]) -> None:
+def debian(components: Sequence[licences.Component]) -> None:
     """A package of each wheel, read by lintian where it is installed."""
     for target in TARGETS:
         (made,) = DIST.glob(f"becalm-*_{target.wheel}.whl")
         version = licences.version()
-        package = debian_package.build(made, DIST, version, target.debian, maker(), found, ROOT)
+        package = debian_package.build(made, DIST, version, target.debian, maker(), components, ROOT)
         if shutil.which("lintian"):
             run("lintian", "--fail-on", "error,warning", "--allow-root", package)
         else:
@@ -225,8 +225,8 @@ def main() -> None:
     if "sdist" in steps:
         print(f"{sdist().name}: builds without a network")
     if "wheels" in steps:
-        for each in (*(WORK / "wheels").glob("*.whl"), *DIST.glob("*.whl")):
-            each.unlink()
+        for path in (*(WORK / "wheels").glob("*.whl"), *DIST.glob("*.whl")):
+            path.unlink()
         for target in TARGETS:
             made = wheel(DIST / f"becalm-{licences.version()}.tar.gz", target, tables())
             if target.wheel == here():
@@ -235,8 +235,8 @@ def main() -> None:
     found = documents() if {"documents", "debian"} & set(steps) else []
     if "debian" in steps:
         debian(found)
-    for each in sorted(DIST.iterdir()):
-        print(f"{each.stat().st_size:>12,} {each.name}")
+    for path in sorted(DIST.iterdir()):
+        print(f"{path.stat().st_size:>12,} {path.name}")
 
 
 if __name__ == "__main__":

@@ -102,11 +102,11 @@ def _for_type_checkers(module: str) -> dict[str, object]:
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     lines = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     return {
-        each.asname or each.name: getattr(importlib.import_module(node.module or ""), each.name)
+        name.asname or name.name: getattr(importlib.import_module(node.module or ""), name.name)
         if importlib.util.find_spec((node.module or "").partition(".")[0])
         else typing.Any
         for node in lines
-        for each in node.names
+        for name in node.names
     }
 
 

@@ -131,9 +131,9 @@ def kernels() -> str:
     parameters = table(
         ("kernel", "parameter", "given as", "usually", "what it is"),
         (
-            (code(row.name), code(each.name), units[each.unit], each.usual, each.meaning)
+            (code(row.name), code(parameter.name), units[parameter.unit], parameter.usual, parameter.meaning)
             for row in tables.built_in_kernels()
-            for each in row.parameters
+            for parameter in row.parameters
         ),
     )
     return f"{known}\n{parameters}"
@@ -190,7 +190,7 @@ def findings() -> str:
 
 def exit_codes() -> str:
     """The errors of Python, by the exit code that they end a command with."""
-    found = (each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.BecalmError))
+    found = (var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.BecalmError))
     rows = ((each.exit_code, code(each.__name__), summary(each)) for each in found)
     return table(("code", "error", "meaning"), sorted(rows))
 

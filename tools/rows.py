@@ -69,7 +69,7 @@ def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
 
 def main(arguments: Sequence[str]) -> int:
     """Each argument is a row of one command. Returns the exit code."""
-    codes = side_by_side([(each, [shlex.split(each)]) for each in arguments])
+    codes = side_by_side([(argument, [shlex.split(argument)]) for argument in arguments])
     return next((code for code in codes if code != 0), 0)
 
 

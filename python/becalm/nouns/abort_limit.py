@@ -35,15 +35,15 @@ class AbortLimit:
         if _BARE.fullmatch(text):
             number = text.strip()
             raise UsageError(f"--abort-above {number} can be read as {number}x or as {number}s. Write the one meant.")
-        found = _TIMES.fullmatch(text)
-        if found is None:
+        match = _TIMES.fullmatch(text)
+        if match is None:
             try:
                 return cls(ns=duration_ns(text))
             except UsageError:
                 raise UsageError(
                     f"--abort-above is times as long as the best so far, 3x, or a duration, 1.5s, not {given!r}."
                 ) from None
-        times = float(found[1]) / (100 if found[2] == "%" else 1)
+        times = float(match[1]) / (100 if match[2] == "%" else 1)
         if not LEAST <= times < math.inf:
             raise UsageError(
                 f"--abort-above must be at least {LEAST:g}x, not {given}: what is closer to the best may be noise, and "

@@ -25,7 +25,7 @@ class Costs:
         return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
 
 
-COSTS = tuple(each.name for each in fields(Costs))
+COSTS = tuple(field.name for field in fields(Costs))
 USUAL = Costs(1000.0, 1000.0, 2000.0)
 """The costs of the model when nothing is known."""
 
@@ -109,7 +109,7 @@ class Calibration:
     @property
     def fitted(self) -> Sequence[Size]:
         """The sizes that the costs were fitted to."""
-        return [each for each in self.sizes if each.fitted]
+        return [siz for siz in self.sizes if siz.fitted]
 
     @property
     def outcome(self) -> str:
@@ -128,7 +128,7 @@ class Calibration:
     @property
     def predicted(self) -> Sequence[Size]:
         """The sizes to which nothing was fitted."""
-        return [each for each in self.sizes if not each.fitted]
+        return [siz for siz in self.sizes if not siz.fitted]
 
     @property
     def worst(self) -> float | None:
@@ -137,6 +137,6 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
-        sizes = [{**asdict(each), "residual": each.residual} for each in self.sizes]
+        sizes = [{**asdict(siz), "residual": siz.residual} for siz in self.sizes]
         more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
         return {**asdict(self), **more}

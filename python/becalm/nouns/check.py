@@ -65,7 +65,7 @@ class CheckResult(Result):
 
 def together(checks: tuple[Checked, ...]) -> Gate:
     """Return the gate of all checks together: above the limit when one is, within it when all are."""
-    gates = {each.gate for each in checks}
+    gates = {check.gate for check in checks}
     if Gate.ABOVE in gates:
         return Gate.ABOVE
     return Gate.WITHIN if gates == {Gate.WITHIN} else Gate.UNDECIDED

@@ -192,8 +192,8 @@ class CoRunProfile(Result):
             _once_a_round(co_run.runs, co_run.program)
         _once(
             [
-                " beside ".join((each.program, " and ".join(sorted(each.beside)))) + each.same_core * " on one core"
-                for each in self.co_runs
+                " beside ".join((run.program, " and ".join(sorted(run.beside)))) + run.same_core * " on one core"
+                for run in self.co_runs
             ],
             "{} is in the profile twice. Leave one of them out.",
         )
@@ -209,7 +209,7 @@ class CoRunProfile(Result):
     @cached_property
     def degradations(self) -> tuple[Degradation, ...]:
         """The losses of each program next to others, in the order measured; without those that no round has both of."""
-        found = (self._degradation(each) for each in self.co_runs)
+        found = (self._degradation(run) for run in self.co_runs)
         return tuple(each for each in found if each is not None)
 
     def degradation(self, program: str, beside: Iterable[str]) -> Degradation | None:
@@ -299,7 +299,7 @@ class CoRunProfile(Result):
 
     def _degradation(self, co_run: CoRun) -> Degradation | None:
         alone = {each.round: each for each in self.program(co_run.program).alone}
-        both = [(alone[each.round], each) for each in sorted(co_run.runs, key=_round) if each.round in alone]
+        both = [(alone[run.round], run) for run in sorted(co_run.runs, key=_round) if run.round in alone]
         if not both:
             return None
         # Positions of what was run once in each round: other runs lie between, as distance in time.
@@ -346,12 +346,12 @@ def from_json(value: Mapping[str, Json]) -> CoRunProfile:
     return CoRunProfile.from_json(value)
 
 
-def _bounded(found: Degradation) -> tuple[float, float]:
+def _bounded(degradation: Degradation) -> tuple[float, float]:
     """Return cost and standard error as `CoRunCosts` takes them."""
-    if found.faster:
-        return 0.0, abs(found.cost)
-    error = NO_ERROR if found.error is None else found.error
-    return min(ALL, max(-NOISE * error, found.cost)), error
+    if degradation.faster:
+        return 0.0, abs(degradation.cost)
+    error = NO_ERROR if degradation.error is None else degradation.error
+    return min(ALL, max(-NOISE * error, degradation.cost)), error
 
 
 def _degraded(log_ratio: float) -> float:
@@ -385,6 +385,6 @@ def _known(some: Sequence[str], names: Sequence[str]) -> None:
 
 
 def _once_a_round(runs: Sequence[TimedRun], name: str) -> None:
-    twice = [number for number, count in Counter(each.round for each in runs).items() if count > 1]
+    twice = [number for number, count in Counter(run.round for run in runs).items() if count > 1]
     if twice:
         raise UsageError(f"{name} has two runs of one kind in round {twice[0]}. A round has one of each.")

@@ -57,7 +57,7 @@ def encode(value: Any) -> Json:
     if hasattr(value, "to_json"):
         return value.to_json()
     if dataclasses.is_dataclass(value):
-        return {each.name: encode(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): encode(found) for key, found in value.items()}
     if isinstance(value, (list, tuple)):
@@ -73,10 +73,10 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
     Raises TypeError or ValueError that name the place.
     """
     hints, found = _hints(kind), {}
-    for each in dataclasses.fields(kind):
-        needed = hints[each.name] is float and each.default is dataclasses.MISSING
-        if each.name in value and (value[each.name] is not None or _nullable(hints[each.name]) or needed):
-            found[each.name] = decode(hints[each.name], value[each.name], f"{where}.{each.name}".strip("."))
+    for field in dataclasses.fields(kind):
+        needed = hints[field.name] is float and field.default is dataclasses.MISSING
+        if field.name in value and (value[field.name] is not None or _nullable(hints[field.name]) or needed):
+            found[field.name] = decode(hints[field.name], value[field.name], f"{where}.{field.name}".strip("."))
     return found
 
 
@@ -128,7 +128,7 @@ def _one_of(parts: tuple[Any, ...], value: Json, where: str) -> Any:
     """Return a value of a union of types: of exactly its own type if that is a member, else of the first."""
     if value is None and NoneType in parts:
         return None
-    some = [each for each in parts if each is not NoneType]
+    some = [part for part in parts if part is not NoneType]
     return decode(next((each for each in some if each is type(value)), some[0]), value, where)
 
 

@@ -120,5 +120,5 @@ def _form(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 def _fields(kind: type) -> Mapping[str, Any]:
     """Return the types of the fields of a dataclass or named tuple, by name."""
     hints = get_type_hints(kind)
-    names = [each.name for each in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
+    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
     return {name: hints[name] for name in names}

@@ -168,7 +168,7 @@ class Made:
         return cls(
             reason=value["reason"],
             wall_ns=value["wall_ns"],
-            shares=tuple(Share(**each) for each in value["shares"]),
+            shares=tuple(Share(**share) for share in value["shares"]),
             swapped_out_bytes=value["swapped_out_bytes"],
             failure=value["failure"],
             sentence=value["sentence"],
@@ -183,4 +183,4 @@ class Made:
     def cpu_ns(self, kind: str) -> int | None:
         """Return the CPU time of all processes of a kind, ns; None when one is unknown."""
         times = [share.cpu_ns for share in self.shares if share.kind == kind]
-        return None if None in times else sum(each for each in times if each is not None)
+        return None if None in times else sum(time for time in times if time is not None)

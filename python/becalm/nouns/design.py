@@ -80,9 +80,9 @@ class Design(Result):
 
 def text(design: Design, *, raw: bool = False) -> str:
     """Return the design as CSV with empty cells for the responses; `raw`: quote no levels that look like formulas."""
-    rows: list[list[Cell]] = [[*PLACES, *(each.spelled for each in design.factors), *design.responses]]
+    rows: list[list[Cell]] = [[*PLACES, *(factor.spelled for factor in design.factors), *design.responses]]
     for run in design.runs:
-        levels = [each if isinstance(each, str) else f"{each:.{DIGITS}g}" for each in run.levels]
+        levels = [level if isinstance(level, str) else f"{level:.{DIGITS}g}" for level in run.levels]
         rows.append([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
     return table_text(rows, raw=raw)
 

@@ -244,7 +244,7 @@ class ResponseFit:
     @property
     def certain(self) -> tuple[str, ...]:
         """Effects above the simultaneous margin: those that the runs show whatever model is fitted."""
-        return () if self.effects is None else tuple(each.term for each in self.effects.effects if each.certain)
+        return () if self.effects is None else tuple(effect.term for effect in self.effects.effects if effect.certain)
 
 
 @dataclass(frozen=True, slots=True)

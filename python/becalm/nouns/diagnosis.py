@@ -97,7 +97,7 @@ class Diagnosis(Result):
     @property
     def sentence(self) -> str:
         """The findings, a line each."""
-        return "\n".join(f"{each.severity}: {each.what}" for each in self.findings)
+        return "\n".join(f"{finding.severity}: {finding.what}" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented JSON form (docs/reference/doctor.md); what is not finite is null."""
@@ -110,7 +110,7 @@ class Diagnosis(Result):
             "noise": _finite(self.noise),
             "overhead": _finite(self.overhead),
             "unmeasured": self.unmeasured or None,
-            "findings": [{**asdict(each), "sentence": each.sentence} for each in self.findings],
+            "findings": [{**asdict(finding), "sentence": finding.sentence} for finding in self.findings],
         }
 
 

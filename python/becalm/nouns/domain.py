@@ -150,7 +150,7 @@ class Domain:
         elif self.processes:
             form = {"kind": "processes"}
         elif self.classes:
-            form = {"kind": "classes", "classes": [_class_json(each) for each in self.classes]}
+            form = {"kind": "classes", "classes": [_class_json(class_) for class_ in self.classes]}
         elif self.listed is not None:
             form = {"kind": "listed", "path": self.listed}
         else:
@@ -170,7 +170,7 @@ class Domain:
             return _is_processes(spelled)
         if self.listed is not None:
             return spelled != "" and not any(each.isspace() for each in spelled)
-        return any(_in_class(each, spelled) for each in self.classes)
+        return any(_in_class(class_, spelled) for class_ in self.classes)
 
     def parse(self, value: Value) -> str | int:
         """Return a value of the domain in the form of profiles: whole numbers as numbers, all else as text.
@@ -185,7 +185,7 @@ class Domain:
     @property
     def categories(self) -> tuple[str, ...]:
         """The values that have names: words, special ones, classes that need no level."""
-        alone = (each.word for each in self.classes if each.levels is None or each.default is not None)
+        alone = (class_.word for class_ in self.classes if class_.levels is None or class_.default is not None)
         return (*self.choices, *alone, *(each.value for each in self.special))
 
 
@@ -218,7 +218,7 @@ def _is_cpu_list(spelled: str) -> bool:
     for part in spelled.split(","):
         first, dash, last = part.partition("-")
         ends = [first.strip(), last.strip() if dash else first.strip()]
-        if not all(_whole(each) and not each.startswith("-") for each in ends):
+        if not all(_whole(end) and not end.startswith("-") for end in ends):
             return False
         if not int(ends[0]) <= int(ends[1]) <= HIGHEST_CPU:
             return False

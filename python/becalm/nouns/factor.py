@@ -84,7 +84,7 @@ class Factor:
                 f"{name or 'time'}=0.1..100ms:log or, for choices, {name or 'time'}=other,batch."
             )
         head, *marks = (part.strip() for part in rest.split(":"))
-        if (found := _RANGE.fullmatch(head)) is None:
+        if (match := _RANGE.fullmatch(head)) is None:
             if ".." in head or marks or "," not in head:
                 raise UsageError(
                     f"{rest.strip()!r} is no range of {name}. Write two numbers with .. between them, and a unit: "
@@ -93,13 +93,13 @@ class Factor:
             return cls(name, choices=tuple(part.strip() for part in head.split(",")))
         if unknown := [mark for mark in marks if mark not in MARKS]:
             raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
-        if found[3].startswith(".."):
+        if match[3].startswith(".."):
             raise UsageError(
-                f"A range of a factor has no step: write {name}={found[1]}..{found[2]}. Its values are chosen between "
+                f"A range of a factor has no step: write {name}={match[1]}..{match[2]}. Its values are chosen between "
                 "the ends."
             )
         scale = Scale.LOG if "log" in marks else Scale.LINEAR
-        return cls(name, float(found[1]), float(found[2]), found[3], scale, "whole" in marks)
+        return cls(name, float(match[1]), float(match[2]), match[3], scale, "whole" in marks)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Factor:
@@ -183,7 +183,7 @@ class Factor:
 
 def distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
     """Return the factors. Raises UsageError when two have one name, and where there are none."""
-    names = [each.name for each in factors]
+    names = [factor.name for factor in factors]
     if not names:
         raise UsageError("A design needs factors: becalm design central time=80..90min temp=170..180C")
     if twice := sorted({name for name in names if names.count(name) > 1}):

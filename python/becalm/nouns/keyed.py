@@ -44,7 +44,7 @@ def keyed(
     times, sizes = times or {}, sizes or {}
     found = {**known, **times, **sizes}
     alone, told = set(), {}
-    for part in (each.strip() for each in text.split(",")):
+    for part in (word.strip() for word in text.split(",")):
         name, equals, value = part.partition("=")
         if not equals and name in words:
             alone.add(name)

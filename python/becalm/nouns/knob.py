@@ -83,7 +83,7 @@ class Knob:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the engine's table and of an agent's answer, which `from_json` reads."""
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             **plain,
             "domain": self.domain.to_json(),

@@ -104,12 +104,12 @@ def path(text: str) -> tuple[str | int, ...]:
     at = 1 if text.startswith("$") else 0
     steps: list[str | int] = []
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None:
+        match = _STEP.match(text, at)
+        if match is None:
             steps = []
             break
-        steps.append(int(found["place"]) if found["place"] else found["member"] or found["quoted"])
-        at = found.end()
+        steps.append(int(match["place"]) if match["place"] else match["member"] or match["quoted"])
+        at = match.end()
     if not steps:
         raise UsageError(
             f"{brief(text)} is not a path into JSON. Write members after dots and places in brackets: "
@@ -123,11 +123,11 @@ def metric(text: str | Metric) -> Metric:
     if isinstance(text, Metric):
         return text
     spec, more = text, {}
-    while (found := _MORE.search(spec)) is not None:
-        if found[1] in more:
-            raise UsageError(f"The metric {brief(text)} has two of {found[1]}=. Leave one out.")
-        more[found[1]] = found[2].strip()
-        spec = spec[: found.start()]
+    while (match := _MORE.search(spec)) is not None:
+        if match[1] in more:
+            raise UsageError(f"The metric {brief(text)} has two of {match[1]}=. Leave one out.")
+        more[match[1]] = match[2].strip()
+        spec = spec[: match.start()]
     if not spec.strip() or spec == PREFIX:
         raise UsageError(f"The metric {brief(text)} says nothing of where the number is. Write it like {EXAMPLE}.")
     if _QUANTITY.fullmatch(spec):

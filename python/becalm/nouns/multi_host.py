@@ -136,13 +136,13 @@ class MultiHostVerdict(Result):
     @property
     def lost(self) -> tuple[HostResult, ...]:
         """Hosts that did not come to their end."""
-        return tuple(each for each in self.hosts if each.lost)
+        return tuple(host for host in self.hosts if host.lost)
 
     @property
     def exit_code(self) -> int:
         """1: a limit is exceeded somewhere; else that of a host lost; 5: undecided (docs/reference/exit-codes.md)."""
         code = gate_code(self.gate, self.undecided)
-        return code if code == 1 else max((each.exit_code for each in self.hosts), default=0) or code
+        return code if code == 1 else max((host.exit_code for host in self.hosts), default=0) or code
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
@@ -150,13 +150,13 @@ class MultiHostVerdict(Result):
         value["several"] = True
         value["hosts"] = [
             {
-                "host": each.host,
-                "study": each.study,
-                "lost": each.lost,
-                "exit_code": each.exit_code,
-                "verdict": each.verdict.to_json() if isinstance(each.verdict, (Verdict, TuneVerdict)) else None,
+                "host": host.host,
+                "study": host.study,
+                "lost": host.lost,
+                "exit_code": host.exit_code,
+                "verdict": host.verdict.to_json() if isinstance(host.verdict, (Verdict, TuneVerdict)) else None,
             }
-            for each in self.hosts
+            for host in self.hosts
         ]
         cleaned = finite(value)
         assert isinstance(cleaned, dict)

@@ -198,7 +198,7 @@ class CoRunCosts:
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the losses by task and neighbour; those of sets of two are included."""
-        found = {(each.task, each.beside): each.cost for each in self.pairs}
+        found = {(pair.task, pair.beside): pair.cost for pair in self.pairs}
         for each in self.sets:
             if len(each.tasks) == 2:
                 (one, other), (of_one, of_other) = each.tasks, each.costs
@@ -208,7 +208,7 @@ class CoRunCosts:
     def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of these tasks, in their order, whose cost is not known in both directions."""
         known = self.by_pair()
-        names = [each.name for each in tasks]
+        names = [task.name for task in tasks]
         return tuple(
             (one, other)
             for index, one in enumerate(names)
@@ -220,7 +220,7 @@ class CoRunCosts:
     def worst_error(self) -> float | None:
         """The largest standard error that is known."""
         errors = [error for each in self.sets for error in each.errors]
-        errors += [each.error for each in self.pairs if each.error is not None]
+        errors += [pair.error for pair in self.pairs if pair.error is not None]
         return max(errors, default=None)
 
     def to_json(self) -> Json:
@@ -228,8 +228,8 @@ class CoRunCosts:
         return {
             "origin": str(self.origin),
             "sets": [encode(each) for each in self.sets],
-            "pairs": [encode(each) for each in self.pairs],
-            "siblings": [encode(each) for each in self.siblings],
+            "pairs": [encode(pair) for pair in self.pairs],
+            "siblings": [encode(sibling) for sibling in self.siblings],
         }
 
     @classmethod
@@ -300,7 +300,7 @@ def unfairness(values: Sequence[float]) -> float | None:
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
     """Return each task as often as it has processes. Raises UsageError for two tasks of one name."""
-    twice = [name for name, count in Counter(each.name for each in tasks).items() if count > 1]
+    twice = [name for name, count in Counter(task.name for task in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"Two tasks are called {twice[0]}. Give them different names, or one of them `processes`.")
     return tuple(task for task in tasks for _ in range(task.processes))
@@ -309,7 +309,7 @@ def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
 def in_rounds(chips: Sequence[Chip], processes: int) -> tuple[Chip, ...]:
     """Return these chips as often as `processes` need, one round after the other: chip k of round r is number
     r·len(chips) + k. Tasks in different rounds do not meet. Raises UsageError without a chip."""
-    room = sum(each.slots for each in chips)
+    room = sum(chip.slots for chip in chips)
     if not room:
         raise UsageError("There is no chip to place tasks on.")
     return tuple(chips) * max(1, -(-processes // room))

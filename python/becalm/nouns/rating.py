@@ -86,9 +86,9 @@ class Ratings(Result):
     @property
     def by_metric(self) -> bool:
         """Whether a program is rated by what it prints."""
-        return any(each.metric for tuning in self.tunings for each in tuning.programs)
+        return any(program.metric for tuning in self.tunings for program in tuning.programs)
 
     @property
     def failed(self) -> int:
         """Runs that did not end well."""
-        return sum(each.failed for tuning in self.tunings for each in tuning.programs)
+        return sum(program.failed for tuning in self.tunings for program in tuning.programs)

@@ -204,14 +204,14 @@ def header(data: bytes) -> RegionHeader | None:
         at += 2 + size
     machine, boot, model, source, *names = texts
     clock = (hz, ppm, quantum, smallest, median, ticks, unix_ns, flags, process)
-    found = RegionHeader(*clock, machine, boot, model, source, tuple(names), mean / 1e3)
-    return found if _possible(found) else None
+    region_header = RegionHeader(*clock, machine, boot, model, source, tuple(names), mean / 1e3)
+    return region_header if _possible(region_header) else None
 
 
-def _possible(found: RegionHeader) -> bool:
+def _possible(region_header: RegionHeader) -> bool:
     """Return whether the numbers of a header are those of a possible clock."""
-    known = all(0 <= value < math.inf for value in (found.ppm, found.quantum))
-    return known and 1 <= found.hz <= _FASTEST and found.unix_ns < 1 << 63
+    known = all(0 <= value < math.inf for value in (region_header.ppm, region_header.quantum))
+    return known and 1 <= region_header.hz <= _FASTEST and region_header.unix_ns < 1 << 63
 
 
 def block(data: bytes) -> Block | None:

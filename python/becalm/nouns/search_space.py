@@ -78,25 +78,28 @@ class Space:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that the options of a study keep; `from_json` reads it."""
-        kept = [{key: value for key, value in asdict(each).items() if key != "bundled"} for each in self.candidates]
+        kept = [
+            {key: value for key, value in asdict(candidate).items() if key != "bundled"}
+            for candidate in self.candidates
+        ]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
         form = {"candidates": kept, "profiles": profiles, "boot": list(self.boot)}
-        return {**form, "factors": [each.to_json() for each in self.factors]} if self.factors else form
+        return {**form, "factors": [factor.to_json() for factor in self.factors]} if self.factors else form
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:
         """Read back what `to_json` wrote, now or in an earlier version: a store and an exported study keep it."""
-        rows = [{EARLIER.get(key, key): each[key] for key in each} for each in value["candidates"]]
+        rows = [{EARLIER.get(key, key): candidate[key] for key in candidate} for candidate in value["candidates"]]
         candidates = tuple(
             Candidate(
                 **{
-                    **each,
-                    "group": Group(each["group"]),
-                    "requires": tuple(each["requires"]),
-                    "conflicts": tuple(each["conflicts"]),
+                    **row,
+                    "group": Group(row["group"]),
+                    "requires": tuple(row["requires"]),
+                    "conflicts": tuple(row["conflicts"]),
                 }
             )
-            for each in rows
+            for row in rows
         )
         profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
         factors = tuple(Factor.from_json(each) for each in value.get("factors", ()))
@@ -105,12 +108,12 @@ class Space:
     @property
     def count(self) -> int:
         """The number of knobs to choose from."""
-        return sum(len(each.all) for each in self.candidates)
+        return sum(len(candidate.all) for candidate in self.candidates)
 
     def at(self, levels: Mapping[str, Level]) -> Settings:
         """Return the settings at a place: a level of some factors or of all, in their units."""
         whole = {name: round(level) if isinstance(level, float) else level for name, level in levels.items()}
-        return Settings.of({each.name: whole[each.name] for each in self.factors if each.name in whole})
+        return Settings.of({factor.name: whole[factor.name] for factor in self.factors if factor.name in whole})
 
     def at_boot(self, settings: Settings) -> Settings:
         """Return those of some settings that cost a boot: between two settings with equal ones no boot is needed."""
@@ -125,16 +128,16 @@ class Space:
         """
         bundles: dict[str, Candidate] = {}
         for dangerous in (False, True):
-            found = [each for each in self.candidates if each.knob in self.boot]
+            found = [candidate for candidate in self.candidates if candidate.knob in self.boot]
             found = [each for each in found if (each.group is Group.DANGEROUS) == dangerous]
             if len(found) > 1:
                 bundles |= {each.knob: _bundle(found) for each in found}
-        made = dict.fromkeys(bundles.get(each.knob, each) for each in self.candidates)
+        made = dict.fromkeys(bundles.get(candidate.knob, candidate) for candidate in self.candidates)
         return replace(self, candidates=tuple(made))
 
     def of(self, group: Group) -> tuple[Candidate, ...]:
         """Return the candidates of one group."""
-        return tuple(each for each in self.candidates if each.group is group)
+        return tuple(candidate for candidate in self.candidates if candidate.group is group)
 
     def settings(self, chosen: Iterable[Candidate]) -> Settings:
         """Return the settings that some candidates make together.
@@ -149,15 +152,15 @@ class Space:
         return Settings.of({each.knob: each.value for each in whole})
 
 
-def _bundle(found: Sequence[Candidate]) -> Candidate:
+def _bundle(candidates: Sequence[Candidate]) -> Candidate:
     """Return several candidates as one, which needs what they need beyond each other."""
-    names = {each.knob for each in found}
-    isolates = any(each.group is Group.ISOLATION for each in found)
+    names = {each.knob for each in candidates}
+    isolates = any(each.group is Group.ISOLATION for each in candidates)
     return replace(
-        found[0],
-        group=Group.ISOLATION if isolates else found[0].group,
-        requires=tuple(dict.fromkeys(name for each in found for name in each.requires if name not in names)),
-        restricts_cpus=any(each.restricts_cpus for each in found),
-        conflicts=tuple(dict.fromkeys(name for each in found for name in each.conflicts if name not in names)),
-        bundled=tuple(found[1:]),
+        candidates[0],
+        group=Group.ISOLATION if isolates else candidates[0].group,
+        requires=tuple(dict.fromkeys(name for each in candidates for name in each.requires if name not in names)),
+        restricts_cpus=any(each.restricts_cpus for each in candidates),
+        conflicts=tuple(dict.fromkeys(name for each in candidates for name in each.conflicts if name not in names)),
+        bundled=tuple(candidates[1:]),
     )

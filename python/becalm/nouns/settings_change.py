@@ -95,7 +95,7 @@ class Reset(Result):
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Reset:
         """Return the value for the agent's form."""
-        places = tuple(RestoredPlace(**each) for each in found["places"])
+        places = tuple(RestoredPlace(**place) for place in found["places"])
         elsewhere, staying = tuple(found.get("elsewhere", ())), int(found.get("staying", 0))
         owner = found.get("owner") or ""
         return cls(places, tuple(found["unsettled"]), found.get("sentence", ""), elsewhere, staying, owner)
@@ -218,7 +218,7 @@ class Status(Result):
         if journal is None:
             return cls(**known)
         lists = {
-            "places": tuple(Held(**each) for each in journal["places"]),
+            "places": tuple(Held(**place) for place in journal["places"]),
             "damaged": tuple(journal["damaged"]),
         }
         return cls(**{**journal, **lists, **known}, anything=True)

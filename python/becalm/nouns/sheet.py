@@ -49,9 +49,9 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
     taken = _factors(head, factors, name)
     known = {*PLACES, *ASIDE}
     columns = {each: index for index, each in enumerate(head) if index not in taken and each.lower() not in known}
-    if unknown := [each for each in responses if each not in columns]:
+    if unknown := [response for response in responses if response not in columns]:
         raise UsageError(f"{name} has no column {unknown[0]!r} to fit. It has: {', '.join(columns) or 'none'}.")
-    wanted = {each: columns[each] for each in responses or columns}
+    wanted = {response: columns[response] for response in responses or columns}
     if not wanted:
         raise UsageError(f"{name} has no column for what was measured. Add one, with its name at the top.")
     places = {each.lower(): index for index, each in enumerate(head) if each.lower() in PLACES}
@@ -109,14 +109,14 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
 
 def _check_decimals(cells: Sequence[str], name: str) -> None:
     """Raise UsageError where commas may set off thousands: next to points, or with three digits behind each."""
-    commas = [each for each in cells if re.fullmatch(r"[+-]?\d+,\d+", each)]
-    points = [each for each in cells if re.fullmatch(r"[+-]?\d+\.\d+", each)]
+    commas = [cell for cell in cells if re.fullmatch(r"[+-]?\d+,\d+", cell)]
+    points = [cell for cell in cells if re.fullmatch(r"[+-]?\d+\.\d+", cell)]
     if commas and points:
         raise UsageError(
             f"{name} has numbers with commas ({commas[0]}) and with points ({points[0]}), and one of them may set off "
             "thousands. Write all decimals with points, and no thousands."
         )
-    if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", each) for each in commas):
+    if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", comma) for comma in commas):
         raise UsageError(
             f"{name} has {commas[0]}, which can be read in two ways. Write decimals with points, and no thousands."
         )
@@ -131,9 +131,9 @@ def _decimal(cell: str) -> str:
     return swapped if cell.count(",") == 1 and "." not in cell else cell
 
 
-def _factors(head: Sequence[str], given: Sequence[Factor], name: str) -> dict[int, Factor]:
+def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[int, Factor]:
     """Return the factors by column number."""
-    by_name = {each.name: each for each in given}
+    by_name = {each.name: each for each in factors}
     taken: dict[int, Factor] = {}
     for index, each in enumerate(head):
         own = each.partition("=")[0].strip()

@@ -53,8 +53,8 @@ def _documented(text: str, chosen: dict[str, Option], defaults: dict[str, Any]) 
     return "\n".join([text, "", "Options:", *lines])
 
 
-def _line(each: Option, defaults: dict[str, Any]) -> str:
-    default = str(defaults[each.name]) if each.name in defaults else each.text
-    about = ", ".join(part for part in (each.unit, f"default {default}" if default else "") if part)
-    line = f"{each.name}: {each.help}" + (f" [{about}]" if about else "")
+def _line(option: Option, defaults: dict[str, Any]) -> str:
+    default = str(defaults[option.name]) if option.name in defaults else option.text
+    about = ", ".join(part for part in (option.unit, f"default {default}" if default else "") if part)
+    line = f"{option.name}: {option.help}" + (f" [{about}]" if about else "")
     return textwrap.fill(line, 110, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)

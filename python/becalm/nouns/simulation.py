@@ -124,29 +124,29 @@ class Simulation(Result):
     @property
     def exit_code(self) -> int:
         """0; 130 when it was stopped before the end that was asked for."""
-        reached = (each.finished or each.end_ns == self.until_ns for each in self.runs)
+        reached = (run.finished or run.end_ns == self.until_ns for run in self.runs)
         return 0 if all(reached) else 130
 
     @property
     def end_ns(self) -> float:
         """Mean turnaround over the runs, ns."""
-        return statistics.fmean(each.end_ns for each in self.runs)
+        return statistics.fmean(run.end_ns for run in self.runs)
 
     @property
     def spread(self) -> float | None:
         """Coefficient of variation of the turnaround; None of one run."""
-        ends = [each.end_ns for each in self.runs]
+        ends = [run.end_ns for run in self.runs]
         return statistics.stdev(ends) / statistics.fmean(ends) if len(ends) > 1 else None
 
     def typical(self, name: str) -> float:
         """Return the mean over the runs of a numeric field."""
-        return statistics.fmean(getattr(each, name) for each in self.runs)
+        return statistics.fmean(getattr(run, name) for run in self.runs)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
         runs = [
-            {**asdict(each), "wait": each.wait.to_json(), "message_latency": each.message_latency.to_json()}
-            for each in self.runs
+            {**asdict(run), "wait": run.wait.to_json(), "message_latency": run.message_latency.to_json()}
+            for run in self.runs
         ]
         return {
             "becalm": VERSION,

@@ -150,10 +150,10 @@ class StoredComparison(Result):
     def geometric_means(self) -> tuple[GeometricMean, ...]:
         """The geometric mean of each metric and unit that several benchmarks have, in their order."""
         found: dict[tuple[str, str], list[float]] = {}
-        for each in self.benchmarks:
-            if math.isfinite(each.difference.estimate) and each.difference.estimate > -1:
-                ratios = found.setdefault((each.difference.metric, each.unit), [])
-                ratios.append(math.log1p(each.difference.estimate))
+        for benchmark in self.benchmarks:
+            if math.isfinite(benchmark.difference.estimate) and benchmark.difference.estimate > -1:
+                ratios = found.setdefault((benchmark.difference.metric, benchmark.unit), [])
+                ratios.append(math.log1p(benchmark.difference.estimate))
         return tuple(
             GeometricMean(metric, unit, len(logs), math.expm1(math.fsum(logs) / len(logs)))
             for (metric, unit), logs in found.items()
@@ -163,14 +163,14 @@ class StoredComparison(Result):
     @property
     def half_width(self) -> float:
         """The median over all benchmarks of half an interval's width, a fraction; NaN without benchmarks."""
-        halves = sorted((each.difference.high - each.difference.low) / 2 for each in self.benchmarks)
+        halves = sorted((benchmark.difference.high - benchmark.difference.low) / 2 for benchmark in self.benchmarks)
         count = len(halves)
         return (halves[(count - 1) // 2] + halves[count // 2]) / 2 if count else math.nan
 
     @property
     def bounded(self) -> bool:
         """Whether every interval takes the shift between sittings into account."""
-        return self.shift is not None or all(each.shift is not None for each in self.benchmarks)
+        return self.shift is not None or all(benchmark.shift is not None for benchmark in self.benchmarks)
 
     @property
     def exit_code(self) -> int:
@@ -179,7 +179,7 @@ class StoredComparison(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        means = [asdict(each) for each in self.geometric_means]
+        means = [asdict(mean) for mean in self.geometric_means]
         known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
         value = finite({**known, "geometric_means": means, "half_width": self.half_width})
         assert isinstance(value, dict)

@@ -40,7 +40,7 @@ class SwarmParameters:
         pairs = dict(given) if isinstance(given, Mapping) else _pairs(given)
         if "phi" in pairs:
             pairs = {"phi_p": pairs["phi"], "phi_g": pairs["phi"], **{k: v for k, v in pairs.items() if k != "phi"}}
-        known = {each.name: each.type for each in fields(cls)}
+        known = {field.name: field.type for field in fields(cls)}
         if unknown := [name for name in pairs if name not in known]:
             raise UsageError(f"--swarm has no {unknown[0]!r}. It has phi, {', '.join(known)}.")
         for name, value in pairs.items():
@@ -53,7 +53,7 @@ class SwarmParameters:
     def spelled(self) -> str:
         """The parameters that differ from the usual ones, as `parse` reads them."""
         usual = SwarmParameters()
-        pairs = {each.name: getattr(self, each.name) for each in fields(self)}
+        pairs = {field.name: getattr(self, field.name) for field in fields(self)}
         return ",".join(f"{name}={value:g}" for name, value in pairs.items() if value != getattr(usual, name))
 
 

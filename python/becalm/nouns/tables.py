@@ -159,6 +159,6 @@ def quantities() -> tuple[Quantity, ...]:
 def built_in_kernels() -> tuple[BuiltInKernel, ...]:
     """Return the built-in kernels of known pressure and sensitivity, in the order of documents."""
     return tuple(
-        BuiltInKernel(**{**row, "parameters": tuple(KernelParameter(**each) for each in row["parameters"])})
+        BuiltInKernel(**{**row, "parameters": tuple(KernelParameter(**parameter) for parameter in row["parameters"])})
         for row in rows("kernels")
     )

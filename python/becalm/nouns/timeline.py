@@ -146,7 +146,7 @@ class Timeline(Result):
     @property
     def newest(self) -> tuple[BenchmarkChange, ...]:
         """Changes for the worse that were seen with the newest sitting, and with none before."""
-        return tuple(each for each in self.changes if each.worse and each.found == len(self.sittings) - 1)
+        return tuple(change for change in self.changes if change.worse and change.found == len(self.sittings) - 1)
 
     @property
     def exit_code(self) -> int:

@@ -99,7 +99,7 @@ class TimerCell:
     @classmethod
     def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
         """Return the value for the form of a report. Raises KeyError, TypeError or ValueError for another value."""
-        names = {each.name for each in fields(cls)}
+        names = {field.name for field in fields(cls)}
         given = {name: each for name, each in value.items() if name in names}
         given["t_min"] = WorkLength.from_json(value["t_min"])
         given["t_diff"] = WorkLength.from_json(value["t_diff"])
@@ -167,13 +167,13 @@ class ClockReport(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented JSON form (docs/reference/json.md)."""
-        cells = [{**asdict(each), "reference": [list(pair) for pair in each.reference]} for each in self.cells]
+        cells = [{**asdict(cell), "reference": [list(pair) for pair in cell.reference]} for cell in self.cells]
         value = {
             "sentence": self.sentence,
             "trust": dict(self.trust),
             "doubts": list(self.doubts),
             "cells": cells,
-            "absences": [asdict(each) for each in self.absences],
+            "absences": [asdict(absence) for absence in self.absences],
             "check": None if self.check is None else {**asdict(self.check), "exit_code": self.check.exit_code},
             "interrupted": self.interrupted,
             "resumed": self.resumed,
@@ -192,8 +192,8 @@ class ClockReport(Result):
             value["sentence"],
             value["trust"],
             tuple(value["doubts"]),
-            tuple(TimerCell.from_report(each) for each in value["cells"]),
-            tuple(TimerAbsence(**each) for each in value["absences"]),
+            tuple(TimerCell.from_report(cell) for cell in value["cells"]),
+            tuple(TimerAbsence(**absence) for absence in value["absences"]),
             None,
             value["interrupted"],
             value["resumed"],
@@ -240,7 +240,7 @@ class ClockComparison(Result):
         value = {
             "sentence": self.sentence,
             "names": list(self.names),
-            "trusts": [dict(each) for each in self.trusts],
-            "pairs": [{**asdict(each), "ratio": each.ratio} for each in self.pairs],
+            "trusts": [dict(trust) for trust in self.trusts],
+            "pairs": [{**asdict(pair), "ratio": pair.ratio} for pair in self.pairs],
         }
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock comparison", **finite(value)}

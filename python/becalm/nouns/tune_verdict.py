@@ -183,9 +183,9 @@ class TuneVerdict(Result):
         return cleaned
 
 
-def settings_of(found: TuneVerdict) -> Settings:
+def settings_of(verdict: TuneVerdict) -> Settings:
     """Return the recommended settings as a value that a host takes."""
-    return Settings.of(found.settings)
+    return Settings.of(verdict.settings)
 
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
@@ -235,14 +235,14 @@ def from_json(value: Mapping[str, Any]) -> TuneVerdict:
         "production": _plan(value.get("production")),
         "stopped": Stopped(value["stopped"]),
         "programs": tuple(value["programs"]),
-        "trials": tuple(Trial(**found) for found in value["trials"]),
+        "trials": tuple(Trial(**trial) for trial in value["trials"]),
         "arms": tuple(map(arm, value["arms"])),
         "comparisons": tuple(map(comparison, value["comparisons"])),
         "contributions": tuple(map(contribution, value["contributions"])),
         "droppable": tuple(value["droppable"]),
         "transfer": tuple(Transfer(**{**found, "ratio": interval(found["ratio"])}) for found in value["transfer"]),
         "excluded": tuple(Excluded(**found) for found in value["excluded"]),
-        "findings": tuple(Finding(**found) for found in value["findings"]),
+        "findings": tuple(Finding(**finding) for finding in value["findings"]),
         "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
     }
     return TuneVerdict(**{**fields, **changed})
@@ -265,5 +265,5 @@ def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
     def named(each: Mapping[str, Any], field: str) -> Mapping[str, Any]:
         return {**each, field: BASELINE if each[field] == _BASELINE_OF_SCHEMA_1 else each[field]}
 
-    arms = [named(each, "name") for each in found["arms"]]
-    return {**found, "arms": arms, "comparisons": [named(each, "arm") for each in found["comparisons"]]}
+    arms = [named(arm, "name") for arm in found["arms"]]
+    return {**found, "arms": arms, "comparisons": [named(comparison, "arm") for comparison in found["comparisons"]]}

@@ -217,7 +217,7 @@ class Ranking:
     @property
     def fastest(self) -> tuple[str, ...]:
         """The programs that may be the fastest."""
-        return tuple(each.name for each in self.places if each.best == 1)
+        return tuple(place.name for place in self.places if place.best == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +341,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
     def ranking(found: Mapping[str, Any] | None) -> Ranking | None:
         if found is None:
             return None
-        places = tuple(Place(**each) for each in found["places"])
+        places = tuple(Place(**place) for place in found["places"])
         return Ranking(places, found["confidence"], found["decides_ns"], number(found["within"], math.inf))
 
     def circumstances(found: Mapping[str, Any] | None) -> Circumstances | None:
@@ -354,7 +354,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
         "stopped": Stopped(value["stopped"]),
         "summaries": tuple(map(summary, value["summaries"])),
         "differences": tuple(map(difference, value["differences"])),
-        "findings": tuple(Finding(**found) for found in value["findings"]),
+        "findings": tuple(Finding(**finding) for finding in value["findings"]),
         "metric": None if value.get("metric") is None else decode(Metric, value["metric"], "metric"),
         "circumstances": circumstances(value.get("circumstances")),
     }
@@ -371,5 +371,5 @@ def _stored_gate(value: Mapping[str, Any]) -> Gate | None:
         return None
     if value["passed"] is False:
         return Gate.ABOVE
-    known = all(found["high"] is not None and found["high"] <= limit for found in value["differences"])
+    known = all(difference["high"] is not None and difference["high"] <= limit for difference in value["differences"])
     return Gate.WITHIN if known else Gate.UNDECIDED

@@ -172,7 +172,7 @@ class Workload:
         beside = {"beside": near} if near else {}
         if self.kernel:
             return {"kernel": self.kernel, "iterations": self.iterations, **beside}
-        found = [each.to_wire() for each in self.metrics]
+        found = [metric.to_wire() for metric in self.metrics]
         metrics = {"metrics": found} if found else {}
         return {"argv": [wire(a) for a in self.argv], **self._rest(), **metrics, **beside}
 

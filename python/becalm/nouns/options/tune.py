@@ -108,7 +108,7 @@ def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
 
 def refuse_without_metric(given: Mapping[str, object], programs: Sequence[Workload]) -> None:
     """Raise UsageError where the mean of a metric is to be minimised and no metric is named."""
-    if given.get("minimize") == METRIC and (lacking := [each.name for each in programs if not each.metrics]):
+    if given.get("minimize") == METRIC and (lacking := [program.name for program in programs if not program.metrics]):
         of = "" if len(lacking) == len(programs) else f" of {lacking[0]}"
         raise UsageError(f"--minimize metric needs the metric{of}: --metric SPEC, for example {EXAMPLE}.")
 
@@ -122,7 +122,7 @@ def of_programs(options: TuneOptions, given: Mapping[str, object], programs: Seq
     if given.get("minimize") != METRIC or options.metric is not None:
         return options
     first = programs[0].metrics[0]
-    if other := [each for each in programs if each.metrics[0] != first]:
+    if other := [program for program in programs if program.metrics[0] != first]:
         raise UsageError(
             f"{programs[0].name} is measured by {first.name}, and {other[0].name} by {other[0].metrics[0].name}: say "
             "by --metric SPEC which metric of all of them is to be made small."
