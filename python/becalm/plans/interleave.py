@@ -38,7 +38,7 @@ def interleave(history: History, goal: StoppingRule, rng: np.random.Generator) -
         # A file of somebody else may ask for any number of them.
         most = max(1, LARGEST_BLOCK // history.programs)
         return _draw(range(-left, min(most - left, 0)), history.programs, tuple(range(history.programs)), rng)
-    numbers = range(history.next_round, history.next_round + _rounds(history, goal))
+    numbers = range(history.next_round, history.next_round + next_rounds(history, goal))
     return _draw(numbers, history.programs, history.active, rng)
 
 
@@ -54,7 +54,7 @@ def _draw(numbers: range, programs: int, active: tuple[int, ...], rng: np.random
     return Block(tuple(map(Step._make, table.reshape(-1, 4).tolist())))
 
 
-def _rounds(history: History, goal: StoppingRule) -> int:
+def next_rounds(history: History, goal: StoppingRule) -> int:
     """Return the number of rounds of the next block: a time that grows with the time spent, within the limits."""
     if history.complete == 0:
         rounds = 1

@@ -1,0 +1,95 @@
+"""Whether the next group of runs is in turns or at once: the rules, all of them fixed before the first run.
+
+1. A first round in turns tells how long the programs take. If a pilot would take more than a fifth of the budget, the
+   study stays in turns.
+2. The pilot has as many groups of both schedules, in random order: six of each, and more until a tenth of the budget
+   is used. It counts.
+3. Then nine groups of ten are of the better schedule and one, drawn by chance, is of the other. At once is the better
+   one if its standard error after a second is lower, if turns are known well enough that a change of the difference by
+   2 % would have been seen, if the differences of both do not seem to disagree, and if the programs seem to slow each
+   other down by no more than 1 % on average (if one of them loses 2 %, the average is 1 % at least).
+4. `auto` goes back to turns for good, and what was measured at once is left out, if the programs are shown to slow each
+   other down by more than that, or if the difference at once is shown to be another one than that in turns.
+
+No rule may spoil the stated error. The signs of later pairs are fair coins whatever was decided before, so rules 1 to 3
+may look at anything. Rule 4 leaves out pairs after they were seen: the slow-down of both programs together is the same
+whichever sign the pairs had, so it selects nothing, and the other test has a level of its own
+(`becalm.analysis.schedules`).
+"""
+
+from __future__ import annotations
+
+from becalm.nouns.schedule import DOUBT, BackToTurns, Schedule, ScheduleEvidence
+
+LEAST_GROUPS = 6
+"""Groups of each schedule in the pilot: from six on, coins can show a difference at all."""
+
+LEAST_SHARE = 0.1
+"""Share of the budget for the pilot."""
+
+MOST_SHARE = 0.2
+"""Largest share of the budget that the pilot may need: with more, it would cost more than it can win."""
+
+PILOT_IN_ROUNDS = 3 * LEAST_GROUPS
+"""Length of the shortest pilot, in rounds in turns: two of them a group, and two rounds at once take half as long."""
+
+OTHER = 0.1
+"""Share of groups of the other schedule after the pilot."""
+
+SLOWED = 0.01
+"""Mean slow-down of both programs from which on they are not measured at once."""
+
+SHARP = 0.02 / 3
+"""Standard error of a change of the difference by which a change of 2 % is seen for certain."""
+
+
+class ScheduleChoice:
+    """The choice between turns and at once. `back`: the reason to stay in turns; None while both are possible."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.back: BackToTurns | None = None
+        self.better = Schedule.AT_ONCE if schedule is Schedule.AT_ONCE else Schedule.TURNS
+        self.pilot = schedule is Schedule.AUTO
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that follows is in turns."""
+        return self.back is not None or self.schedule is Schedule.TURNS
+
+    def take(self, evidence: ScheduleEvidence) -> None:
+        """Apply the rules to what a look has shown."""
+        if self.schedule is not Schedule.AUTO or self.back is not None:
+            return
+        if evidence.turns == 1 and evidence.fraction * PILOT_IN_ROUNDS > MOST_SHARE:
+            self.back = BackToTurns.FEW
+        elif evidence.apart:
+            self.back = BackToTurns.CHANGED
+        elif evidence.slowdown - DOUBT * evidence.slowdown_error > SLOWED and evidence.at_once >= LEAST_GROUPS:
+            self.back = BackToTurns.SLOWED
+        if self.back is not None:
+            self.pilot, self.better = False, Schedule.TURNS
+            return
+        few = evidence.at_once < LEAST_GROUPS or evidence.turns < 2 * LEAST_GROUPS
+        self.pilot = self.pilot and (few or evidence.fraction < LEAST_SHARE)
+        safe = evidence.change_error < SHARP and not evidence.disagree and evidence.slowdown <= SLOWED
+        helps = evidence.at_once_error < evidence.turns_error
+        self.better = Schedule.AT_ONCE if safe and helps else Schedule.TURNS
+
+    def next(self, before: Schedule | None, uniform: float) -> Schedule:
+        """Return the schedule of the next group.
+
+        `before`: of the group before if the two are a pair of the pilot, else None. `uniform`: a random number from 0
+        to 1.
+        """
+        if self.settled:
+            return Schedule.TURNS
+        if not self.pilot:
+            return self.better if uniform >= OTHER else _other(self.better)
+        if before is not None:
+            return _other(before)
+        return Schedule.TURNS if uniform < 0.5 else Schedule.AT_ONCE
+
+
+def _other(schedule: Schedule) -> Schedule:
+    return Schedule.AT_ONCE if schedule is Schedule.TURNS else Schedule.TURNS
