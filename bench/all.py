@@ -94,7 +94,7 @@ TABLE = (
     Bench("hosts", 1, ("--studies", "10000"), STATISTICS),
     Bench("sittings", 1, ("--comparisons", "2000"), STATISTICS),
     Bench("coverage", 3, ("--seeds", "300"), STATISTICS),
-    Bench("at_once", 10, ("--seeds", "150"), STATISTICS),
+    Bench("at_once", 10, ("--seeds", "150"), STATISTICS, apart=True),
     Bench("fastest", 2, ("--seeds", "250", "--programs", "5"), STATISTICS),
     Bench("spread", 3, ("--series", "1000"), "docs/reference/tune-report.md"),
     Bench("search", 6, ("--seeds", "75", "--random", "100"), "docs/explanation/methods.md"),
