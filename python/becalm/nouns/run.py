@@ -32,17 +32,26 @@ class Step(NamedTuple):
 Steps = tuple[Step, ...]
 
 
+class Start(NamedTuple):
+    """The CPU that a step runs on, and whether it starts together with the next step of its block."""
+
+    cpu: int
+    with_next: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """The steps that a plan hands to a host at once; the host runs them without waiting for Python.
 
     `fresh_boot`: on a boot of its own, even if the steps before had the same parameters of the kernel. `beside`: load
-    that is made meanwhile, by a host that can (`becalm.hosts.loaded`).
+    that is made meanwhile, by a host that can (`becalm.hosts.loaded`). `starts`: of each step; empty where the host
+    chooses CPUs and runs one step after the other.
     """
 
     steps: Steps
     fresh_boot: bool = False
     beside: Demand | None = None
+    starts: tuple[Start, ...] = ()
 
 
 class Run(NamedTuple):

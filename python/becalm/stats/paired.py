@@ -21,6 +21,8 @@ beta that is computed from products that a swap leaves alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -58,12 +60,54 @@ class PairedEstimate:
     adjusted: float
 
 
+class Scored(Protocol):
+    """The scores of a sample, whose scale and beta are those of one value of theta."""
+
+    scale: float
+    beta: float
+
+    def scores(self, theta: float) -> Floats:
+        """Return a score for each pair, of random sign under the true theta."""
+        ...
+
+    def slope(self, theta: float) -> float:
+        """Return how fast the sum of the scores falls as theta grows."""
+        ...
+
+
+class Sample(Protocol):
+    """Pairs that one theta is estimated from: `Pairs`, or several series of them (`becalm.stats.strata`)."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Number of pairs of each series; scores come one series after the other."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Number of pairs."""
+        ...
+
+    @property
+    def coins(self) -> float:
+        """Number of pairs that count alike, of as much effect as these."""
+        ...
+
+    def middle(self) -> float:
+        """Return a value near the estimate."""
+        ...
+
+    def score(self, anchor: float) -> Scored:
+        """Return the scores with the scale of `anchor`, a value of theta."""
+        ...
+
+
 class RepeatedPairs:
     """Looks at a growing series of pairs; the intervals of all looks together miss the truth with rate `alpha`."""
 
     def __init__(self, alpha: float = 0.05) -> None:
         self._spending = ErrorSpending(alpha)
-        self._pairs = 0
+        self._sizes: tuple[int, ...] = ()
         self._information = 0.0
         self._interval = (-math.inf, math.inf)
         self._critical = math.inf
@@ -84,14 +128,18 @@ class RepeatedPairs:
         too little, keeps the last interval. Raises ValueError for values that are not
         finite, arrays of different length, or fewer pairs than at the last look.
         """
-        pairs = Pairs.of(reference, candidate, reference_position, candidate_position)
-        if pairs.count < self._pairs:
-            raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {self._pairs}.")
+        return self.look_at(Pairs.of(reference, candidate, reference_position, candidate_position), fraction)
+
+    def look_at(self, pairs: Sample, fraction: float) -> PairedEstimate:
+        """Estimate from a sample of all pairs so far. Raises ValueError for fewer than at the last look."""
+        before = self._sizes or (0,) * len(pairs.sizes)
+        if any(now < then for now, then in zip(pairs.sizes, before, strict=True)):
+            raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {sum(before)}.")
         estimate = locate(pairs)
-        score = Score(pairs, estimate)
+        score = pairs.score(estimate)
         error = standard_error(score, estimate)
-        critical = self._spending.look(fraction, self._grown(score, estimate))
-        self._pairs = pairs.count
+        critical = self._spending.look(fraction, self._grown(score.scores(estimate), pairs.sizes))
+        self._sizes = tuple(pairs.sizes)
         if math.isfinite(critical):
             self._critical = critical
             step = critical * (error if math.isfinite(error) else score.scale)
@@ -108,14 +156,18 @@ class RepeatedPairs:
             adjusted=score.beta,
         )
 
-    def _grown(self, score: Score, estimate: float) -> float:
+    def _grown(self, scores: Floats, sizes: Sequence[int]) -> float:
         """Return the information on a common scale: it grows by the factor by which the new pairs raise V."""
-        if self._pairs == 0:
-            self._information = float(len(score.pairs.difference))
-        elif score.pairs.count > self._pairs:
-            squares = score.scores(estimate) ** 2
-            before, now = float(squares[: self._pairs].sum()), float(squares.sum())
-            self._information *= now / before if before > 0.0 else score.pairs.count / self._pairs
+        count = sum(sizes)
+        if sum(self._sizes) == 0:
+            self._information = float(count)
+        elif count > sum(self._sizes):
+            squares = scores**2
+            before, start = 0.0, 0
+            for size, old in zip(sizes, self._sizes, strict=True):
+                before += float(squares[start : start + old].sum())
+                start += size
+            self._information *= float(squares.sum()) / before if before > 0.0 else count / sum(self._sizes)
         return self._information
 
 
@@ -132,6 +184,24 @@ class Pairs:
     def count(self) -> int:
         """Number of pairs."""
         return len(self.difference)
+
+    @property
+    def sizes(self) -> tuple[int]:
+        """The number of pairs of this one series."""
+        return (self.count,)
+
+    @property
+    def coins(self) -> float:
+        """The number of pairs, which all count alike."""
+        return float(self.count)
+
+    def middle(self) -> float:
+        """Return the median difference."""
+        return median_of(self.difference)
+
+    def score(self, anchor: float) -> Score:
+        """Return the scores with the scale of `anchor`."""
+        return Score(self, anchor)
 
     @classmethod
     def of(
@@ -162,6 +232,10 @@ class Pairs:
             np.subtract(after, before, out=label[1:-1], dtype=np.float64)
             label[1:-1] *= share
         return cls(y1 - y0, drift, label)
+
+
+NO_PAIRS = Pairs(np.zeros(0), np.zeros(0), np.zeros(0))
+"""A series without any pair."""
 
 
 def same(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None = None) -> Floats:
@@ -212,18 +286,25 @@ class Score:
         e = self.residuals(theta)
         return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
 
+    def slope(self, theta: float) -> float:
+        """Return how fast the sum of the scores falls as theta grows."""
+        if self.scale == 0.0:
+            return 0.0
+        inside = (1.0 - self.beta * self.pairs.label)[np.abs(self.scores(theta)) < BOUND]
+        return float(inside.sum()) / self.scale
 
-def standardised(pairs: Pairs, theta: float) -> float:
+
+def standardised(pairs: Sample, theta: float) -> float:
     """Return s / sqrt(V), 0 when both vanish, with scale and beta computed under the very theta that is tested."""
-    scores = Score(pairs, theta).scores(theta)
+    scores = pairs.score(theta).scores(theta)
     root_v = math.sqrt(float(scores @ scores))
     return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
 
-def locate(pairs: Pairs) -> float:
+def locate(pairs: Sample) -> float:
     """Return the value where S vanishes, which is farthest from being rejected."""
-    middle = median_of(pairs.difference)
-    step = Score(pairs, middle).scale / 8
+    middle = pairs.middle()
+    step = pairs.score(middle).scale / 8
     if step == 0.0:
         return middle
     low = outward(lambda theta: standardised(pairs, theta), middle, -step)
@@ -231,24 +312,23 @@ def locate(pairs: Pairs) -> float:
     return root(lambda theta: standardised(pairs, theta), low, high, 1e-6 * step / math.sqrt(pairs.count))
 
 
-def standard_error(score: Score, estimate: float) -> float:
+def standard_error(score: Scored, estimate: float) -> float:
     """Return sqrt(V) / |S'| at the estimate; infinite for a single pair."""
-    if score.pairs.count < 2:
+    scores = score.scores(estimate)
+    if len(scores) < 2:
         return math.inf
     if score.scale == 0.0:
         return 0.0
-    scores = score.scores(estimate)
-    slope = (1.0 - score.beta * score.pairs.label)[np.abs(scores) < BOUND]
-    inside = float(slope.sum()) / score.scale
-    return math.sqrt(float(scores @ scores)) / inside if inside > 0.0 else math.inf
+    slope = score.slope(estimate)
+    return math.sqrt(float(scores @ scores)) / slope if slope > 0.0 else math.inf
 
 
-def interval(pairs: Pairs, estimate: float, step: float, critical: float) -> tuple[float, float]:
+def interval(pairs: Sample, estimate: float, step: float, critical: float) -> tuple[float, float]:
     """Return all theta with |S| / sqrt(V) below `critical`; infinite ends when that many coins cannot exclude any.
 
     `step`: where the ends may be, as a distance from the estimate; 0 when all pairs are alike.
     """
-    if 2 * float(ndtr(-critical)) < 2.0 ** (1 - pairs.count) or math.sqrt(pairs.count) <= critical:
+    if 2 * float(ndtr(-critical)) < 2.0 ** (1 - pairs.coins) or math.sqrt(pairs.coins) <= critical:
         return -math.inf, math.inf
     if step == 0.0:
         return estimate, estimate

@@ -1,0 +1,78 @@
+"""One estimate from several series of pairs that are not equally precise, such as turns and pairs at once.
+
+The score of a pair counts in inverse proportion to the scale of its series, which is the combination by inverse
+variance (Huber's estimator of a location that several scales have in common). Scales come from the sizes of e = d -
+theta, and not from their signs, so each score has a random sign as before, and `becalm.stats.paired.RepeatedPairs`
+looks at such a sample as at any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from becalm.stats.arrays import Floats
+from becalm.stats.paired import Pairs, Score
+
+LEAST_SCALE = 1e-6
+"""Least scale that counts, as a share of the largest: a series without noise does not outweigh all others for ever."""
+
+
+class Strata:
+    """Series of pairs as one sample; empty ones have no weight."""
+
+    def __init__(self, series: Sequence[Pairs]) -> None:
+        self.series = tuple(series)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of pairs of each series."""
+        return tuple(pairs.count for pairs in self.series)
+
+    @property
+    def count(self) -> int:
+        """Number of pairs of all series."""
+        return sum(self.sizes)
+
+    @property
+    def coins(self) -> float:
+        """Number of pairs of equal weight that are worth as much as these (Kish 1965, Survey Sampling, sec. 11.7)."""
+        weights = np.repeat(self.score(self.middle()).weights, [pairs.count for pairs in self.series if pairs.count])
+        return float(weights.sum()) ** 2 / float((weights**2).sum())
+
+    def middle(self) -> float:
+        """Return the median difference of the series that tells most."""
+        return min((pairs for pairs in self.series if pairs.count), key=_unsure).middle()
+
+    def score(self, anchor: float) -> StrataScore:
+        """Return the scores with the scales of `anchor`."""
+        return StrataScore([pairs.score(anchor) for pairs in self.series if pairs.count])
+
+
+def _unsure(pairs: Pairs) -> float:
+    """Return the variance of the median of a series, but for a factor."""
+    return pairs.score(pairs.middle()).scale ** 2 / pairs.count
+
+
+class StrataScore:
+    """The scores of all series, one after the other, in units of the smallest scale."""
+
+    def __init__(self, parts: Sequence[Score]) -> None:
+        self.parts = parts
+        largest = max(part.scale for part in parts)
+        scales = [max(part.scale, LEAST_SCALE * largest) for part in parts]
+        self.scale = min(scales)
+        self.weights = [self.scale / scale if scale > 0.0 else 1.0 for scale in scales]
+        tells = [weight**2 * part.pairs.count for weight, part in zip(self.weights, parts, strict=True)]
+        self.beta = sum(part.beta * tell for part, tell in zip(parts, tells, strict=True)) / sum(tells)
+
+    def scores(self, theta: float) -> Floats:
+        """Return the weighted scores."""
+        return np.concatenate(
+            [weight * part.scores(theta) for weight, part in zip(self.weights, self.parts, strict=True)]
+        )
+
+    def slope(self, theta: float) -> float:
+        """Return how fast the sum of the scores falls as theta grows."""
+        return sum(weight * part.slope(theta) for weight, part in zip(self.weights, self.parts, strict=True))
