@@ -3,7 +3,7 @@
 1. A first round in turns tells how long the programs take. If a pilot would take more than a fifth of the budget, the
    study stays in turns.
 2. The pilot has as many groups of both schedules, in random order: six of each, and more until a tenth of the budget
-   is used. It counts.
+   is used. It counts, and ends after a fifth of the budget in any case.
 3. Then nine groups of ten are of the better schedule and one, drawn by chance, is of the other. At once is the better
    one if its standard error after a second is lower, if turns are known well enough that a change of the difference by
    2 % would have been seen, if the differences of both do not seem to disagree, and if the programs seem to slow each
@@ -71,10 +71,10 @@ class ScheduleChoice:
             self.pilot, self.better = False, Schedule.TURNS
             return
         few = evidence.at_once < LEAST_GROUPS or evidence.turns < 2 * LEAST_GROUPS
-        self.pilot = self.pilot and (few or evidence.fraction < LEAST_SHARE)
+        self.pilot = self.pilot and evidence.fraction < (MOST_SHARE if few else LEAST_SHARE)
         safe = evidence.change_error < SHARP and not evidence.disagree and evidence.slowdown <= SLOWED
         helps = evidence.at_once_error < evidence.turns_error
-        self.better = Schedule.AT_ONCE if safe and helps else Schedule.TURNS
+        self.better = Schedule.AT_ONCE if safe and helps and not few else Schedule.TURNS
 
     def next(self, before: Schedule | None, uniform: float) -> Schedule:
         """Return the schedule of the next group.

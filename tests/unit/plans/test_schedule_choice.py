@@ -50,6 +50,14 @@ def test_the_pilot_lasts_for_some_groups_and_a_tenth_of_the_budget(unfinished: d
     assert not after(FIRST, KNOWN).pilot
 
 
+def test_a_pilot_that_takes_longer_than_expected_ends_in_turns() -> None:
+    """Its first round may have been left out, or programs be slower at once."""
+    choice = after(replace(KNOWN, at_once=LEAST_GROUPS - 1, fraction=0.21))
+    assert (choice.pilot, choice.better) == (False, Schedule.TURNS)
+    choice.take(KNOWN)
+    assert choice.better is Schedule.AT_ONCE
+
+
 def test_one_group_of_ten_is_of_the_other_schedule() -> None:
     at_once, turns = after(FIRST, KNOWN), after(FIRST, replace(KNOWN, at_once_error=0.03))
     assert [at_once.next(None, uniform) for uniform in (0.05, 0.15)] == [Schedule.TURNS, Schedule.AT_ONCE]
