@@ -3,26 +3,26 @@
     python bench/history.py                                            # a history of each kind, a minute
     python bench/history.py --histories 20 --document docs/explanation/statistics.md      # its table
 
-A suite of 50 benchmarks is measured at each of 1,000 commits, a sitting of 15 runs each, 0.3 to 1 % from run to run.
-Machines: "quiet" sittings scatter by 0.3 %; "noisy" ones by 0.2 to 0.5 %, one in twenty values five times as much;
+A suite of 50 benchmarks is measured at each of 1,000 commits, a session of 15 runs each, 0.3 to 1 % from run to run.
+Machines: "quiet" sessions scatter by 0.3 %; "noisy" ones by 0.2 to 0.5 %, one in twenty values five times as much;
 "drifting" ones have a random walk of 0.3 % a commit and a daily wave of 1 % in common, to which benchmarks answer 0.7
 to 1.3 times, and a wave of 0.2 % of their own; "both" is all of that. And two whose noise is of no kind that becalm's
 rule supposes: "heavy tails", Student's t of 3 degrees of freedom times 0.15 to 0.3 %, and "one-sided", 0.2 to 0.4 %,
-where 8 of 100 sittings are slower by more, exponentially distributed with six times that as mean. And "moving", the
+where 8 of 100 sessions are slower by more, exponentially distributed with six times that as mean. And "moving", the
 history of a project of which every commit changes every benchmark: by Student's t of 3 degrees of freedom times 0.3 to
-0.8 times the scatter of sittings, 0.5 to 1.5 %, which also are Student's; these are the increments and the noise of
+0.8 times the scatter of sessions, 0.5 to 1.5 %, which also are Student's; these are the increments and the noise of
 CPython's main branch (bench/replay.py). There an alarm is right when its commit and the five on both sides of it moved
 the benchmark by at least a third of what it says. Then histories in
 which every benchmark becomes 2 % slower or faster, each three times at random commits.
 
-Beside: Student's t of the 10 sittings before against the 3 after, p < 0.05 and p < 0.001; E-divisive means (Matteson &
-James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sittings with the settings of MongoDB's and DataStax' tools
+Beside: Student's t of the 10 sessions before against the 3 after, p < 0.05 and p < 0.001; E-divisive means (Matteson &
+James 2014, J. Am. Stat. Assoc. 109:334) in windows of 50 sessions with the settings of MongoDB's and DataStax' tools
 (permutations, p < 0.05); and benchstat's rule, Mann-Whitney's U of a commit's runs against those of the one before, p <
 0.05. An alarm that lies at most 3 commits from a true change is right.
 
 The limit: no rule with a given rate of false alarms can find more. Whoever knows the level, the noise of each benchmark
 and the size of the change, and has only to decide whether it was there, decides best by the ratio of likelihoods
-(Neyman & Pearson 1933); alarms with the first, second and third sitting are three chances. Drift is left out of
+(Neyman & Pearson 1933); alarms with the first, second and third session are three chances. Drift is left out of
 it: it could be known exactly. Values are drawn with a change and weighted by the inverse of that ratio to have those
 without.
 
@@ -60,7 +60,7 @@ PERMUTATIONS = 99
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A change that a method names: its benchmark, where it lies, and the sitting with which it was seen."""
+    """A change that a method names: its benchmark, where it lies, and the session with which it was seen."""
 
     benchmark: int
     at: int
@@ -70,7 +70,7 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Logarithms of sittings' medians, shape (commits, benchmarks), and of their runs, (commits, benchmarks, runs).
+    """Logarithms of sessions' medians, shape (commits, benchmarks), and of their runs, (commits, benchmarks, runs).
 
     `steps`: commits and sizes of true changes of each benchmark. `moved`: by how much each commit moved each benchmark
     beside that, shape (commits, benchmarks).
@@ -138,7 +138,7 @@ def ours(given: History) -> list[Alarm]:
 
 
 def rolling(level: float) -> Callable[[History], list[Alarm]]:
-    """Student's t of the three newest sittings against the ten before; after an alarm it waits until those are new."""
+    """Student's t of the three newest sessions against the ten before; after an alarm it waits until those are new."""
 
     def found(given: History) -> list[Alarm]:
         y, before, after = given.values, 10, 3
@@ -175,7 +175,7 @@ def benchstat(given: History) -> list[Alarm]:
 
 
 def divisive(given: History) -> list[Alarm]:
-    """E-divisive means of the newest 50 sittings, looked at with every tenth sitting, as a nightly job does."""
+    """E-divisive means of the newest 50 sessions, looked at with every tenth session, as a nightly job does."""
     rng = np.random.default_rng(1)
     alarms = []
     for i in range(given.values.shape[1]):
@@ -305,7 +305,7 @@ def table(histories: int, commits: int, seed: int, names: Sequence[str] = ()) ->
 
 
 def young(histories: int, seed: int) -> str:
-    """Markdown: is a step among the first sittings of few benchmarks found, when, and what else is said?"""
+    """Markdown: is a step among the first sessions of few benchmarks found, when, and what else is said?"""
     lines = [
         "| machine | benchmarks | false alarms in 1,000 commits | "
         + " | ".join(f"{100 * size:.0f} % at commit {at}: found, seen at" for size in YOUNG_SIZES for at in EARLY)
@@ -334,12 +334,12 @@ def young(histories: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def limit(rng: np.random.Generator, noisy: bool, sittings: int, false: float, draws: int) -> float:
-    """Largest share of changes that can be found with so many sittings at this rate of false alarms per commit."""
+def limit(rng: np.random.Generator, noisy: bool, sessions: int, false: float, draws: int) -> float:
+    """Largest share of changes that can be found with so many sessions at this rate of false alarms per commit."""
     scale = rng.uniform(0.002, 0.005, draws) if noisy else np.full(draws, 0.003)
     # The median of 15 normal values has 1.2533 times the standard error of their mean.
     within = rng.uniform(*WITHIN, draws) * 1.2533 / math.sqrt(RUNS)
-    stray = np.where(rng.random((draws, sittings)) < (0.05 if noisy else 0.0), 5.0, 1.0)
+    stray = np.where(rng.random((draws, sessions)) < (0.05 if noisy else 0.0), 5.0, 1.0)
     values = math.log1p(SIZE) + np.hypot(stray * scale[:, None], within[:, None]) * rng.standard_normal(stray.shape)
 
     def likelihood(level: float) -> Floats:
@@ -358,14 +358,14 @@ def limit(rng: np.random.Generator, noisy: bool, sittings: int, false: float, dr
     ratio = np.sort(np.logaddexp(up, down) - math.log(2) - likelihood(0))[::-1]
     # Either sign is as likely, and a test that is as good for both does not tell them apart.
     chance = np.cumsum(np.exp(-ratio)) / draws
-    return int(np.searchsorted(chance, sittings * false / SUITE)) / draws
+    return int(np.searchsorted(chance, sessions * false / SUITE)) / draws
 
 
 def limits(seed: int, draws: int) -> str:
-    """Markdown: the limit after one to six sittings."""
+    """Markdown: the limit after one to six sessions."""
     looks = (1, 2, 3, 4, 6)
-    heads = " | ".join(f"{each} sitting{'s' * (each > 1)}" for each in looks)
-    lines = [f"| sittings | false alarms in 1,000 commits | {heads} |", "| --- | --- |" + " --- |" * len(looks)]
+    heads = " | ".join(f"{each} session{'s' * (each > 1)}" for each in looks)
+    lines = [f"| sessions | false alarms in 1,000 commits | {heads} |", "| --- | --- |" + " --- |" * len(looks)]
     for name, noisy in (("quiet", False), ("noisy", True)):
         for false in (1e-3, 5e-4):
             rng = np.random.default_rng([seed, noisy])

@@ -3,9 +3,9 @@
     python bench/sittings.py                                             # 1500 comparisons of each kind, a minute
     python bench/sittings.py --comparisons 10000 --document docs/explanation/statistics.md    # its table
 
-Each sitting of a program shifts by itself (log-normally, or by Student's t with 3 degrees of freedom), and then has 30
+Each session of a program shifts by itself (log-normally, or by Student's t with 3 degrees of freedom), and then has 30
 runs of 1 % noise with a correlation of 0.3 from run to run. `by runs alone` is `becalm compare --stored A B`,
-`repeated` the same with further sittings, and Welch's and Mann-Whitney's tests are what others make of two files. The
+`repeated` the same with further sessions, and Welch's and Mann-Whitney's tests are what others make of two files. The
 second table is of suites, with three old sessions and one new of each benchmark, at 95 % for all benchmarks together.
 """
 
@@ -29,11 +29,11 @@ Floats = npt.NDArray[np.float64]
 RUNS, NOISE, NEIGHBOURS, ALPHA = 30, 0.01, 0.3, 0.05
 KINDS = ((2, 1, 0.02, False), (3, 1, 0.02, False), (3, 3, 0.02, False), (5, 5, 0.02, False), (3, 3, 0.005, False),
          (3, 3, 0.02, True), (3, 3, 0.0, False))  # fmt: skip
-"""Sittings of the old and of the new, standard deviation of the shift, whether it has heavy tails."""
+"""Sessions of the old and of the new, standard deviation of the shift, whether it has heavy tails."""
 
 
-def sitting(rng: np.random.Generator, shift: float, tails: bool) -> Floats:
-    """Log times of one sitting of a program whose true time is 1."""
+def session(rng: np.random.Generator, shift: float, tails: bool) -> Floats:
+    """Log times of one session of a program whose true time is 1."""
     drawn = rng.standard_t(3) / np.sqrt(3) if tails else rng.standard_normal()
     noise = rng.standard_normal(RUNS)
     for index in range(1, RUNS):
@@ -46,7 +46,7 @@ def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed:
     rng = np.random.default_rng([seed, old, new, round(1e4 * shift), tails])
     called = dict.fromkeys(("runs", "repeated", "seen", "welch", "mann"), 0)
     for _ in range(comparisons):
-        sides = [[sitting(rng, shift, tails) for _ in range(count)] for count in (old, new)]
+        sides = [[session(rng, shift, tails) for _ in range(count)] for count in (old, new)]
         alone = unpaired(sides[0][0], sides[1][0], ALPHA)
         called["runs"] += not alone.low <= 0.0 <= alone.high
         over = over_sittings(sides[0], sides[1], ALPHA)
@@ -61,8 +61,8 @@ def rates(old: int, new: int, shift: float, tails: bool, comparisons: int, seed:
 def table(comparisons: int, seed: int) -> str:
     """Markdown."""
     lines = [
-        "| sittings, old and new | shift between sittings | Welch, two files | Mann-Whitney, two files | by runs alone "
-        "| repeated sittings | 10 % seen by them |",
+        "| sessions, old and new | shift between sessions | Welch, two files | Mann-Whitney, two files | by runs alone "
+        "| repeated sessions | 10 % seen by them |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for old, new, shift, tails in KINDS:

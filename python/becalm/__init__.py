@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
     from becalm.nouns.options.measuring import RunOptions as RunOptions
+    from becalm.nouns.options.record import HistoryPlaceOptions as HistoryPlaceOptions
     from becalm.nouns.options.record import RangeOptions as RangeOptions
     from becalm.nouns.options.record import RecordOptions as RecordOptions
-    from becalm.nouns.options.record import SittingOptions as SittingOptions
     from becalm.nouns.options.suite import SuiteOptions as SuiteOptions
     from becalm.nouns.options.suite import SuiteParts as SuiteParts
     from becalm.nouns.options.survey import SurveyOptions as SurveyOptions
@@ -166,7 +166,7 @@ _VALUES = {
     "becalm.nouns.options.design": "DesignOptions FitOptions SwarmDesignOptions",
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
-    "becalm.nouns.options.record": "RangeOptions RecordOptions SittingOptions",
+    "becalm.nouns.options.record": "HistoryPlaceOptions RangeOptions RecordOptions",
     "becalm.nouns.recorded_commits": "RecordedCommit RecordedCommits",
     "becalm.nouns.options.suite": "SuiteOptions SuiteParts",
     "becalm.nouns.options.survey": "SurveyOptions",

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from becalm.nouns.stored_comparison import Identity, Sitting
+from becalm.nouns.stored_comparison import Identity, StoredSession
 from becalm.nouns.verdict import Finding
 from becalm.wording.findings import finding
 from becalm.wording.program_names import distinct_names
@@ -20,14 +20,14 @@ from becalm.wording.program_names import distinct_names
 GOMAXPROCS = "GOMAXPROCS"
 """The parameter of a benchmark of Go that says on how many processors it ran."""
 
-Sides = tuple[list[Sitting], list[Sitting]]
+Sides = tuple[list[StoredSession], list[StoredSession]]
 
 
-def aligned(old: Sequence[Sitting], new: Sequence[Sitting]) -> tuple[Sides, tuple[Finding, ...]]:
-    """Return sittings whose benchmarks have the same name where they are the same, and what is to be said of that."""
+def aligned(old: Sequence[StoredSession], new: Sequence[StoredSession]) -> tuple[Sides, tuple[Finding, ...]]:
+    """Return sessions whose benchmarks have the same name where they are the same, and what is to be said of that."""
     sides = [_with_left_out(old, new), _with_left_out(new, old)]
     own = [
-        list(dict.fromkeys(_whole(identity) for sitting in side for identity in _identities(sitting))) for side in sides
+        list(dict.fromkeys(_whole(identity) for session in side for identity in _identities(session))) for side in sides
     ]
     same = {each: each for side in own for each in side}
     before_only, after_only = (
@@ -37,11 +37,11 @@ def aligned(old: Sequence[Sitting], new: Sequence[Sitting]) -> tuple[Sides, tupl
     procs = {
         _whole(identity): _processors(identity)
         for side in sides
-        for sitting in side
-        for identity in _identities(sitting)
+        for session in side
+        for identity in _identities(session)
     }
     bare = {
-        _whole(identity): _bare(identity) for side in sides for sitting in side for identity in _identities(sitting)
+        _whole(identity): _bare(identity) for side in sides for session in side for identity in _identities(session)
     }
     for before, after in _counterparts(before_only, after_only, bare):
         same[after] = before
@@ -57,30 +57,30 @@ def aligned(old: Sequence[Sitting], new: Sequence[Sitting]) -> tuple[Sides, tupl
     return (named[0], named[1]), findings
 
 
-def _with_left_out(side: Sequence[Sitting], other: Sequence[Sitting]) -> list[Sitting]:
-    """Return sittings with what their files name without a value and the other side has: it is not gone."""
+def _with_left_out(side: Sequence[StoredSession], other: Sequence[StoredSession]) -> list[StoredSession]:
+    """Return sessions with what their files name without a value and the other side has: it is not gone."""
     sought: dict[str, Identity] = {}
-    for sitting in other:
-        for identity in _identities(sitting):
+    for session in other:
+        for identity in _identities(session):
             for each in (_whole(identity), _bare(identity)):
                 sought.setdefault(f"{each.name}, {each.metric}" if each.metric else each.name, identity)
     completed = []
-    for sitting in side:
-        own = set(_identities(sitting))
+    for session in side:
+        own = set(_identities(session))
         reasons = {
             entry: each.numbers["reason"]
-            for each in sitting.left_out
+            for each in session.left_out
             for entry, _ in each.numbers["entries"]
             if entry in sought and sought[entry] not in own
         }
-        unusable = {**reasons, **sitting.unusable}
-        identities = {**{entry: sought[entry] for entry in reasons}, **sitting.identities}
-        completed.append(replace(sitting, unusable=unusable, identities=identities) if reasons else sitting)
+        unusable = {**reasons, **session.unusable}
+        identities = {**{entry: sought[entry] for entry in reasons}, **session.identities}
+        completed.append(replace(session, unusable=unusable, identities=identities) if reasons else session)
     return completed
 
 
-def _identities(sitting: Sitting) -> list[Identity]:
-    return [sitting.identity(name) for name in (*sitting.series, *sitting.unusable)]
+def _identities(session: StoredSession) -> list[Identity]:
+    return [session.identity(name) for name in (*session.series, *session.unusable)]
 
 
 def _whole(identity: Identity) -> Identity:
@@ -132,16 +132,16 @@ def _shown(identities: Sequence[Identity], bare: Mapping[Identity, Identity]) ->
     }
 
 
-def _renamed(sitting: Sitting, same: Mapping[Identity, Identity], shown: Mapping[Identity, str]) -> Sitting:
-    """Return a sitting whose benchmarks are called as in the others."""
+def _renamed(session: StoredSession, same: Mapping[Identity, Identity], shown: Mapping[Identity, str]) -> StoredSession:
+    """Return a session whose benchmarks are called as in the others."""
 
     def called(name: str) -> str:
-        return shown[same[_whole(sitting.identity(name))]]
+        return shown[same[_whole(session.identity(name))]]
 
     return replace(
-        sitting,
-        series={called(name): each for name, each in sitting.series.items()},
-        unusable={called(name): each for name, each in sitting.unusable.items()},
-        references=tuple(called(name) for name in sitting.references),
+        session,
+        series={called(name): each for name, each in session.series.items()},
+        unusable={called(name): each for name, each in session.unusable.items()},
+        references=tuple(called(name) for name in session.references),
         identities={},
     )

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from becalm.nouns.timeline import Sitting
+from becalm.nouns.timeline import HistorySession
 from becalm.stats.arrays import Floats, Ints
 
 BRIDGE = 3
-"""Sittings of the same commits on each of two machines without which they are not joined."""
+"""Sessions of the same commits on each of two machines without which they are not joined."""
 
 MOST_BRIDGE = 20
-"""The most that are used, the first ones: a join of two machines does not change with each new sitting."""
+"""The most that are used, the first ones: a join of two machines does not change with each new session."""
 
 SIDE = 10
-"""Sittings after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
+"""Sessions after which the uncertainty of a join has no say: as many as the longest look at a step has after it."""
 
 NORMAL = 1.959964
 
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A benchmark in one sitting: median, its interval, good and failed runs."""
+    """A benchmark in one session: median, its interval, good and failed runs."""
 
     name: str
     unit: str
@@ -51,9 +51,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A stored sitting: its place in history, its machine (name, processor, kernel, settings), what was measured."""
+    """A stored session: its place in history, its machine (name, processor, kernel, settings), what was measured."""
 
-    sitting: Sitting
+    session: HistorySession
     machine: tuple[str, str, str, str]
     measured: tuple[Measured, ...]
     references: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Logarithms, shape (sittings, benchmarks), NaN for none; standard errors; numbers of commits; machines."""
+    """Logarithms, shape (sessions, benchmarks), NaN for none; standard errors; numbers of commits; machines."""
 
     keys: tuple[Key, ...]
     y: Floats
@@ -85,11 +85,11 @@ class Table:
                     y[i, column] = math.log(each.value)
                     half = (each.high - each.low) / (2 * NORMAL * each.value)
                     errors[i, column] = half if math.isfinite(half) else math.nan
-        # A sitting with too few runs for an interval counts as the worst of those that have one.
+        # A session with too few runs for an interval counts as the worst of those that have one.
         worst = np.max(np.nan_to_num(errors), axis=0, initial=0.0)
         errors = np.where(np.isnan(errors), worst, errors)
         commits: dict[str, int] = {}
-        marks = np.array([commits.setdefault(row.sitting.commit, len(commits)) for row in recorded], np.float64)
+        marks = np.array([commits.setdefault(row.session.commit, len(commits)) for row in recorded], np.float64)
         machine = tuple(names.index(row.machine) for row in recorded)
         return cls(tuple(keys), y, errors, marks, machine, len(names), tuple(higher))
 
@@ -110,7 +110,7 @@ class Table:
             left, right = self.bridge(before, machine)
             offset, error = _offset(y[left], self.y[right])
             y[own] = self.y[own] - offset
-            # In a look at steps across the join it counts once, however many sittings that look has after it.
+            # In a look at steps across the join it counts once, however many sessions that look has after it.
             around = np.flatnonzero(own)[: 2 * SIDE]
             errors[around] = np.sqrt(errors[around] ** 2 + SIDE * error**2)
         return y[rows], errors[rows]
@@ -132,7 +132,7 @@ def _offset(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def chains_of(table: Table) -> tuple[list[int], list[int]]:
-    """Return the chain of each machine, in the order of their first sittings, and the sittings that join it."""
+    """Return the chain of each machine, in the order of their first sessions, and the sessions that join it."""
     chains: list[int] = []
     bridges: list[int] = []
     for machine in range(table.machines):

@@ -1,6 +1,6 @@
-"""Sittings to a StoredComparison: pure, as all of this folder. `compare_sittings` is called by the verb.
+"""Sessions to a StoredComparison: pure, as all of this folder. `compare_sessions` is called by the verb.
 
-Every interval holds together with all others. Where a side has repeated sittings they are the unit
+Every interval holds together with all others. Where a side has repeated sessions they are the unit
 (`becalm.stats.sittings`), and benchmarks of one unit tell together how far these shift (`becalm.stats.suite_spread`);
 where programs that never change were measured in both, it is these. A shift that the person vouches for widens the
 interval of the runs by as much to each side; without any of these it is the interval of the runs alone, which a limit
@@ -19,7 +19,13 @@ import numpy as np
 from becalm.analysis.benchmark_identity import aligned
 from becalm.analysis.comparison import difference, gate
 from becalm.nouns.metric import Better, Metric
-from becalm.nouns.stored_comparison import BenchmarkDifference, Sitting, SittingSeries, StoredComparison, SuiteShift
+from becalm.nouns.stored_comparison import (
+    BenchmarkDifference,
+    SessionSeries,
+    StoredComparison,
+    StoredSession,
+    SuiteShift,
+)
 from becalm.nouns.verdict import Finding, Gate
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
@@ -34,16 +40,16 @@ RESEMBLES = 0.75
 """Names that share so much (difflib's ratio) may be of one benchmark."""
 
 
-def compare_sittings(
-    old: Sequence[Sitting],
-    new: Sequence[Sitting],
+def compare_sessions(
+    old: Sequence[StoredSession],
+    new: Sequence[StoredSession],
     *,
     confidence: float,
     shift: float | None,
     fail_above: float | None,
     undecided: str,
 ) -> StoredComparison:
-    """Each benchmark that both sides have; the sittings of a side count as repeated ones of the same programs."""
+    """Each benchmark that both sides have; the sessions of a side count as repeated ones of the same programs."""
     (old, new), noticed = aligned(old, new)
     names = [
         list(dict.fromkeys(name for each in side for name in (*each.series, *each.unusable))) for side in (old, new)
@@ -101,7 +107,7 @@ def compare_sittings(
     return replace(comparison, gate=_gate(comparison))
 
 
-Series = Sequence[Sequence[SittingSeries]]
+Series = Sequence[Sequence[SessionSeries]]
 """One benchmark's sessions, of the old side and of the new one."""
 
 
@@ -110,7 +116,7 @@ def _kind(series: Series) -> tuple[str, str]:
     return series[0][0].unit, series[0][0].metric
 
 
-def _both(old: Sequence[Sitting], new: Sequence[Sitting], name: str) -> list[list[SittingSeries]]:
+def _both(old: Sequence[StoredSession], new: Sequence[StoredSession], name: str) -> list[list[SessionSeries]]:
     """Return the sessions of a program that never changes, as those of one side."""
     return [_series((*old, *new), name)]
 
@@ -126,22 +132,22 @@ def _suites(compared: Sequence[Series], unchanged: Sequence[Series]) -> dict[tup
     return {kind: spread for kind, spread in spreads.items() if spread is not None}
 
 
-def _left_out(sittings: Sequence[Sitting]) -> Iterator[Finding]:
-    """Yield what files hold and no sitting has, with the name of each file."""
-    for sitting in sittings:
-        for each in sitting.left_out:
-            yield finding(each.kind, {**each.numbers, "of": sitting.title})
+def _left_out(sessions: Sequence[StoredSession]) -> Iterator[Finding]:
+    """Yield what files hold and no session has, with the name of each file."""
+    for session in sessions:
+        for each in session.left_out:
+            yield finding(each.kind, {**each.numbers, "of": session.title})
 
 
-def _logs(sitting: Sitting, name: str) -> Floats:
-    return np.log(sitting.series[name].values)
+def _logs(session: StoredSession, name: str) -> Floats:
+    return np.log(session.series[name].values)
 
 
-def _series(side: Sequence[Sitting], name: str) -> list[SittingSeries]:
+def _series(side: Sequence[StoredSession], name: str) -> list[SessionSeries]:
     return [each.series[name] for each in side if name in each.series]
 
 
-def _why(sides: Sequence[Sequence[Sitting]], names: tuple[str, str]) -> str:
+def _why(sides: Sequence[Sequence[StoredSession]], names: tuple[str, str]) -> str:
     reasons = [
         each.unusable[name] for side, name in zip(sides, names, strict=True) for each in side if name in each.unusable
     ]
@@ -155,7 +161,7 @@ def _units(kinds: set[tuple[str, str]]) -> str:
 def _compared(
     name: str,
     other: str,
-    series: Sequence[Sequence[SittingSeries]],
+    series: Sequence[Sequence[SessionSeries]],
     alpha: float,
     confidence: float,
     shift: float | None,
@@ -203,17 +209,17 @@ def _compared(
         new=_typical(logs[1]),
         old_runs=runs[0],
         new_runs=runs[1],
-        old_sittings=len(series[0]),
-        new_sittings=len(series[1]),
+        old_sessions=len(series[0]),
+        new_sessions=len(series[1]),
         difference=made,
         by_runs=(_fraction(alone.low), _fraction(alone.high)),
         shift=None if between is None else _fraction(between),
     )
 
 
-def _typical(sittings: Sequence[Floats]) -> float:
+def _typical(sessions: Sequence[Floats]) -> float:
     """The value whose ratios are the difference: what is shown beside a change must not contradict it."""
-    return math.exp(sum(location(sitting).estimate for sitting in sittings) / len(sittings))
+    return math.exp(sum(location(session).estimate for session in sessions) / len(sessions))
 
 
 def _fraction(log: float) -> float:
@@ -221,7 +227,7 @@ def _fraction(log: float) -> float:
 
 
 def _gate(comparison: StoredComparison) -> Gate | None:
-    """What became of the limit; nothing is known of it while nobody knows how far sittings shift."""
+    """What became of the limit; nothing is known of it while nobody knows how far sessions shift."""
     if comparison.fail_above is None:
         return None
     known = comparison.bounded and not comparison.units and not comparison.unusable

@@ -1,8 +1,8 @@
-"""Sittings of benchmarks to a Timeline: put in order, joined where they are comparable, searched for changes.
+"""Sessions of benchmarks to a Timeline: put in order, joined where they are comparable, searched for changes.
 
-`timeline` is a function of what the sittings say (`Recorded`). Sittings of one machine under one kernel and the same
-settings are comparable. Two machines are joined where commits were measured on both, `BRIDGE` sittings on each side at
-least: the difference of those is taken away, and its own uncertainty is part of what is said of the sittings around.
+`timeline` is a function of what the sessions say (`Recorded`). Sessions of one machine under one kernel and the same
+settings are comparable. Two machines are joined where commits were measured on both, `BRIDGE` sessions on each side at
+least: the difference of those is taken away, and its own uncertainty is part of what is said of the sessions around.
 Benchmarks are told apart by name and unit.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from becalm.analysis.kept_searches import Searches
 from becalm.analysis.session_table import BRIDGE, NORMAL, SIDE, Key, Recorded, Table, chains_of
-from becalm.nouns.timeline import Against, Benchmark, BenchmarkChange, Machine, Point, Sitting, Timeline
+from becalm.nouns.timeline import Against, Benchmark, BenchmarkChange, HistorySession, Machine, Point, Timeline
 from becalm.nouns.verdict import Finding
 from becalm.stats.arrays import Ints
 from becalm.stats.change_points import RATE, ChangePoint
@@ -39,11 +39,11 @@ def timeline(
     """The history of a project.
 
     Arguments:
-        recorded: sittings in the order in which they were measured.
+        recorded: sessions in the order in which they were measured.
         order: positions of commits as git has them, of those that it knows.
         renamed: old names of benchmarks to new ones.
         rate: false alarms per commit over all benchmarks.
-        baseline: name of a sitting to compare the present with.
+        baseline: name of a session to compare the present with.
         links: URL of a commit, with {commit} in it.
         searches: states of an earlier history of the same sessions, and where those of this one go.
     """
@@ -52,74 +52,76 @@ def timeline(
     names = list(dict.fromkeys(each.machine for each in ordered))
     table = Table.of(ordered, names)
     chains, bridges = chains_of(table)
-    sittings = tuple(replace(each.sitting, machine=names.index(each.machine)) for each in ordered)
+    sessions = tuple(replace(each.session, machine=names.index(each.machine)) for each in ordered)
     changes: list[BenchmarkChange] = []
     strays: list[tuple[int, int]] = []
     state: dict[Key, tuple[float, int, float]] = {}
     for chain in dict.fromkeys(chains):
-        rows = np.array([i for i, each in enumerate(sittings) if chains[each.machine] == chain])
+        rows = np.array([i for i, each in enumerate(sessions) if chains[each.machine] == chain])
         y, errors = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
         found = searches.changes(y, table.marks[rows], errors, rate).changes()
         strays += [(int(rows[row]), column) for row, column in found.strays]
-        changes += [_change(change, chain, rows, table, sittings) for change in found.changes]
+        changes += [_change(change, chain, rows, table, sessions) for change in found.changes]
         for column, key in enumerate(table.keys):
             if not np.isnan(y[:, column]).all():
                 visible = math.expm1(float(found.visible[column]))
                 state[key] = (float(found.noise[column]), int(found.lacking[column]), visible)
     machines = tuple(
-        Machine(*each, sum(s.machine == i for s in sittings), chains[i], bridges[i]) for i, each in enumerate(names)
+        Machine(*each, sum(s.machine == i for s in sessions), chains[i], bridges[i]) for i, each in enumerate(names)
     )
     benchmarks = _benchmarks(table, ordered, state)
     changes.sort(key=lambda change: (change.at, change.found, change.benchmark is None, change.benchmark or 0))
-    made = Timeline(project, basis, rate, sittings, machines, benchmarks, tuple(changes), links=links)
+    made = Timeline(project, basis, rate, sessions, machines, benchmarks, tuple(changes), links=links)
     made = replace(made, findings=(*_lost(made, order or {}), *_findings(made, table), *_strays(made, strays)))
     made = _against(made, table, chains, baseline) if baseline else made
     return replace(made, sentence=words.history(made))
 
 
 def in_order(recorded: Sequence[Recorded], order: Mapping[str, int]) -> tuple[list[Recorded], str]:
-    """Return sittings in the order of their commits, and what that rests on: no clock where it can be helped."""
-    sittings = [row.sitting for row in recorded]
-    if sittings and any(sitting.commit in order for sitting in sittings):
-        places, basis = _among_known(sittings, order), "git"
-    elif sittings and all(sitting.ordinal is not None for sitting in sittings):
-        places, basis = [float(sitting.ordinal or 0) for sitting in sittings], "ordinal"
-    elif sittings and all(sitting.commit_ns is not None for sitting in sittings):
-        places, basis = [float(sitting.commit_ns or 0) for sitting in sittings], "commit date"
+    """Return sessions in the order of their commits, and what that rests on: no clock where it can be helped."""
+    sessions = [row.session for row in recorded]
+    if sessions and any(session.commit in order for session in sessions):
+        places, basis = _among_known(sessions, order), "git"
+    elif sessions and all(session.ordinal is not None for session in sessions):
+        places, basis = [float(session.ordinal or 0) for session in sessions], "ordinal"
+    elif sessions and all(session.commit_ns is not None for session in sessions):
+        places, basis = [float(session.commit_ns or 0) for session in sessions], "commit date"
     else:
-        # Sittings of one commit stay together: a later one is no later commit.
+        # Sessions of one commit stay together: a later one is no later commit.
         firsts: dict[str, int] = {}
-        places = [float(firsts.setdefault(sitting.commit, len(firsts))) for sitting in sittings]
+        places = [float(firsts.setdefault(session.commit, len(firsts))) for session in sessions]
         basis = "as recorded"
-    ranked = sorted(range(len(recorded)), key=lambda i: (places[i], sittings[i].study))
+    ranked = sorted(range(len(recorded)), key=lambda i: (places[i], sessions[i].study))
     return [recorded[i] for i in ranked], basis
 
 
-def _among_known(sittings: Sequence[Sitting], order: Mapping[str, int]) -> list[float]:
-    """Return the place of each sitting, those of commits that git does not have behind one that it has.
+def _among_known(sessions: Sequence[HistorySession], order: Mapping[str, int]) -> list[float]:
+    """Return the place of each session, those of commits that git does not have behind one that it has.
 
     That is the last one with no more commits behind it; where that is not known, the one that was measured before.
     """
-    known = [sitting for sitting in sittings if sitting.commit in order]
+    known = [session for session in sessions if session.commit in order]
     places: dict[str, float] = {}
-    for sitting in sorted(sittings, key=lambda sitting: sitting.study):
-        if sitting.commit in order or sitting.commit in places:
+    for session in sorted(sessions, key=lambda session: session.study):
+        if session.commit in order or session.commit in places:
             continue
-        if sitting.ordinal is not None and all(other.ordinal is not None for other in known):
-            earlier = [other for other in known if (other.ordinal or 0) <= sitting.ordinal]
+        if session.ordinal is not None and all(other.ordinal is not None for other in known):
+            earlier = [other for other in known if (other.ordinal or 0) <= session.ordinal]
         else:
-            earlier = sorted((o for o in known if o.study < sitting.study), key=lambda other: other.study)[-1:]
+            earlier = sorted((o for o in known if o.study < session.study), key=lambda other: other.study)[-1:]
         # Several behind one keep the order of their own numbers of commits.
-        within = 1 - 1 / (2 + max(0, sitting.ordinal or 0))
-        places[sitting.commit] = max((order[other.commit] for other in earlier), default=-1) + within
-    return [order[sitting.commit] if sitting.commit in order else places[sitting.commit] for sitting in sittings]
+        within = 1 - 1 / (2 + max(0, session.ordinal or 0))
+        places[session.commit] = max((order[other.commit] for other in earlier), default=-1) + within
+    return [order[session.commit] if session.commit in order else places[session.commit] for session in sessions]
 
 
-def _change(point: ChangePoint, chain: int, rows: Ints, table: Table, sittings: Sequence[Sitting]) -> BenchmarkChange:
+def _change(
+    point: ChangePoint, chain: int, rows: Ints, table: Table, sessions: Sequence[HistorySession]
+) -> BenchmarkChange:
     at, seen = int(rows[point.at]), int(rows[point.found])
     has = rows if point.series < 0 else [row for row in rows if not math.isnan(table.y[row, point.series])]
     before = max(int(row) for row in has if row < at)
-    first, last = sittings[before].ordinal, sittings[at].ordinal
+    first, last = sessions[before].ordinal, sessions[at].ordinal
     turned = point.series >= 0 and table.higher[point.series]
     return BenchmarkChange(
         benchmark=None if point.series < 0 else point.series,
@@ -177,7 +179,7 @@ def _strays(made: Timeline, strays: Sequence[tuple[int, int]]) -> list[Finding]:
     """Return a finding that names single values that lie far from those of the sessions around them, if there are."""
     if not strays:
         return []
-    values = [[made.benchmarks[column].name, made.sittings[row].commit] for row, column in sorted(strays)]
+    values = [[made.benchmarks[column].name, made.sessions[row].commit] for row, column in sorted(strays)]
     return [finding("stray_sessions", {"values": values, "of": sum(len(part.points) for part in made.benchmarks)})]
 
 
@@ -185,7 +187,7 @@ def _findings(made: Timeline, table: Table) -> list[Finding]:
     found = []
     for i, machine in enumerate(made.machines):
         if i and not machine.bridges:
-            first = next(sitting for sitting in made.sittings if sitting.machine == i)
+            first = next(session for session in made.sessions if session.machine == i)
             which = {"machine": machine.name, "kernel": machine.kernel}
             found.append(finding("other_machine", {**which, "commit": first.commit, "needed": BRIDGE}))
     units: dict[str, list[str]] = {}
@@ -194,44 +196,44 @@ def _findings(made: Timeline, table: Table) -> list[Finding]:
     found += [finding("other_unit", {"units": each}, name) for name, each in units.items() if len(each) > 1]
     found += _renames(made)
     # Results of other tools are not imported in the order in which they were measured.
-    moments = sorted((sitting for sitting in made.sittings if not sitting.source), key=lambda sitting: sitting.study)
+    moments = sorted((session for session in made.sessions if not session.source), key=lambda session: session.study)
     back = sum(b.when_ns < a.when_ns for a, b in pairwise(moments) if a.machine == b.machine)
     if back:
         found.append(finding("clock_stepped", {"times": back, "order": made.order}))
-    if changed := sum(sitting.changed for sitting in made.sittings):
-        found.append(finding("uncommitted", {"sittings": changed}))
+    if changed := sum(session.changed for session in made.sessions):
+        found.append(finding("uncommitted", {"sessions": changed}))
     return found
 
 
 def _lost(made: Timeline, order: Mapping[str, int]) -> list[Finding]:
     """Return a finding that names the commits which the repository does not have, where it has others."""
-    lost = list(dict.fromkeys(sitting.commit for sitting in made.sittings if sitting.commit not in order))
+    lost = list(dict.fromkeys(session.commit for session in made.sessions if session.commit not in order))
     return [finding("lost_commits", {"commits": lost})] if order and lost else []
 
 
 def _renames(made: Timeline) -> list[Finding]:
-    """Benchmarks that are gone, each with those that came with the next sitting: perhaps it has another name."""
+    """Benchmarks that are gone, each with those that came with the next session: perhaps it has another name."""
     begun: dict[int, list[Benchmark]] = {}
     for benchmark in made.benchmarks:
-        if benchmark.points and benchmark.points[0].sitting:
-            begun.setdefault(benchmark.points[0].sitting, []).append(benchmark)
+        if benchmark.points and benchmark.points[0].session:
+            begun.setdefault(benchmark.points[0].session, []).append(benchmark)
     found = []
     for benchmark in made.benchmarks:
         if benchmark.gone and benchmark.points:
-            last = benchmark.points[-1].sitting
+            last = benchmark.points[-1].session
             new = [other.name for other in begun.get(last + 1, ()) if other.unit == benchmark.unit]
-            numbers = {"commit": made.sittings[last].commit, "new": new}
+            numbers = {"commit": made.sessions[last].commit, "new": new}
             found.append(finding("gone", numbers, benchmark.name))
     return found
 
 
 def _against(made: Timeline, table: Table, chains: Sequence[int], name: str) -> Timeline:
-    """The present levels against a named sitting; benchmarks that are not joined with it have no answer."""
-    base = max((i for i, each in enumerate(made.sittings) if each.baseline == name), default=None)
+    """The present levels against a named session; benchmarks that are not joined with it have no answer."""
+    base = max((i for i, each in enumerate(made.sessions) if each.baseline == name), default=None)
     if base is None:
         return made
-    chain = chains[made.sittings[base].machine]
-    rows = np.array([i for i, each in enumerate(made.sittings) if chains[each.machine] == chain])
+    chain = chains[made.sessions[base].machine]
+    rows = np.array([i for i, each in enumerate(made.sessions) if chains[each.machine] == chain])
     y, _ = table.joined(rows, [i for i, c in enumerate(chains) if c == chain])
     place = int(np.flatnonzero(rows == base)[0])
     found = []

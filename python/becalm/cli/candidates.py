@@ -36,8 +36,8 @@ MACHINES = Path(__file__).parents[1] / "hosts/simulated/machines"
 NEWEST = 50
 """Studies whose numbers are offered."""
 
-SITTINGS = 200
-"""Sittings whose names are offered."""
+SESSIONS = 200
+"""Sessions whose names are offered."""
 
 Items = list[CompletionItem]
 
@@ -152,12 +152,12 @@ def _typed(name: str) -> Any:
     return context.params.get(name) if context is not None else None
 
 
-def _sittings(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
+def _sessions(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
     """Return words of the sessions of the project at hand, or of all, each once, the newest first."""
     project = _typed("project")
     found = {
         name: None
-        for _, study in _stored(SITTINGS, "record")
+        for _, study in _stored(SESSIONS, "record")
         if project in (None, study.options.get("project"))
         for name in of(study)
         if name
@@ -167,10 +167,10 @@ def _sittings(of: Callable[[becalm.Study], Iterable[str]]) -> Items:
 
 def _option(name: str) -> Callable[[str], Items]:
     def offered(incomplete: str) -> Items:
-        found = _sittings(lambda each: [str(each.options.get(name) or "")])
+        found = _sessions(lambda each: [str(each.options.get(name) or "")])
         return [each for each in found if str(each.value).startswith(incomplete)]
 
-    offered.__doc__ = f"What sittings have as their {name}."
+    offered.__doc__ = f"What sessions have as their {name}."
     return offered
 
 
@@ -179,14 +179,14 @@ projects, branches, baselines, machines = map(_option, ("project", "branch", "ba
 
 def tags(incomplete: str) -> Items:
     """Return the tags of sessions."""
-    found = _sittings(lambda each: map(str, each.options.get("tags") or ()))
+    found = _sessions(lambda each: map(str, each.options.get("tags") or ()))
     return [each for each in found if str(each.value).startswith(incomplete)]
 
 
 def renamed(incomplete: str) -> Items:
     """Return OLD=NEW, both names of benchmarks."""
     old, equals, _ = incomplete.partition("=")
-    found = _sittings(lambda each: [program.name for program in each.workloads])
+    found = _sessions(lambda each: [program.name for program in each.workloads])
     made = [f"{old}={each.value}" if equals else f"{each.value}=" for each in found if each.value != old]
     return [CompletionItem(each) for each in made if each.startswith(incomplete)]
 

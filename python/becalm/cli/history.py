@@ -14,9 +14,9 @@ from becalm.errors import UsageError
 
 @click.command("history")
 @click.argument("project", required=False)
-@click.option("--branch", metavar="NAME", help="Only sittings of this branch, and those of an unknown one.")
-@click.option("--tag", metavar="WORD", help="Only sittings with this word.")
-@click.option("--baseline", metavar="NAME", help="Compare the present with the sitting of this name.")
+@click.option("--branch", metavar="NAME", help="Only sessions of this branch, and those of an unknown one.")
+@click.option("--tag", metavar="WORD", help="Only sessions with this word.")
+@click.option("--baseline", metavar="NAME", help="Compare the present with the session of this name.")
 @click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="A benchmark that had another name before.")
 @click.option("--links", metavar="URL", help="Page of a commit, with {commit} in it, for the report.")
 @click.option(
@@ -25,9 +25,9 @@ from becalm.errors import UsageError
     help="False alarms that a commit may bring, over all benchmarks.  [default: 0.0005]",
 )
 @click.option(
-    "--fail-on-change", is_flag=True, help="Exit code 1 when the newest sitting shows a change for the worse."
+    "--fail-on-change", is_flag=True, help="Exit code 1 when the newest session shows a change for the worse."
 )
-@options.one(becalm.SittingOptions, "repository")
+@options.one(becalm.HistoryPlaceOptions, "repository")
 @STORE
 @output.options
 def command_history(project: str | None, renamed: tuple[str, ...], **given: Any) -> None:

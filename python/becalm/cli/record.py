@@ -12,7 +12,7 @@ from becalm.errors import UsageError
 
 VALUES = (
     becalm.RecordOptions,
-    becalm.SittingOptions,
+    becalm.HistoryPlaceOptions,
     becalm.RangeOptions,
     becalm.Response,
     becalm.WithProfile,
@@ -39,7 +39,7 @@ def command_record(programs: tuple[str, ...], **given: Any) -> None:
     becalm record --commits v1.2..HEAD --build 'make -j4' './parse input'
 
     --commits builds and measures each commit of a range in a working tree of its own, in random order. Commits that
-    have a sitting on this machine are left out, so that the same command goes on with a range.
+    have a session on this machine are left out, so that the same command goes on with a range.
     """
     if not programs:
         raise UsageError("Which benchmarks? For example: becalm record './parse input', or suite:benchmarks.toml")

@@ -219,7 +219,7 @@ def command_import(
 ) -> None:
     """Read runs of other tools or another becalm, or timed regions, into the store (docs/reference/formats.md).
 
-    With --project: results become sittings of a project's history; pyperformance, pytest-benchmark, Go, asv and tables
+    With --project: results become sessions of a project's history; pyperformance, pytest-benchmark, Go, asv and tables
     as CSV (commit, benchmark, value) tell the commit.
     With --study: give runs without a record of load the one that sysstat made at that time.
     Files of timed regions are written by becalm-clock and becalm_regions.h (docs/how-to/regions.md).
@@ -277,7 +277,7 @@ def _of_file(file: str, made: becalm.Imported, runs: Mapping[int, str]) -> Itera
 
     new = [number for number in made.studies if number not in made.known]
     if made.project and new:
-        count = "1 sitting" if len(new) == 1 else f"{len(new):,} sittings"
+        count = "1 session" if len(new) == 1 else f"{len(new):,} sessions"
         yield f"{file} is {count} of {made.project} now. See them with: becalm history {made.project}"
     elif len(new) > MANY:
         yield f"{file} is studies {new[0]} to {new[-1]} now. See them with: becalm list"

@@ -36,7 +36,7 @@ class CheckResult(Result):
     """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
 
     All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: what the
-    intervals rest on, in a sentence: the sittings of stored results, the settings that were on, emulated times.
+    intervals rest on, in a sentence: the sessions of stored results, the settings that were on, emulated times.
     `failed`: a program could not be run, or ended badly.
     """
 

@@ -34,7 +34,7 @@ class RecordedCommits(Result):
 
     @property
     def exit_code(self) -> int:
-        """4 when a commit has no sitting or a benchmark of one failed; else 0."""
+        """4 when a commit has no session or a benchmark of one failed; else 0."""
         return 4 if any(commit.reason for commit in self.commits) else 0
 
     def to_json(self) -> dict[str, Json]:

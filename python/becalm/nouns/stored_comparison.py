@@ -1,8 +1,8 @@
 """The noun StoredComparison: what runs of two times say of each other, benchmark by benchmark.
 
-Public: Sitting (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
+Public: StoredSession (what a source holds), BenchmarkDifference (one benchmark in both), StoredComparison (all of it),
 GeometricMean and SuiteShift (of all benchmarks of a unit).
-`becalm.study.sittings` reads sittings, `becalm.analysis.stored_comparison` makes the comparison.
+`becalm.study.stored_sessions` reads sessions, `becalm.analysis.stored_comparison` makes the comparison.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from becalm.stats.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class SittingSeries:
+class SessionSeries:
     """The values of one benchmark in one session: above zero, in the order measured, times in ns."""
 
     unit: str
@@ -42,17 +42,17 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class StoredSession:
     """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
 
     `unusable`: benchmarks that it names and that cannot be compared, with why. `references`: those that never change
-    (`becalm record --reference`): where they differ it is the sitting. `identities`: of benchmarks whose name is not
+    (`becalm record --reference`): where they differ it is the session. `identities`: of benchmarks whose name is not
     all that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read,
     whatever it is called. `content`: a digest of its runs, the same for a copy.
     """
 
     title: str
-    series: Mapping[str, SittingSeries]
+    series: Mapping[str, SessionSeries]
     unusable: Mapping[str, str] = field(default_factory=dict)
     references: tuple[str, ...] = ()
     identities: Mapping[str, Identity] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class BenchmarkDifference:
     logarithms, so that their ratio is the difference.
 
     `difference`: with its interval for all benchmarks together. `by_runs`: the interval that the runs alone give, which
-    knows nothing of the shift between sittings, as fractions. `shift`: standard deviation from one sitting of the same
-    program to the next, a fraction; None where no sitting was repeated and there are no references.
+    knows nothing of the shift between sessions, as fractions. `shift`: standard deviation from one session of the same
+    program to the next, a fraction; None where no session was repeated and there are no references.
     """
 
     name: str
@@ -81,8 +81,8 @@ class BenchmarkDifference:
     new: float
     old_runs: int
     new_runs: int
-    old_sittings: int
-    new_sittings: int
+    old_sessions: int
+    new_sessions: int
     difference: Difference
     by_runs: tuple[float, float]
     shift: float | None
@@ -92,7 +92,7 @@ class BenchmarkDifference:
 class GeometricMean:
     """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1; of more than one.
 
-    It has no interval: what shifts between sittings shifts all benchmarks together.
+    It has no interval: what shifts between sessions shifts all benchmarks together.
     """
 
     metric: str
@@ -118,12 +118,12 @@ class SuiteShift:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredComparison(Result):
-    """Runs of two times compared. `old`, `new`: the sittings of each side, by title.
+    """Runs of two times compared. `old`, `new`: the sessions of each side, by title.
 
-    `shift`: the largest shift between sittings that the person vouched for, a fraction; None without. `gone`, `added`:
+    `shift`: the largest shift between sessions that the person vouched for, a fraction; None without. `gone`, `added`:
     benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
     with both. `unusable`: benchmarks that cannot be compared, with why. `references`: programs that never change, of
-    which the shift between the sittings is known; empty where it is known from elsewhere or not at all. `suites`: what
+    which the shift between the sessions is known; empty where it is known from elsewhere or not at all. `suites`: what
     benchmarks of each metric and unit tell of the shift together; empty where they are few. `gate`: what became of
     `fail_above`.
     """
@@ -169,7 +169,7 @@ class StoredComparison(Result):
 
     @property
     def bounded(self) -> bool:
-        """Whether every interval takes the shift between sittings into account."""
+        """Whether every interval takes the shift between sessions into account."""
         return self.shift is not None or all(benchmark.shift is not None for benchmark in self.benchmarks)
 
     @property

@@ -1,6 +1,6 @@
 """The noun Timeline: the history of a project's benchmarks over its commits, with what changed and when.
 
-Values only: `becalm.analysis.timeline` makes them, `becalm.report.timeline` draws them. Sittings are in the order of
+Values only: `becalm.analysis.timeline` makes them, `becalm.report.timeline` draws them. Sessions are in the order of
 their commits; benchmarks and changes name them by position. Sizes are fractions: 0.02 takes 2 % longer.
 """
 
@@ -18,10 +18,10 @@ from becalm.nouns.verdict import SCHEMA, Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class HistorySession:
     """A measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
 
-    `machine`: position among the machines; sittings of one are comparable. `ordinal`: as in RecordOptions. `source`:
+    `machine`: position among the machines; sessions of one are comparable. `ordinal`: as in RecordOptions. `source`:
     the tool whose results were imported; empty for becalm's own.
     """
 
@@ -43,7 +43,7 @@ class Sitting:
 class Machine:
     """The properties that are the same from session to session: the machine, its kernel, its settings.
 
-    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sittings of them
+    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions of them
     on each side; 0 for the first of a chain.
     """
 
@@ -51,16 +51,16 @@ class Machine:
     processor: str
     kernel: str
     settings: str
-    sittings: int
+    sessions: int
     chain: int
     bridges: int
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A benchmark in one sitting: the median of its runs in its unit, and the ends of its interval (95 %)."""
+    """A benchmark in one session: the median of its runs in its unit, and the ends of its interval (95 %)."""
 
-    sitting: int
+    session: int
     value: float
     low: float
     high: float
@@ -70,10 +70,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark over all sittings. `unit`: ns for wall times. `noise`: standard deviation of a sitting, a fraction.
+    """A benchmark over all sessions. `unit`: ns for wall times. `noise`: standard deviation of a session, a fraction.
 
-    `lacking`: sittings until a change can be seen, of the chain of machines that was used last. `visible`: the least
-    change, a fraction, that would be seen within ten sittings; NaN where none would be. `gone`: not in the last sitting
+    `lacking`: sessions until a change can be seen, of the chain of machines that was used last. `visible`: the least
+    change, a fraction, that would be seen within ten sessions; NaN where none would be. `gone`: not in the last session
     of that.
     """
 
@@ -92,7 +92,7 @@ class Benchmark:
 class BenchmarkChange:
     """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
 
-    `last_before`, `at`, `found`: sittings, the last before it, the first after it, the one with which it was seen.
+    `last_before`, `at`, `found`: sessions, the last before it, the first after it, the one with which it was seen.
     `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
     benchmark's unit counts, and `worse` says what it means. `one_in`: commits of a suite without changes for one as
     clear.
@@ -123,16 +123,16 @@ class Against:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Result):
-    """The whole. `order`: what the order of the sittings rests on. `rate`: false alarms per commit aimed at.
+    """The whole. `order`: what the order of the sessions rests on. `rate`: false alarms per commit aimed at.
 
-    `baseline`: the sitting that `against` compares with, None without one. `fail_on_change`: whether a change for the
-    worse that the newest sitting has shown is a failure.
+    `baseline`: the session that `against` compares with, None without one. `fail_on_change`: whether a change for the
+    worse that the newest session has shown is a failure.
     """
 
     project: str
     order: str
     rate: float
-    sittings: tuple[Sitting, ...]
+    sessions: tuple[HistorySession, ...]
     machines: tuple[Machine, ...]
     benchmarks: tuple[Benchmark, ...]
     changes: tuple[BenchmarkChange, ...]
@@ -145,12 +145,12 @@ class Timeline(Result):
 
     @property
     def newest(self) -> tuple[BenchmarkChange, ...]:
-        """Changes for the worse that were seen with the newest sitting, and with none before."""
-        return tuple(change for change in self.changes if change.worse and change.found == len(self.sittings) - 1)
+        """Changes for the worse that were seen with the newest session, and with none before."""
+        return tuple(change for change in self.changes if change.worse and change.found == len(self.sessions) - 1)
 
     @property
     def exit_code(self) -> int:
-        """1 where a change for the worse that the newest sitting has shown is a failure; else 0."""
+        """1 where a change for the worse that the newest session has shown is a failure; else 0."""
         return int(self.fail_on_change and bool(self.newest))
 
     def to_json(self) -> dict[str, Json]:

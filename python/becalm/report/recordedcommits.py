@@ -27,7 +27,7 @@ def tables(recorded: RecordedCommits) -> Iterator[Table]:
         (short(commit.commit), "" if commit.study is None else str(commit.study), _state(commit), commit.subject)
         for commit in recorded.commits
     )
-    yield Table("", ("commit", "sitting", "", "subject"), rows, (1,), spare=(3,), names=(3,))
+    yield Table("", ("commit", "session", "", "subject"), rows, (1,), spare=(3,), names=(3,))
 
 
 def _state(commit: RecordedCommit) -> str:

@@ -43,7 +43,7 @@ def change_points(
     Arguments:
         values: logarithms, shape (rows, columns) or (rows,); NaN for what was not measured.
         commits: which commit each row is of, equal for rows of one; a step lies between two commits. Shape (rows,).
-        errors: standard errors within each sitting, as `values`; sittings that are known worse count as such.
+        errors: standard errors within each session, as `values`; sessions that are known worse count as such.
         rate: false alarms per commit over all columns.
 
     Raises ValueError for shapes that do not fit, infinite values, negative errors, or a rate that is none.

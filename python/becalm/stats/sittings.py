@@ -1,8 +1,8 @@
-"""Comparing with runs of other times: how far sittings of the same program shift, from those that were repeated.
+"""Comparing with runs of other times: how far sessions of the same program shift, from those that were repeated.
 
-A sitting is all that was measured in a row. Its runs tell how well *it* is known (`becalm.stats.unpaired`), and nothing
-of the next one: memory layout, temperature and neighbours are drawn anew for each. Where a side has several sittings,
-they are the unit, not their runs: k sittings are k values.
+A session is all that was measured in a row. Its runs tell how well *it* is known (`becalm.stats.unpaired`), and nothing
+of the next one: memory layout, temperature and neighbours are drawn anew for each. Where a side has several sessions,
+they are the unit, not their runs: k sessions are k values.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from becalm.stats.suite_spread import SuiteSpread
 
 
 @dataclass(frozen=True, slots=True)
-class SittingsEstimate:
-    """log(candidate / reference) of sittings; all but `df` and `p_value` in log units.
+class SessionsEstimate:
+    """log(candidate / reference) of sessions; all but `df` and `p_value` in log units.
 
-    `between`: standard deviation from one sitting to the next of the same program, what their runs leave unsure
+    `between`: standard deviation from one session to the next of the same program, what their runs leave unsure
     included. `detectable`: the true difference that would have been called with probability 0.8.
     """
 
@@ -42,7 +42,7 @@ class SittingsEstimate:
 
 def places(side: Sequence[npt.ArrayLike]) -> Floats:
     """Return the Huber location of each session of a side, shape (sessions,). Raises ValueError as `over_sittings`."""
-    return np.array([location(series(session, "A sitting")).estimate for session in side])
+    return np.array([location(series(session, "A session")).estimate for session in side])
 
 
 def over_sittings(
@@ -50,21 +50,21 @@ def over_sittings(
     candidate: Sequence[npt.ArrayLike],
     alpha: float = 0.05,
     suite: SuiteSpread | None = None,
-) -> SittingsEstimate:
-    """Difference of two groups of sittings, each a series of log times, shape (n,), in the order it was run.
+) -> SessionsEstimate:
+    """Difference of two groups of sessions, each a series of log times, shape (n,), in the order it was run.
 
-    Student's two-sample t of the sittings' Huber locations with a common variance, since sittings of both sides shift
-    alike and there are few; with one sitting on a side it is the prediction of a further one. The standard error is
-    never below what the runs alone leave unsure, so that sittings that agree by chance prove nothing. With the spread
+    Student's two-sample t of the sessions' Huber locations with a common variance, since sessions of both sides shift
+    alike and there are few; with one session on a side it is the prediction of a further one. The standard error is
+    never below what the runs alone leave unsure, so that sessions that agree by chance prove nothing. With the spread
     of a `suite` the variance is moderated by its other benchmarks', and t has the tails that these have. Raises
-    ValueError when no side has two sittings, and for an empty series or one of something else than finite numbers.
+    ValueError when no side has two sessions, and for an empty series or one of something else than finite numbers.
     """
     level(alpha)
-    groups = [[location(series(each, "A sitting")) for each in side] for side in (reference, candidate)]
+    groups = [[location(series(each, "A session")) for each in side] for side in (reference, candidate)]
     counts = [len(side) for side in groups]
     df = sum(counts) - 2
     if min(counts) < 1 or df < 1:
-        raise ValueError(f"{counts[0]} and {counts[1]} sittings: one side needs two to tell how far they shift.")
+        raise ValueError(f"{counts[0]} and {counts[1]} sessions: one side needs two to tell how far they shift.")
     group = [np.array([each.estimate for each in side]) for side in groups]
     estimate = float(group[1].mean() - group[0].mean())
     if suite is None:
@@ -74,11 +74,11 @@ def over_sittings(
     else:
         freedom, variance, error = suite.freedom, suite.variance(group)[1], suite.error(group)
     within = math.sqrt(sum((mean_error(each.influence)[0] / len(side)) ** 2 for side in groups for each in side))
-    # A sitting of one run says nothing of itself: its own error is in the distance to the others.
+    # A session of one run says nothing of itself: its own error is in the distance to the others.
     error = max(error, within if math.isfinite(within) else 0.0)
     critical = float(stdtrit(freedom, 1 - alpha / 2))
     p_value = 2 * float(stdtr(freedom, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
-    return SittingsEstimate(
+    return SessionsEstimate(
         estimate=estimate,
         low=estimate - critical * error,
         high=estimate + critical * error,
@@ -95,10 +95,10 @@ def over_references(
     candidate: npt.ArrayLike,
     unchanged: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
     alpha: float = 0.05,
-) -> SittingsEstimate:
-    """Difference of one sitting each, where programs that never change were measured in both.
+) -> SessionsEstimate:
+    """Difference of one session each, where programs that never change were measured in both.
 
-    `unchanged`: log times of each of these in the reference's and in the candidate's sitting. By how much they differ
+    `unchanged`: log times of each of these in the reference's and in the candidate's session. By how much they differ
     is all shift: its variance is the mean of their squares, with as many degrees of freedom as there are, since its
     mean is known to be 0; what the runs of `reference` and `candidate` leave unsure is added. Programs are taken to
     shift alike. Raises ValueError without such programs, and for an empty series or one of something else than finite
@@ -106,18 +106,18 @@ def over_references(
     """
     level(alpha)
     if not unchanged:
-        raise ValueError("No program that never changes was measured in both sittings.")
-    moved = [_place(later, "A sitting")[0] - _place(earlier, "A sitting")[0] for earlier, later in unchanged]
-    (one, first), (other, second) = _place(reference, "A sitting"), _place(candidate, "A sitting")
+        raise ValueError("No program that never changes was measured in both sessions.")
+    moved = [_place(later, "A session")[0] - _place(earlier, "A session")[0] for earlier, later in unchanged]
+    (one, first), (other, second) = _place(reference, "A session"), _place(candidate, "A session")
     df, variance = len(moved), sum(each * each for each in moved) / len(moved)
     error = math.sqrt(variance + first**2 + second**2)
     critical, estimate = float(stdtrit(df, 1 - alpha / 2)), other - one
-    return SittingsEstimate(
+    return SessionsEstimate(
         estimate=estimate,
         low=estimate - critical * error,
         high=estimate + critical * error,
         standard_error=error,
-        # A difference of two sittings has twice the variance of one.
+        # A difference of two sessions has twice the variance of one.
         between=math.sqrt(variance / 2),
         detectable=detectable(error, critical),
         p_value=2 * float(stdtr(df, -abs(estimate) / error)) if error > 0 else float(estimate == 0),
@@ -126,7 +126,7 @@ def over_references(
 
 
 def _place(values: npt.ArrayLike, name: str) -> tuple[float, float]:
-    """Huber location of a sitting and its standard error, 0 where its runs say nothing of that."""
+    """Huber location of a session and its standard error, 0 where its runs say nothing of that."""
     found = location(series(values, name))
     error = mean_error(found.influence)[0]
     return found.estimate, error if math.isfinite(error) else 0.0

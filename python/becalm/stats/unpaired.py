@@ -34,7 +34,7 @@ def unpaired(reference: npt.ArrayLike, candidate: npt.ArrayLike, alpha: float = 
     """Difference of Huber's locations of two series of log times, each shape (n,) in the order it was run.
 
     Welch's test (1938, Biometrika 29:350) on the influence of each run, with the effective size of each series in
-    place of its length. It knows nothing of what changed between the two sittings: another temperature, memory
+    place of its length. It knows nothing of what changed between the two sessions: another temperature, memory
     layout or neighbour counts as a difference. Look once: it is not corrected for looking. Raises ValueError for an
     empty series, or one that holds something else than finite numbers.
     """

@@ -21,7 +21,7 @@ import numpy as np
 from becalm.analysis.kept_searches import Searches
 from becalm.analysis.session_table import Measured, Recorded
 from becalm.errors import BecalmError
-from becalm.nouns.timeline import Sitting
+from becalm.nouns.timeline import HistorySession
 from becalm.paths import made, state_dir
 from becalm.stats.change_search import Arrays
 
@@ -78,14 +78,14 @@ class KeptHistory:
 
     def keep(self, number: int, stamp: str, place: Place, recorded: Recorded) -> None:
         """Keep a session with a verdict, or one that was imported."""
-        names = [field.name for field in fields(Sitting)]
-        sitting = [getattr(recorded.sitting, name) for name in names]
+        names = [field.name for field in fields(HistorySession)]
+        session = [getattr(recorded.session, name) for name in names]
         parts = [
             [part.name, part.unit, part.higher_is_better, part.value, part.low, part.high, part.runs, part.failed]
             for part in recorded.measured
         ]
         entry = [place.project, place.branch, place.commit, place.tags]
-        self.sessions[str(number)] = [stamp, entry, [sitting, recorded.machine, recorded.references, parts]]
+        self.sessions[str(number)] = [stamp, entry, [session, recorded.machine, recorded.references, parts]]
         self.changed = True
 
     def save(self, numbers: Sequence[int]) -> None:
@@ -106,11 +106,11 @@ class KeptHistory:
 
 
 def _recorded(entry: Sequence[Any]) -> Recorded:
-    sitting, machine, references, parts = entry
+    session, machine, references, parts = entry
     name, processor, kernel, settings = machine
-    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in sitting]
+    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in session]
     measured = tuple(Measured(*part) for part in parts)
-    return Recorded(Sitting(*values), (name, processor, kernel, settings), measured, tuple(references))
+    return Recorded(HistorySession(*values), (name, processor, kernel, settings), measured, tuple(references))
 
 
 def _states(path: Path) -> list[tuple[str, Arrays]]:

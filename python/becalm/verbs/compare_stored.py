@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
-from becalm.analysis.stored_comparison import compare_sittings
+from becalm.analysis.stored_comparison import compare_sessions
 from becalm.errors import UsageError
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.stored_comparison import Sitting, StoredComparison
-from becalm.study.sittings import sitting
+from becalm.nouns.stored_comparison import StoredComparison, StoredSession
 from becalm.study.stored import Warned
+from becalm.study.stored_sessions import stored_session
 from becalm.wording import stored_comparison as words
 
 
@@ -51,9 +51,9 @@ def compare_stored(
     named = [str(each) for side in sources for each in side]
     if twice := [each for each in named if named.count(each) > 1]:
         raise UsageError(f"{twice[0]} is named twice: a session compared with itself says nothing. Name another one.")
-    sides = [[sitting(each, options.store, warned=warned) for each in side] for side in sources]
+    sides = [[stored_session(each, options.store, warned=warned) for each in side] for side in sources]
     _refuse_copies(sides)
-    found = compare_sittings(
+    found = compare_sessions(
         sides[0],
         sides[1],
         confidence=options.confidence,
@@ -64,7 +64,7 @@ def compare_stored(
     return words.worded(found)
 
 
-def _refuse_copies(sides: Sequence[Sequence[Sitting]]) -> None:
+def _refuse_copies(sides: Sequence[Sequence[StoredSession]]) -> None:
     """Raise UsageError for a session that is compared with itself, or that counts twice on one side."""
     origins: dict[str, str] = {}
     for each in (each for side in sides for each in side):

@@ -104,7 +104,7 @@ def _fields(rows: Sequence[Any]) -> Columns:
 
 def _programs(found: Verdict | StoredComparison) -> Columns:
     if isinstance(found, StoredComparison):
-        names = ("name", "unit", "old", "new", "old_runs", "new_runs", "old_sittings", "new_sittings", "shift")
+        names = ("name", "unit", "old", "new", "old_runs", "new_runs", "old_sessions", "new_sessions", "shift")
         return {name: [getattr(each, name) for each in found.benchmarks] for name in names}
     intervals = ("mean_ns", "median_ns", "cv")
     plain = ("name", "runs", "failed", "sd_ns", "min_ns", "max_ns", "user_ns", "system_ns", "wait_ns", "max_rss_bytes")

@@ -1,4 +1,4 @@
-"""`becalm history`: the sittings of a project in the order of its commits, and what changed with which commit.
+"""`becalm history`: the sessions of a project in the order of its commits, and what changed with which commit.
 
 `history` reads the studies of kind "record" from the store, asks git for the order of their commits where there is a
 repository, and leaves the rest to `becalm.analysis.timeline`. It measures nothing.
@@ -17,7 +17,7 @@ from becalm.analysis.timeline import timeline
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
 from becalm.nouns.study import StoredStudy
-from becalm.nouns.timeline import Sitting, Timeline
+from becalm.nouns.timeline import HistorySession, Timeline
 from becalm.nouns.verdict import Verdict, from_json
 from becalm.stats.change_points import RATE
 from becalm.store import Store, recover
@@ -48,13 +48,13 @@ def history(
 
     Arguments:
         project: its name [default: that of the repository's directory, else the only one that is recorded].
-        branch: only sittings of it; of those whose branch is not known the repository decides, where it has the commit.
-        tag: only sittings with this word.
-        baseline: name of a sitting to compare the present with.
+        branch: only sessions of it; of those whose branch is not known the repository decides, where it has the commit.
+        tag: only sessions with this word.
+        baseline: name of a session to compare the present with.
         renamed: old names of benchmarks to new ones.
         links: URL of a commit, with {commit} in it.
         rate: false alarms per commit that are allowed for, over all benchmarks.
-        fail_on_change: whether `exit_code` is 1 when the newest sitting shows a change for the worse.
+        fail_on_change: whether `exit_code` is 1 when the newest session shows a change for the worse.
         repository: the git repository that knows the order of commits [default: that of the working directory].
         store: as everywhere.
         warned: is told in a sentence of what in the store is damaged, and left out.
@@ -89,15 +89,15 @@ def history(
             tell(words.left_out(lost, project))
         if not chosen:
             _refuse([session.place for session in sessions if session.place.project == project], project, branch, tag)
-    sittings = [each for each in chosen if each is not None]
-    if baseline is not None and not any(each.sitting.baseline == baseline for each in sittings):
-        names = sorted({each.sitting.baseline for each in sittings} - {""})
+    recorded = [row for row in chosen if row is not None]
+    if baseline is not None and not any(row.session.baseline == baseline for row in recorded):
+        names = sorted({row.session.baseline for row in recorded} - {""})
         known = f"Known: {', '.join(names)}." if names else "Name one: becalm record --name-baseline NAME …"
-        raise UsageError(f"No sitting of {project!r} is a baseline called {baseline!r}. {known}")
-    order = {} if here is None else here.order(each.sitting.commit for each in sittings)
+        raise UsageError(f"No session of {project!r} is a baseline called {baseline!r}. {known}")
+    order = {} if here is None else here.order(row.session.commit for row in recorded)
     found = timeline(
         project,
-        sittings,
+        recorded,
         order=order,
         renamed=renamed,
         rate=rate,
@@ -172,7 +172,7 @@ def _project(given: str | None, here: Repository | None, known: list[str]) -> st
 
 
 def _of_branch(sessions: list[_Session], here: Repository | None, branch: str | None) -> list[_Session]:
-    """Leave out sittings of an unknown branch whose commits the repository has, and not on this branch.
+    """Leave out sessions of an unknown branch whose commits the repository has, and not on this branch.
 
     asv's results, for instance, tell no branch.
     """
@@ -195,7 +195,7 @@ def _refuse(known: Sequence[Place], project: str, branch: str | None, tag: str |
         "Branches": {place.branch for place in known} - {""} if branch is not None else set(),
     }
     there = " ".join(f"{what}: {', '.join(sorted(each))}." for what, each in words.items() if each)
-    raise UsageError(f"No sitting of {project!r} has {listed(asked)}. {there}".strip())
+    raise UsageError(f"No session of {project!r} has {listed(asked)}. {there}".strip())
 
 
 def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | None:
@@ -217,7 +217,7 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | N
         if kept is not None:
             lost.append(stored.number)
         return None
-    sitting = Sitting(
+    entry = HistorySession(
         study=stored.number,
         commit=options.commit,
         subject=options.subject,
@@ -231,7 +231,7 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> Recorded | N
         changed=options.changed,
         source=options.source,
     )
-    return Recorded(sitting, machine_of(stored, options), _measured(stored, found), options.references)
+    return Recorded(entry, machine_of(stored, options), _measured(stored, found), options.references)
 
 
 def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:

@@ -1,4 +1,4 @@
-"""`becalm import --project`: results of other tools as sittings of a project's history."""
+"""`becalm import --project`: results of other tools as sessions of a project's history."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class HistoryPlace:
 
 
 def in_history(documents: Sequence[Document], place: HistoryPlace, path: str | Path) -> list[Document]:
-    """Return the studies of a file as sittings of a project.
+    """Return the studies of a file as sessions of a project.
 
-    Without a project results of other tools stay studies of their own, and sittings get the name that their file tells,
+    Without a project results of other tools stay studies of their own, and sessions get the name that their file tells,
     else that of the repository or the file. Raises UsageError for what has no place in a history, and for results of
     which neither the file nor `place` tells the commit.
     """
@@ -50,13 +50,13 @@ def in_history(documents: Sequence[Document], place: HistoryPlace, path: str | P
             "Leave --project and what goes with it out."
         )
     return [
-        _named(document, place, path) if document.study.kind == "record" else _sitting(document, place, path)
+        _named(document, place, path) if document.study.kind == "record" else _session(document, place, path)
         for document in documents
     ]
 
 
 def _named(document: Document, place: HistoryPlace, path: str | Path) -> Document:
-    """Return a sitting in the project that is meant; its file has told the commit. Raises UsageError."""
+    """Return a session in the project that is meant; its file has told the commit. Raises UsageError."""
     if place.commit is not None or place.date is not None:
         raise UsageError(f"{path} tells the commits itself. Leave --commit and --date out.")
     options = dict(document.study.options)
@@ -81,8 +81,8 @@ def _repository(place: HistoryPlace) -> Repository | None:
     return None
 
 
-def _sitting(document: Document, place: HistoryPlace, path: str | Path) -> Document:
-    """Return results of another tool as a sitting. Raises UsageError where nobody tells the commit."""
+def _session(document: Document, place: HistoryPlace, path: str | Path) -> Document:
+    """Return results of another tool as a session. Raises UsageError where nobody tells the commit."""
     code = document.revision
     name = place.commit or code.commit
     if not name:

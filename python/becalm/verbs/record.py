@@ -1,8 +1,8 @@
-"""`becalm record`: a sitting of benchmarks at a commit, kept as one place in the history of a project.
+"""`becalm record`: a session of benchmarks at a commit, kept as one place in the history of a project.
 
 `record` finds out where it is (git, or what was given), measures all benchmarks and references in randomly ordered
 rounds, as one study of kind "record", and says what came out. A benchmark that fails does not keep the others from
-being recorded. `becalm.verbs.history` reads the sittings.
+being recorded. `becalm.verbs.history` reads the sessions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from becalm.errors import MachineError, UsageError
 from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
-from becalm.nouns.options.record import RecordOptions, SittingOptions
+from becalm.nouns.options.record import HistoryPlaceOptions, RecordOptions
 from becalm.nouns.run import Block, Outcome
 from becalm.nouns.run_log import RunLog
 from becalm.nouns.signature import takes
@@ -65,9 +65,9 @@ class RecordKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, P
     """The options of `record` as type checkers see them."""
 
 
-@takes(RecordOptions, SittingOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
+@takes(RecordOptions, HistoryPlaceOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
 def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> Verdict:
-    """Measure benchmarks at a commit and keep them as a sitting of the project's history.
+    """Measure benchmarks at a commit and keep them as a session of the project's history.
 
     Arguments:
         programs: command lines, argument lists, Workloads, or sources as `tune` takes them: "suite:benchmarks.toml".
@@ -75,20 +75,20 @@ def record(programs: Sequence[Text] | str, **given: Unpack[RecordKeywords]) -> V
     Returns a Verdict with a summary of each. Raises UsageError, MachineError, StoreError, and WorkloadError when not
     one run of any benchmark ended well.
     """
-    place = SittingOptions(**parsed(SittingOptions, given))
-    options, session, program = asked(RecordOptions, given, SittingOptions, WithProfile, Response)
+    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
+    options, session, program = asked(RecordOptions, given, HistoryPlaceOptions, WithProfile, Response)
     texts = [programs] if isinstance(programs, str) else list(programs)
     workloads, references = benchmarks(texts, place, Asked.of(session.user, program), Response.of(given))
     options = located(options, place, references)
     if options.changed:
         session.listener.warned(wording.changed(options.commit))
-    return sitting(workloads, options, session)
+    return record_session(workloads, options, session)
 
 
 def benchmarks(
-    texts: Sequence[Text], place: SittingOptions, asked_for: Asked, response: Response
+    texts: Sequence[Text], place: HistoryPlaceOptions, asked_for: Asked, response: Response
 ) -> tuple[list[Workload], tuple[str, ...]]:
-    """Return the benchmarks of a sitting, references last, and the names of these. Raises UsageError."""
+    """Return the benchmarks of a session, references last, and the names of these. Raises UsageError."""
     references = gather(place.references, asked_for) if place.references else ()
     own = list(gather(texts, asked_for.measuring(response)))
     if place.names:
@@ -103,8 +103,8 @@ def benchmarks(
     return workloads, tuple(workload.name for workload in references)
 
 
-def sitting(workloads: Sequence[Workload], options: RecordOptions, session: SessionOptions) -> Verdict:
-    """Measure benchmarks as one sitting. Raises WorkloadError when not one run ended well, MachineError, StoreError."""
+def record_session(workloads: Sequence[Workload], options: RecordOptions, session: SessionOptions) -> Verdict:
+    """Measure benchmarks as one session. Raises WorkloadError when not one run ended well, MachineError, StoreError."""
     with open_session(session, "becalm record") as opened:
         study = opened.fitted(session.study("record", workloads, options))
         study, _ = without_unmeasurable(opened.host, study, session.listener, dangerous=session.dangerous)
@@ -138,7 +138,7 @@ def conclude(document: Document) -> Verdict:
     return replace(found, sentence=sentence, stopped=Stopped.FAILED if bad else found.stopped)
 
 
-def located(options: RecordOptions, place: SittingOptions, references: tuple[str, ...]) -> RecordOptions:
+def located(options: RecordOptions, place: HistoryPlaceOptions, references: tuple[str, ...]) -> RecordOptions:
     """Return the options with the place in history: arguments, and the rest from git. Raises UsageError,
     MachineError."""
     given = replace(
@@ -156,7 +156,7 @@ def located(options: RecordOptions, place: SittingOptions, references: tuple[str
     except (UsageError, MachineError) as error:
         if place.repository is not None or not (place.project and place.commit):
             raise UsageError(
-                f"{error} Say where in which history this sitting belongs: --repository DIR, or --project NAME and "
+                f"{error} Say where in which history this session belongs: --repository DIR, or --project NAME and "
                 "--commit NAME."
             ) from None
         return given

@@ -1,8 +1,8 @@
-"""`becalm record --commits`: a sitting of the same benchmarks at each commit of a range.
+"""`becalm record --commits`: a session of the same benchmarks at each commit of a range.
 
 Each commit is built in a working tree of its own (`becalm.study.builds`). They are measured in random order, so that a
 machine that drifts meanwhile shows no trend over the commits. One that cannot be built or run is left out and named;
-commits that have a sitting on this machine already are not measured again, so that the same call goes on with a range
+commits that have a session on this machine already are not measured again, so that the same call goes on with a range
 that was interrupted or has grown.
 """
 
@@ -20,7 +20,7 @@ from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
 from becalm.nouns.metric import Response
 from becalm.nouns.option import parsed
-from becalm.nouns.options.record import RangeOptions, RecordOptions, SittingOptions
+from becalm.nouns.options.record import HistoryPlaceOptions, RangeOptions, RecordOptions
 from becalm.nouns.recorded_commits import RecordedCommit, RecordedCommits
 from becalm.nouns.signature import takes
 from becalm.nouns.verdict import Stopped, Verdict
@@ -30,7 +30,7 @@ from becalm.study.builds import Builds
 from becalm.study.repository import Repository
 from becalm.study.session_options import SessionOptions, WithProfile, asked
 from becalm.units import listed
-from becalm.verbs.record import RecordKeywords, benchmarks, located, sitting
+from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
 from becalm.wording import history as wording
 from becalm.workloads import Text
 from becalm.workloads.asked import Asked
@@ -48,11 +48,11 @@ class RangeKeywords(_Own, RecordKeywords, total=False):
 
 
 @takes(
-    RecordOptions, SittingOptions, RangeOptions, Response, CommandLine, Workload, WithProfile,
+    RecordOptions, HistoryPlaceOptions, RangeOptions, Response, CommandLine, Workload, WithProfile,
     without=("name", "directory", "commit", "commits", "name_baseline", "host"),
 )  # fmt: skip
 def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack[RangeKeywords]) -> RecordedCommits:
-    """Measure benchmarks at each commit of a range and keep them as sittings of the project's history.
+    """Measure benchmarks at each commit of a range and keep them as sessions of the project's history.
 
     Arguments:
         programs: as `record` takes them; they run in the top directory of each built commit, where files are found too.
@@ -62,35 +62,35 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **given: Unpack
     same call goes on.
     """
     chosen = RangeOptions(**parsed(RangeOptions, {**given, "commits": commits}))
-    place = SittingOptions(**parsed(SittingOptions, given))
-    options, session, program = asked(RecordOptions, given, SittingOptions, RangeOptions, WithProfile, Response)
+    place = HistoryPlaceOptions(**parsed(HistoryPlaceOptions, given))
+    options, session, program = asked(RecordOptions, given, HistoryPlaceOptions, RangeOptions, WithProfile, Response)
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
     if place.commit is not None or place.name_baseline is not None or program.get("directory") is not None:
-        raise UsageError("--commit, --name-baseline and --directory are for one sitting. Leave them out of a range.")
+        raise UsageError("--commit, --name-baseline and --directory are for one session. Leave them out of a range.")
     repository = Repository.of(place.repository)
     place = replace(place, project=place.project or repository.top.name, repository=str(repository.top))
     names = repository.listed(chosen.commits, first_parents=not chosen.all_parents)
     texts = [programs] if isinstance(programs, str) else list(programs)
-    sittings = _Sittings(texts, place, options, session, program, Response.of(given), repository.subjects(names))
+    sessions = _CommitSessions(texts, place, options, session, program, Response.of(given), repository.subjects(names))
     known = {} if chosen.again else _known(session, options, place)
     rest = [name for name in names if name not in known]
-    results = {name: sittings.result(name, known[name], known=True) for name in names if name in known}
+    results = {name: sessions.result(name, known[name], known=True) for name in names if name in known}
     with Builds.private(repository, chosen.build, chosen.build_timeout_ns / 1e9, "") as builds:
         for done, place_of in enumerate(np.random.default_rng(session.seed).permutation(len(rest)), start=1):
             name = rest[place_of]
-            session.listener.warned(wording.recording(name, sittings.subjects.get(name, ""), done, len(rest)))
-            results[name] = sittings.at(name, builds)
+            session.listener.warned(wording.recording(name, sessions.subjects.get(name, ""), done, len(rest)))
+            results[name] = sessions.at(name, builds)
     recorded = RecordedCommits(str(place.project), commits, tuple(results[name] for name in names))
     return replace(recorded, sentence=wording.recorded_range(recorded))
 
 
 @dataclass(frozen=True, slots=True)
-class _Sittings:
+class _CommitSessions:
     """The options that all commits of a range share."""
 
     texts: Sequence[Text]
-    place: SittingOptions
+    place: HistoryPlaceOptions
     options: RecordOptions
     session: SessionOptions
     program: ProgramKeywords
@@ -121,15 +121,15 @@ class _Sittings:
         # The path of a working tree is another one each time, and no part of what a benchmark is.
         workloads = [replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads]
         here = located(self.options, replace(self.place, commit=commit), references)
-        return sitting(workloads, replace(here, changed=False), self.session)
+        return record_session(workloads, replace(here, changed=False), self.session)
 
     def result(self, commit: str, study: int | None, *, known: bool = False, reason: str = "") -> RecordedCommit:
         """Return what became of a commit."""
         return RecordedCommit(commit, self.subjects.get(commit, ""), study, known, reason)
 
 
-def _known(session: SessionOptions, options: RecordOptions, place: SittingOptions) -> dict[str, int]:
-    """Return the commits of the project that have a finished sitting on this machine, with its number."""
+def _known(session: SessionOptions, options: RecordOptions, place: HistoryPlaceOptions) -> dict[str, int]:
+    """Return the commits of the project that have a finished session on this machine, with its number."""
     if session.store is False:
         return {}
     machine = place.machine or socket.gethostname()

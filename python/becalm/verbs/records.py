@@ -188,7 +188,7 @@ DRAWN = 3
 class Imported:
     """The result of an import. `studies`: their numbers, in its order; `known`: those of them that were stored before.
 
-    `left_out`: entries of the file that are no values, by the reason. `project`: the one whose sittings they are; empty
+    `left_out`: entries of the file that are no values, by the reason. `project`: the one whose sessions they are; empty
     for studies of their own.
     """
 
@@ -202,7 +202,7 @@ def import_(path: str | Path, store: str | None = None, **place: str | None) -> 
     """Put the studies of a file (docs/reference/formats.md, timed regions) into the store, all or none.
 
     `place`: the fields of `HistoryPlace`, by name: where in the history of which project results of other tools belong
-    [default: they are studies of their own; asv's and tables over commits are sittings of the project that they name].
+    [default: they are studies of their own; asv's and tables over commits are sessions of the project that they name].
     Returns their numbers; a study that the store has already keeps its number, and nothing changes.
 
     Raises UsageError for a file that cannot be understood, or with a study that could not be shown; StoreError.

@@ -95,7 +95,7 @@ TABLE: tuple[Row, ...] = (
     Row("neighbours", "programs that were kept running beside", ("neighbours", "cpus"), study.neighbours),
     Row(
         "other_machine",
-        "sittings of another machine, kernel or settings, joined with no others",
+        "sessions of another machine, kernel or settings, joined with no others",
         ("machine", "kernel", "commit", "needed"),
         history.other_machine,
     ),
@@ -108,8 +108,8 @@ TABLE: tuple[Row, ...] = (
         history.stray_sessions,
     ),
     Row("gone", "a benchmark is not recorded any more", ("commit", "new"), history.gone),
-    Row("clock_stepped", "a machine's clock went back between sittings", ("times", "order"), history.clock_stepped),
-    Row("uncommitted", "sittings of working trees with changes", ("sittings",), history.uncommitted),
+    Row("clock_stepped", "a machine's clock went back between sessions", ("times", "order"), history.clock_stepped),
+    Row("uncommitted", "sessions of working trees with changes", ("sessions",), history.uncommitted),
     Row(
         "left_out",
         "entries of an imported file that are no values, by the reason",

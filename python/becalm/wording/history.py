@@ -42,7 +42,7 @@ def left_out(studies: Sequence[int], project: str) -> str:
     """Return the sentence about damaged sessions. `project`: empty when that cannot be read either."""
     whose = repr(project) if project else "a project whose name cannot be read"
     return (
-        f"The store is damaged: {counted(len(studies), 'sitting')} of {whose} (study {listed(map(str, studies))}) "
+        f"The store is damaged: {counted(len(studies), 'session')} of {whose} (study {listed(map(str, studies))}) "
         f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` say what of it."
     )
 
@@ -51,7 +51,7 @@ def changed(commit: str) -> str:
     """Return the sentence that the working tree is not that of the commit."""
     return (
         f"The working tree has changes that are not in {short(commit)}: what is measured may be theirs. "
-        "The sitting is marked so."
+        "The session is marked so."
     )
 
 
@@ -61,7 +61,7 @@ def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) ->
     if options.branch:
         place += f" on {options.branch}"
     runs = sum(summary.runs for summary in verdict.summaries)
-    kept = f", sitting {verdict.study}" if verdict.study is not None else ""
+    kept = f", session {verdict.study}" if verdict.study is not None else ""
     lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{kept}."]
     if failed:
         lines.append(f"Runs failed of {listed(failed)}.")
@@ -71,7 +71,7 @@ def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) ->
     return "\n".join(lines)
 
 
-RANGE_INTERRUPTED = "Interrupted. The same command goes on with the commits that have no sitting yet."
+RANGE_INTERRUPTED = "Interrupted. The same command goes on with the commits that have no session yet."
 
 
 def recording(commit: str, subject: str, number: int, count: int) -> str:
@@ -97,12 +97,12 @@ def recorded_range(recorded: RecordedCommits) -> str:
 
 def history(timeline: Timeline) -> str:
     """Return the whole history in some lines."""
-    if not timeline.sittings:
-        return f"Nothing is recorded of {timeline.project!r}. `becalm record` keeps a sitting at a commit."
-    commits = len({sitting.commit for sitting in timeline.sittings})
+    if not timeline.sessions:
+        return f"Nothing is recorded of {timeline.project!r}. `becalm record` keeps a session at a commit."
+    commits = len({session.commit for session in timeline.sessions})
     lines = [
         f"{timeline.project}: {counted(len(timeline.benchmarks), 'benchmark')} in "
-        f"{counted(len(timeline.sittings), 'sitting')} "
+        f"{counted(len(timeline.sessions), 'session')} "
         f"at {counted(commits, 'commit')}, {ORDERS[timeline.order]}."
     ]
     worse, better = (sum(each.worse is way for each in timeline.changes) for way in (True, False))
@@ -116,15 +116,15 @@ def history(timeline: Timeline) -> str:
     if learning:
         lines.append(
             f"Of {counted(len(learning), 'benchmark')} too little is known yet: changes can be seen after "
-            f"{counted(max(learning), 'more sitting')} at most."
+            f"{counted(max(learning), 'more session')} at most."
         )
     return "\n".join(lines)
 
 
 def alarmed(timeline: Timeline) -> Timeline:
     """Return the history as a failure, with a sentence, where the newest session has shown a change."""
-    lines = [f"Seen with the newest sitting: {change(timeline, each)}" for each in timeline.newest]
-    said = "\n".join((timeline.sentence, *(lines or ["The newest sitting has shown no change for the worse."])))
+    lines = [f"Seen with the newest session: {change(timeline, each)}" for each in timeline.newest]
+    said = "\n".join((timeline.sentence, *(lines or ["The newest session has shown no change for the worse."])))
     return replace(timeline, fail_on_change=True, sentence=said)
 
 
@@ -133,7 +133,7 @@ def change(timeline: Timeline, benchmark_change: BenchmarkChange) -> str:
     name = (
         "All benchmarks" if benchmark_change.benchmark is None else timeline.benchmarks[benchmark_change.benchmark].name
     )
-    first = timeline.sittings[benchmark_change.at]
+    first = timeline.sessions[benchmark_change.at]
     way = "together became" if benchmark_change.benchmark is None else "became"
     half = (benchmark_change.high - benchmark_change.low) / 2
     between = (
@@ -165,9 +165,9 @@ def other_machine(program: str, n: Numbers) -> str:
     """Return the sentence about sessions that cannot be compared with those before."""
     which = f"{n['machine']}, Linux {n['kernel']}" if n["kernel"] else n["machine"]
     return (
-        f"From commit {short(n['commit'])} on there are sittings of another machine, kernel or settings "
+        f"From commit {short(n['commit'])} on there are sessions of another machine, kernel or settings "
         f"({which}), which are not compared with the others: no commits were measured on "
-        f"both, {n['needed']} sittings each at least."
+        f"both, {n['needed']} sessions each at least."
     )
 
 
@@ -193,7 +193,7 @@ def lost_commits(program: str, n: Numbers) -> str:
     which = f"{'Commit' if len(names) == 1 else 'Commits'} {listed(names[:5])}{more} {are(len(names))}"
     return (
         f"{which} not in this repository (rebased, squashed, or of another clone): "
-        "their sittings are shown where they were measured, the others in git's order."
+        "their sessions are shown where they were measured, the others in git's order."
     )
 
 
@@ -216,9 +216,9 @@ def clock_stepped(program: str, n: Numbers) -> str:
     """Return the sentence about clocks that go back."""
     times = counted(n["times"], "time")
     rests = "rests on commits' dates" if n["order"] == "commit date" else "does not rest on clocks"
-    return f"The clock of a machine went back {times} from one sitting to the next; their order {rests}."
+    return f"The clock of a machine went back {times} from one session to the next; their order {rests}."
 
 
 def uncommitted(program: str, n: Numbers) -> str:
     """Return the sentence about sessions of changed working trees."""
-    return f"{counted(n['sittings'], 'sitting')} had changes in the working tree that are in no commit."
+    return f"{counted(n['sessions'], 'session')} had changes in the working tree that are in no commit."

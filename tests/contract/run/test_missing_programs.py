@@ -21,7 +21,7 @@ def test_a_suite_rates_the_others(store, tmp_path):
     assert becalm.show(found.study).verdict.exit_code == 4
 
 
-def test_a_sitting_records_the_others(store):
+def test_a_session_records_the_others(store):
     found = becalm.record(["/nowhere/gone", "true"], project="p", commit="c", runs=2)
     assert [summary.name for summary in found.summaries] == ["true"]
     assert "Runs failed of /nowhere/gone" in found.sentence

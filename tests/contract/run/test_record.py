@@ -1,4 +1,4 @@
-"""Sittings of real programs."""
+"""Sessions of real programs."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(age
         becalm.record(["false"], **place)
 
 
-def test_a_sitting_follows_a_metric_under_a_name(agent, own_directories):
+def test_a_session_follows_a_metric_under_a_name(agent, own_directories):
     program = ["sh", "-c", "echo 'p99: 12.5'"]
     becalm.record([program], names=["latency"], metric=r"p99: ([0-9.]+),unit=ms", project="m", commit="c", runs=3)
     (benchmark,) = becalm.history("m").benchmarks

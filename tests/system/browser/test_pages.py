@@ -16,7 +16,7 @@ pytestmark = pytest.mark.needs("chromium")
 HOSTILE = "<img src=x onerror=boom()></script><script>boom()</script>\"'&" + "w" * 60
 """Whatever of it becomes markup calls a function that there is not, or makes the page too wide."""
 
-SITTINGS = 80
+SESSIONS = 80
 
 
 MACHINES = ("one", "two")
@@ -25,10 +25,10 @@ MACHINES = ("one", "two")
 
 def history():
     """Two benchmarks, of which the hostile one is slower from commit 41 on, on two machines one after the other."""
-    given = slower(recorded(SITTINGS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
-    given = [replace(each, machine=TWO) if each.sitting.ordinal > 60 else each for each in given]
+    given = slower(recorded(SESSIONS, (HOSTILE, "other")), HOSTILE, 41, 1.04)
+    given = [replace(each, machine=TWO) if each.session.ordinal > 60 else each for each in given]
     given = [
-        replace(each, sitting=replace(each.sitting, subject=f"{HOSTILE} {each.sitting.subject}")) for each in given
+        replace(each, session=replace(each.session, subject=f"{HOSTILE} {each.session.subject}")) for each in given
     ]
     return timeline(HOSTILE, given, links="https://example.org/commit/{commit}")
 
@@ -86,8 +86,8 @@ def test_pictures_are_there(seen, pages):
 def test_a_history_tells_zooms_and_finds(seen):
     looks, _, _ = seen
     for used in (each.used for each in looks if each.name == "history.html"):
-        assert (used["graphs"], used["dots"], used["back"], used["left"]) == (2, SITTINGS, SITTINGS, 0)
-        assert 0 < used["zoomed"] < SITTINGS
+        assert (used["graphs"], used["dots"], used["back"], used["left"]) == (2, SESSIONS, SESSIONS, 0)
+        assert 0 < used["zoomed"] < SESSIONS
         assert used["hues"] == len(MACHINES), "lines of different machines have different colours"
         assert used["marks"] >= 1, "the step is marked"
         assert HOSTILE in used["told"]

@@ -12,7 +12,7 @@ from becalm.cli.main import becalm
 
 
 @pytest.fixture
-def sittings(store):
+def sessions(store):
     """Record two sessions of a project and one of another."""
     for project, commit, baseline in (("parser", "1", None), ("parser", "2", "v1"), ("other", "3", "v2")):
         api.record(
@@ -22,7 +22,7 @@ def sittings(store):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_at_a_terminal_completes_a_line(shell, sittings, tmp_path):
+def test_a_shell_at_a_terminal_completes_a_line(shell, sessions, tmp_path):
     need(shell)
     path = tmp_path / f"becalm.{shell}"
     path.write_text(script(shell, becalm))

@@ -30,15 +30,15 @@ def record(history, *more):
     return CliRunner().invoke(group, words, catch_exceptions=False)
 
 
-def test_each_commit_of_a_range_has_a_sitting_and_the_broken_one_is_named(history, tmp_path):
+def test_each_commit_of_a_range_has_a_session_and_the_broken_one_is_named(history, tmp_path):
     done = record(history)
     assert done.exit_code == 4
     assert "Recorded 3 commits of app" in done.stdout
     assert f"{history[BROKEN][:10]} is left out: its build ended with 1: no" in done.stderr
     found = becalm.history("app")
-    assert [sitting.commit for sitting in found.sittings] == [history[1], history[3], history[4]]
+    assert [session.commit for session in found.sessions] == [history[1], history[3], history[4]]
     assert [point.value for point in found.benchmarks[0].points] == [101.0, 103.0, 104.0]
-    assert not any(sitting.changed for sitting in found.sittings)
+    assert not any(session.changed for session in found.sessions)
     assert git(tmp_path / "app", "worktree", "list").count("\n") == 1
 
 
@@ -48,7 +48,7 @@ def test_what_is_recorded_already_is_left_out_until_it_is_asked_for(history, tmp
     done = record(history)
     assert "Recorded 1 commit of app" in done.stdout
     assert "3 were recorded already; 1 could not be" in done.stdout
-    assert newest in {sitting.commit for sitting in becalm.history("app").sittings}
+    assert newest in {session.commit for session in becalm.history("app").sessions}
     assert "Recorded 4 commits of app" in record(history, "--again").stdout
 
 
@@ -69,7 +69,7 @@ def test_what_makes_no_sense_of_a_range_is_said(history):
     ):
         with pytest.raises(UsageError, match=said):
             becalm.record_commits("true", commits)
-    with pytest.raises(UsageError, match="are for one sitting"):
+    with pytest.raises(UsageError, match="are for one session"):
         becalm.record_commits("true", f"{history[0]}..main", name_baseline="v1")
     with pytest.raises(UsageError, match="--build is for a range of commits"):
         CliRunner().invoke(group, ("record", "--build", "make", "true"), catch_exceptions=False)

@@ -22,10 +22,10 @@ def project(store, tmp_path, monkeypatch):
     return names
 
 
-def test_a_sitting_knows_where_it_is_from_git(project):
+def test_a_session_knows_where_it_is_from_git(project):
     found = becalm.record(["spin 20ms", "spin 30ms"], tags=["nightly"], name_baseline="v1", **SIM)
     assert found.kind == "record"
-    assert f"2 benchmarks of app, commit {project[2][:10]} on main: 6 runs, sitting 1." in found.sentence
+    assert f"2 benchmarks of app, commit {project[2][:10]} on main: 6 runs, session 1." in found.sentence
     assert "becalm history --baseline v1" in found.sentence
     options = becalm.show().document.study.options
     assert (options["ordinal"], options["subject"], options["branch"]) == (3, "change 2", "main")
@@ -33,11 +33,11 @@ def test_a_sitting_knows_where_it_is_from_git(project):
     assert becalm.show().sentence == found.sentence
 
 
-def test_the_history_has_the_sittings_in_git_s_order(project):
+def test_the_history_has_the_sessions_in_git_s_order(project):
     for commit in (project[2], project[0], project[1]):
         becalm.record(["spin 20ms"], commit=commit, **SIM)
     found = becalm.history()
-    assert [sitting.commit for sitting in found.sittings] == project
+    assert [session.commit for session in found.sessions] == project
     assert (found.project, found.order) == ("app", "git")
     assert [len(benchmark.points) for benchmark in found.benchmarks] == [3]
     assert all(19e6 < point.value < 22e6 for point in found.benchmarks[0].points)
@@ -53,23 +53,23 @@ def test_without_git_the_place_is_given(store, tmp_path, monkeypatch):
     for name in ("b", "a"):
         becalm.record(["spin 20ms"], project="p", commit=name, machine="ci", **SIM)
     found = becalm.history()
-    assert ([sitting.commit for sitting in found.sittings], found.order) == (["b", "a"], "as recorded")
+    assert ([session.commit for session in found.sessions], found.order) == (["b", "a"], "as recorded")
     assert [machine.name for machine in found.machines] == ["ci"]
 
 
-def test_damaged_sittings_are_left_out_and_named(project, store):
+def test_damaged_sessions_are_left_out_and_named(project, store):
     for commit in project:
         becalm.record(["spin 20ms"], commit=commit, **SIM)
     with Store.open(store) as opened, opened._writing() as db:
         db.execute("UPDATE verdict SET json = replace(json, 'spin 20ms', 'spin 21ms') WHERE study_id = 1")
         db.execute("UPDATE study SET options = substr(options, 2) WHERE id = 3")
     said = []
-    assert [sitting.study for sitting in becalm.history(warned=said.append).sittings] == [2]
+    assert [session.study for session in becalm.history(warned=said.append).sessions] == [2]
     assert [each.partition(" cannot be read and is left out")[0] for each in said] == [
-        "The store is damaged: 1 sitting of a project whose name cannot be read (study 3)",
-        "The store is damaged: 1 sitting of 'app' (study 1)",
+        "The store is damaged: 1 session of a project whose name cannot be read (study 3)",
+        "The store is damaged: 1 session of 'app' (study 1)",
     ]
-    assert len(becalm.history().sittings) == 1, "nobody needs to be told"
+    assert len(becalm.history().sessions) == 1, "nobody needs to be told"
 
 
 def test_settings_make_another_machine(project):
@@ -82,8 +82,8 @@ def test_settings_make_another_machine(project):
     ("given", "said"),
     [
         ({"project": "other"}, "Nothing is recorded of a project 'other'. Recorded: app"),
-        ({"baseline": "v9"}, "No sitting of 'app' is a baseline called 'v9'"),
-        ({"tag": "weekly"}, "No sitting of 'app' has the tag 'weekly'. Tags: nightly.$"),
+        ({"baseline": "v9"}, "No session of 'app' is a baseline called 'v9'"),
+        ({"tag": "weekly"}, "No session of 'app' has the tag 'weekly'. Tags: nightly.$"),
         (
             {"tag": "weekly", "branch": "next"},
             "has the tag 'weekly' and the branch 'next'. Tags: nightly. Branches: main",
@@ -119,24 +119,24 @@ def test_the_repository_tells_the_rest_of_imported_results(project, tmp_path):
         results.write_text(json.dumps({"results": [{"command": "sort", "times": [0.1 + number, 0.11 + number]}]}))
         becalm.import_(results, project="app", commit=revision)
     history = becalm.history("app")
-    assert (history.order, [sitting.commit for sitting in history.sittings]) == ("git", project)
-    assert [sitting.subject for sitting in history.sittings] == ["change 0", "change 1", "change 2"]
+    assert (history.order, [session.commit for session in history.sessions]) == ("git", project)
+    assert [session.subject for session in history.sessions] == ["change 0", "change 1", "change 2"]
     with pytest.raises(UsageError, match="is not a commit of"):
         becalm.import_(results, project="app", commit="v9", repository=str(tmp_path / "app"))
 
 
-def test_sittings_of_an_unknown_branch_are_on_those_that_have_their_commits(project, tmp_path):
+def test_sessions_of_an_unknown_branch_are_on_those_that_have_their_commits(project, tmp_path):
     app = tmp_path / "app"
     git(app, "checkout", "-q", "-b", "topic", project[1])
     aside = repositories.commit(app, "aside", 9)
     rows = [f"{name},sort,{number + 1}" for number, name in enumerate((*project, aside, "unknown"))]
     (tmp_path / "results.csv").write_text("\n".join(["commit,benchmark,value", *rows]))
     becalm.import_(tmp_path / "results.csv", project="app")
-    assert {sitting.commit for sitting in becalm.history("app").sittings} == {*project, aside, "unknown"}
-    assert {sitting.commit for sitting in becalm.history("app", branch="main").sittings} == {*project, "unknown"}
-    assert {sitting.commit for sitting in becalm.history("app", branch="topic").sittings} == {
+    assert {session.commit for session in becalm.history("app").sessions} == {*project, aside, "unknown"}
+    assert {session.commit for session in becalm.history("app", branch="main").sessions} == {*project, "unknown"}
+    assert {session.commit for session in becalm.history("app", branch="topic").sessions} == {
         *project[:2],
         aside,
         "unknown",
     }
-    assert {sitting.commit for sitting in becalm.history("app", branch="gone").sittings} == {*project, aside, "unknown"}
+    assert {session.commit for session in becalm.history("app", branch="gone").sessions} == {*project, aside, "unknown"}

@@ -1,4 +1,4 @@
-"""Sittings to a history: what is joined, what is not, what order rests on, and what is said of it."""
+"""Sessions to a history: what is joined, what is not, what order rests on, and what is said of it."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from rich.console import Console
 
 from becalm.analysis.session_table import Measured, Recorded
 from becalm.analysis.timeline import in_order, timeline
-from becalm.nouns.timeline import Sitting
+from becalm.nouns.timeline import HistorySession
 from becalm.report import drawn
 from becalm.report.timeline.page import safe
 from becalm.wording import history as words
@@ -22,13 +22,13 @@ ONE, TWO = ("ci-1", "Xeon, 2 CPUs", "6.1.0", ""), ("ci-2", "Epyc, 4 CPUs", "6.1.
 DAY = 86_400 * 10**9
 
 
-def sitting(number, **more):
+def session(number, **more):
     name = f"{number:040x}"
     given = {
         "study": number, "commit": name, "subject": f"change {number}", "branch": "main", "tags": (), "baseline": "",
         "when_ns": number * DAY, "commit_ns": number * DAY, "ordinal": number, "machine": 0, "changed": False, **more,
     }  # fmt: skip
-    return Sitting(**given)
+    return HistorySession(**given)
 
 
 def measured(name, value, *, unit="ns", higher=False, error=0.001):
@@ -36,11 +36,11 @@ def measured(name, value, *, unit="ns", higher=False, error=0.001):
 
 
 def recorded(count=60, names=("parse", "render"), machine=ONE, seed=1, first=1, factor=1.0):
-    """Sittings of benchmarks that take 10 ms and scatter by 0.3 %."""
+    """Sessions of benchmarks that take 10 ms and scatter by 0.3 %."""
     rng = np.random.default_rng(seed)
     return [
         Recorded(
-            sitting(number),
+            session(number),
             machine,
             tuple(measured(name, factor * 1e7 * math.exp(0.003 * rng.standard_normal())) for name in names),
         )
@@ -58,7 +58,7 @@ def slower(given, name, start, factor):
                 for m in row.measured
             ),
         )
-        if row.sitting.ordinal >= start
+        if row.session.ordinal >= start
         else row
         for row in given
     ]
@@ -71,11 +71,11 @@ def said(found):
 
 
 def test_a_change_names_its_commit_its_size_and_the_commits_that_were_not_measured():
-    given = [row for row in slower(recorded(), "render", 41, 1.04) if row.sitting.ordinal not in (39, 40)]
+    given = [row for row in slower(recorded(), "render", 41, 1.04) if row.session.ordinal not in (39, 40)]
     found = timeline("app", given)
     (change,) = found.changes
     assert found.benchmarks[change.benchmark].name == "render"
-    assert (found.sittings[change.at].ordinal, found.sittings[change.last_before].ordinal) == (41, 38)
+    assert (found.sessions[change.at].ordinal, found.sessions[change.last_before].ordinal) == (41, 38)
     assert (change.unmeasured, change.worse) == (2, True)
     assert change.low < 0.04 < change.high
     assert change.one_in > 2000
@@ -84,7 +84,7 @@ def test_a_change_names_its_commit_its_size_and_the_commits_that_were_not_measur
     assert "or one of 2 commits before it that were not measured" in text
 
 
-def test_a_change_that_the_newest_sitting_shows_is_a_failure_once_and_where_it_is_for_the_worse():
+def test_a_change_that_the_newest_session_shows_is_a_failure_once_and_where_it_is_for_the_worse():
     rows = slower(recorded(), "render", 41, 1.04)
     (change,) = timeline("app", rows).changes
     ends = {}
@@ -93,7 +93,7 @@ def test_a_change_that_the_newest_sitting_shows_is_a_failure_once_and_where_it_i
         assert found.exit_code == 0
         ends[count] = words.alarmed(found)
     assert [count for count, each in ends.items() if each.exit_code] == [change.found + 1]
-    assert "Seen with the newest sitting: render became worse" in ends[change.found + 1].sentence
+    assert "Seen with the newest session: render became worse" in ends[change.found + 1].sentence
     assert "shown no change for the worse" in ends[change.found + 2].sentence
     better = words.alarmed(timeline("app", slower(recorded(), "render", 41, 0.96)[: change.found + 1]))
     assert better.exit_code == 0
@@ -110,15 +110,15 @@ def test_more_is_better_where_the_metric_says_so():
     assert change.size == pytest.approx(-0.05, abs=0.01)
 
 
-def test_sittings_come_in_any_order_and_no_clock_decides():
+def test_sessions_come_in_any_order_and_no_clock_decides():
     """Recorded the newest first, by machines whose clocks are wrong by years."""
     given = [
-        replace(row, sitting=replace(row.sitting, study=100 - i, when_ns=DAY * (5000 if i % 2 else 1)))
+        replace(row, session=replace(row.session, study=100 - i, when_ns=DAY * (5000 if i % 2 else 1)))
         for i, row in enumerate(slower(recorded(), "parse", 41, 1.05))
     ][::-1]
     found = timeline("app", given)
-    assert [each.ordinal for each in found.sittings] == list(range(1, 61))
-    assert [found.sittings[change.at].ordinal for change in found.changes] == [41]
+    assert [each.ordinal for each in found.sessions] == list(range(1, 61))
+    assert [found.sessions[change.at].ordinal for change in found.changes] == [41]
     (stepped,) = [finding for finding in found.findings if finding.kind == "clock_stepped"]
     assert stepped.numbers["times"] > 20
     assert "does not rest on clocks" in stepped.sentence
@@ -134,19 +134,19 @@ def test_sittings_come_in_any_order_and_no_clock_decides():
     ],
 )
 def test_the_order_rests_on_the_best_that_is_known(order, fields, basis):
-    rows = [replace(row, sitting=replace(row.sitting, **fields)) for row in recorded(3)]
+    rows = [replace(row, session=replace(row.session, **fields)) for row in recorded(3)]
     ordered, found = in_order(rows, order)
     assert found == basis
-    numbers = [row.sitting.study for row in ordered]
+    numbers = [row.session.study for row in ordered]
     assert numbers == ([3, 2, 1] if basis == "git" else [1, 2, 3])
 
 
 def test_a_commit_that_is_gone_is_named_and_the_others_keep_their_order():
     """A rebase has replaced commit 3; the commits were recorded in the order 4, 3, 2, 1."""
-    rows = [replace(row, sitting=replace(row.sitting, study=9 - i)) for i, row in enumerate(recorded(4), start=1)]
+    rows = [replace(row, session=replace(row.session, study=9 - i)) for i, row in enumerate(recorded(4), start=1)]
     order = {f"{number:040x}": number for number in (1, 2, 4)}
     found = timeline("app", rows, order=order)
-    assert [each.commit for each in found.sittings] == [f"{number:040x}" for number in (1, 2, 3, 4)]
+    assert [each.commit for each in found.sessions] == [f"{number:040x}" for number in (1, 2, 3, 4)]
     assert found.order == "git"
     (lost,) = [finding for finding in found.findings if finding.kind == "lost_commits"]
     assert lost.numbers["commits"] == [f"{3:040x}"]
@@ -154,14 +154,14 @@ def test_a_commit_that_is_gone_is_named_and_the_others_keep_their_order():
 
 
 def test_a_commit_that_is_gone_without_a_number_stays_behind_the_one_measured_before():
-    rows = [replace(row, sitting=replace(row.sitting, ordinal=None)) for row in recorded(4)]
+    rows = [replace(row, session=replace(row.session, ordinal=None)) for row in recorded(4)]
     ordered, _ = in_order(rows, {f"{1:040x}": 5, f"{2:040x}": 0, f"{4:040x}": 9})
-    assert [row.sitting.study for row in ordered] == [2, 3, 1, 4]
+    assert [row.session.study for row in ordered] == [2, 3, 1, 4]
     ordered, _ = in_order(rows, {f"{4:040x}": 9})
-    assert [row.sitting.study for row in ordered] == [1, 2, 3, 4]
+    assert [row.session.study for row in ordered] == [1, 2, 3, 4]
 
 
-def test_a_sitting_with_an_unknown_interval_has_no_band_and_is_not_the_surest():
+def test_a_session_with_an_unknown_interval_has_no_band_and_is_not_the_surest():
     rows = recorded(30)
     vague = replace(rows[9].measured[0], low=0.0, high=math.inf)
     rows[9] = replace(rows[9], measured=(vague, *rows[9].measured[1:]))
@@ -184,7 +184,7 @@ def test_a_benchmark_that_would_not_show_a_doubling_is_too_noisy():
 def test_the_commits_of_changes_are_links_on_the_page():
     rows = slower(recorded(), "render", 41, 1.04)
     rows = [
-        replace(row, sitting=replace(row.sitting, commit=f"{row.sitting.ordinal:02d}".ljust(40, "a"))) for row in rows
+        replace(row, session=replace(row.session, commit=f"{row.session.ordinal:02d}".ljust(40, "a"))) for row in rows
     ]
     found = timeline("app", rows, links="https://example.org/{commit}")
     page = drawn.as_html(found)
@@ -193,14 +193,14 @@ def test_the_commits_of_changes_are_links_on_the_page():
 
 
 def test_two_machines_are_joined_by_commits_that_both_have_measured():
-    """The second machine is 30 % faster: with a bridge of five sittings, that is no change, and a later one is seen."""
+    """The second machine is 30 % faster: with a bridge of five sessions, that is no change, and a later one is seen."""
     old = recorded(40, machine=ONE)
     bridge = [replace(row, machine=TWO) for row in recorded(5, seed=2, first=36, factor=0.7)]
     new = slower(recorded(40, machine=TWO, seed=3, first=41, factor=0.7), "parse", 60, 1.04)
     found = timeline("app", old + bridge + new)
     assert [machine.chain for machine in found.machines] == [0, 0]
     assert found.machines[1].bridges == 5
-    assert [(found.sittings[change.at].ordinal, change.chain) for change in found.changes] == [(60, 0)]
+    assert [(found.sessions[change.at].ordinal, change.chain) for change in found.changes] == [(60, 0)]
     assert not [finding for finding in found.findings if finding.kind == "other_machine"]
 
 
@@ -209,7 +209,7 @@ def test_two_machines_without_a_bridge_are_two_histories():
         "app", recorded(40) + slower(recorded(60, machine=TWO, seed=3, first=41, factor=0.7), "parse", 80, 1.04)
     )
     assert [machine.chain for machine in found.machines] == [0, 1]
-    assert [found.sittings[change.at].ordinal for change in found.changes] == [80]
+    assert [found.sessions[change.at].ordinal for change in found.changes] == [80]
     (other,) = [finding for finding in found.findings if finding.kind == "other_machine"]
     assert other.numbers["commit"] == f"{41:040x}"
     assert "not compared with the others" in other.sentence
@@ -235,16 +235,16 @@ def test_a_unit_that_changes_begins_a_new_history_and_a_new_name_is_guessed():
 
 def test_a_baseline_is_compared_with_the_present_level():
     rows = slower(recorded(), "parse", 41, 1.05)
-    rows[9] = replace(rows[9], sitting=replace(rows[9].sitting, baseline="v1"))
+    rows[9] = replace(rows[9], session=replace(rows[9].session, baseline="v1"))
     found = timeline("app", rows, baseline="v1")
     sizes = {found.benchmarks[each.benchmark].name: each for each in found.against}
-    assert found.sittings[found.baseline].ordinal == 10
+    assert found.sessions[found.baseline].ordinal == 10
     assert sizes["parse"].low < 0.05 < sizes["parse"].high
     assert abs(sizes["render"].size) < 0.02
     assert "Against v1" in said(found)
 
 
-def test_without_sittings_it_says_how_to_begin():
+def test_without_sessions_it_says_how_to_begin():
     found = timeline("app", [])
     assert "becalm record" in found.sentence
 
@@ -252,7 +252,7 @@ def test_without_sittings_it_says_how_to_begin():
 def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
     hostile = "</script><img src=x onerror=alert(1)>"
     rows = slower(recorded(names=("parse", hostile)), hostile, 41, 1.05)
-    rows = [replace(row, sitting=replace(row.sitting, subject=hostile)) for row in rows]
+    rows = [replace(row, session=replace(row.session, subject=hostile)) for row in rows]
     found = timeline(hostile, rows, links="https://example.org/{commit}")
     page = drawn.as_html(found)
     assert hostile not in page
@@ -262,7 +262,7 @@ def test_the_page_holds_hostile_names_as_text_and_its_script_has_valid_data():
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     data = json.loads(text)
     assert data["benchmarks"][1]["name"] == hostile
-    assert data["sittings"][0]["link"] == f"https://example.org/{1:040x}"
+    assert data["sessions"][0]["link"] == f"https://example.org/{1:040x}"
     assert [change["at"] for change in data["benchmarks"][1]["changes"]] == [40]
     notes = re.findall(r'<p class="note">(.*?)</p>', page)
     assert len(notes) == len(set(notes)), "each note once"
@@ -291,6 +291,6 @@ def test_a_stray_session_is_a_finding_and_no_change():
     found = timeline("app", rows)
     assert found.changes == ()
     (stray,) = [finding for finding in found.findings if finding.kind == "stray_sessions"]
-    assert stray.numbers == {"values": [["render", rows[30].sitting.commit]], "of": 120}
+    assert stray.numbers == {"values": [["render", rows[30].session.commit]], "of": 120}
     assert "1 of 120 values is far from those of the sessions around: render at 000" in stray.sentence
     assert "far from those" in said(found)

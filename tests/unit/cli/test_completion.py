@@ -153,7 +153,7 @@ def test_words_that_are_offered_are_those_of_their_tables():
 
 
 @pytest.fixture
-def sittings(home, no_repository):
+def sessions(home, no_repository):
     """Record two sessions of a project and one of another."""
     for project, commit, baseline in (("parser", "1", None), ("parser", "2", "v1"), ("other", "3", "v2")):
         api.record(
@@ -176,11 +176,11 @@ def sittings(home, no_repository):
         (("becalm", "compare", "--stored", "2"), ["2"]),
     ],
 )
-def test_names_of_what_was_recorded_are_offered(sittings, offered, words, expected):
+def test_names_of_what_was_recorded_are_offered(sessions, offered, words, expected):
     assert offered(*words) == expected
 
 
-def test_benchmarks_are_offered_on_both_sides_of_the_sign(sittings):
+def test_benchmarks_are_offered_on_both_sides_of_the_sign(sessions):
     assert values(candidates.renamed("")) == ["spin 20ms=", "spin 30ms="]
     assert values(candidates.renamed("spin 20ms=s")) == ["spin 20ms=spin 30ms"]
 

@@ -1,4 +1,4 @@
-"""Steps in series of sittings: found where they are, not where there are none, and nothing later has a say."""
+"""Steps in series of sessions: found where they are, not where there are none, and nothing later has a say."""
 
 import math
 
@@ -21,7 +21,7 @@ def found(values, **options):
     return [(change.series, change.at, change.found) for change in change_points(values, **options).changes]
 
 
-def test_a_step_of_two_percent_is_found_with_the_third_sitting_and_nothing_else_is():
+def test_a_step_of_two_percent_is_found_with_the_third_session_and_nothing_else_is():
     y = noise()
     y[70:, 3] += math.log(1.02)
     (change,) = change_points(y).changes
@@ -43,7 +43,7 @@ def _steps(y):
 
 
 def test_what_comes_later_changes_nothing_of_what_was_found():
-    """A history grows: what was said of it with fewer sittings is said of the longer one, too."""
+    """A history grows: what was said of it with fewer sessions is said of the longer one, too."""
     y = noise(rows=95, seed=3)
     y[50:, 1] += 0.03
     y[80:, 7] -= 0.03
@@ -53,7 +53,7 @@ def test_what_comes_later_changes_nothing_of_what_was_found():
         assert found(y[:rows]) == [each for each in whole if each[2] < rows]
 
 
-def test_single_bad_sittings_and_pairs_of_them_are_no_change():
+def test_single_bad_sessions_and_pairs_of_them_are_no_change():
     y = noise(rows=105, seed=5)
     y[60, 2] += 0.5
     y[80:82, 4] += 0.5
@@ -62,7 +62,7 @@ def test_single_bad_sittings_and_pairs_of_them_are_no_change():
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_two_small_deviations_and_a_bad_sitting_are_no_change(place):
+def test_two_small_deviations_and_a_bad_session_are_no_change(place):
     """Their mean is that of a step that would be named; one of that size without a stray value is."""
     y, stepped = noise(rows=70, seed=13), noise(rows=70, seed=13)
     level = y[45:60, 2].mean()
@@ -94,15 +94,15 @@ def test_a_benchmark_that_answers_less_is_not_accused_when_the_machine_moves_fur
         assert {series for series, *_ in found(y)} == {-1}
 
 
-def test_with_a_stray_sitting_in_four_of_a_noisy_machine_two_percent_are_seen():
-    """What usual sittings say is enough: a bad one among those after the step takes nothing from it."""
+def test_with_a_stray_session_in_four_of_a_noisy_machine_two_percent_are_seen():
+    """What usual sessions say is enough: a bad one among those after the step takes nothing from it."""
     y = noise(sd=0.003, seed=14)
     y[60:, 2] += 0.02
     y[61, 2] += 0.03
     assert found(y) == [(2, 60, 62)] or found(y) == [(2, 60, 63)]
 
 
-def test_a_step_lies_between_commits_never_between_sittings_of_one():
+def test_a_step_lies_between_commits_never_between_sessions_of_one():
     y = noise(columns=1, seed=8)[:, 0]
     commits = np.arange(len(y)) // 3
     y[60:] += 0.05
@@ -112,7 +112,7 @@ def test_a_step_lies_between_commits_never_between_sittings_of_one():
 
 @pytest.mark.parametrize("columns", [1, 3, 8])
 @pytest.mark.parametrize("at", [10, 18, 25])
-def test_a_step_among_the_first_sittings_is_found_once_the_noise_is_known_without_it(at, columns):
+def test_a_step_among_the_first_sessions_is_found_once_the_noise_is_known_without_it(at, columns):
     y = noise(rows=60, columns=columns, sd=0.003, seed=at)
     y[at:, 0] += 0.05
     (change,) = change_points(y).changes
@@ -142,7 +142,7 @@ def test_a_step_that_is_said_to_be_visible_is_seen_and_a_third_of_it_is_not():
     assert np.isnan(change_points(noise(rows=8)).visible).all()
 
 
-def test_missing_sittings_are_left_out():
+def test_missing_sessions_are_left_out():
     y = noise(seed=9)
     y[70:, 3] += 0.04
     y[::4, 3] = np.nan
@@ -154,7 +154,7 @@ def test_missing_sittings_are_left_out():
     assert result.lacking[0] == 0
 
 
-def test_sittings_that_are_known_badly_need_more_to_be_believed():
+def test_sessions_that_are_known_badly_need_more_to_be_believed():
     y = noise(rows=75, seed=10)
     errors = np.full_like(y, 0.001)
     y[70:, 3] += 0.02
@@ -236,7 +236,7 @@ def test_the_median_weighs():
     assert weighted_median([*((float(i), 1.0) for i in range(8)), (9.0, 100.0)]) == 5.0
 
 
-def test_bad_sittings_of_one_side_are_no_change_where_they_are_usual():
+def test_bad_sessions_of_one_side_are_no_change_where_they_are_usual():
     """One in twelve is slower, by up to ten times the noise: three in a row come once a year and are no step."""
     rng = np.random.default_rng(15)
     y = noise(rows=165, columns=9, sd=0.003, seed=15)
@@ -253,7 +253,7 @@ def test_bad_sittings_of_one_side_are_no_change_where_they_are_usual():
 @pytest.mark.parametrize("columns", [1, 2, 8])
 @pytest.mark.parametrize("at", [8, 12, 16])
 def test_a_step_far_above_the_noise_is_seen_in_a_young_history(at, columns):
-    """20 % where sittings scatter by 0.4 %: no drift is known of yet, and no drift does that."""
+    """20 % where sessions scatter by 0.4 %: no drift is known of yet, and no drift does that."""
     y = noise(rows=at + 4, columns=columns, seed=at)
     y[at:, 0] += math.log(1.2)
     (change,) = change_points(y).changes
@@ -263,7 +263,7 @@ def test_a_step_far_above_the_noise_is_seen_in_a_young_history(at, columns):
 
 @pytest.mark.parametrize("sd", [0.004, 1e-6])
 def test_a_step_so_far_above_the_noise_that_its_chance_has_no_float_is_found(sd):
-    """2.7 times as long where sittings scatter by 0.4 %, or by a millionth, as with counted instructions."""
+    """2.7 times as long where sessions scatter by 0.4 %, or by a millionth, as with counted instructions."""
     y = noise(rows=100, columns=2, sd=sd, seed=3)
     y[60:, 0] += 1.0
     assert found(y) == [(0, 60, 62)]

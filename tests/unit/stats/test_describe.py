@@ -1,4 +1,4 @@
-"""Descriptions of one program and of two sittings: known values, coverage, degenerate series."""
+"""Descriptions of one program and of two sessions: known values, coverage, degenerate series."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_few_runs_have_infinite_intervals_instead_of_errors() -> None:
         describe([1.0, 2.0, math.inf])
 
 
-def test_two_sittings_are_compared_at_the_stated_rate() -> None:
+def test_two_sessions_are_compared_at_the_stated_rate() -> None:
     wrong = naive = 0
     trials = samples(100, 1000)
     for seed in range(trials):
@@ -143,7 +143,7 @@ def test_two_sittings_are_compared_at_the_stated_rate() -> None:
     assert naive / trials > 0.4
 
 
-def test_two_sittings_of_white_noise_are_welchs_test_but_robust() -> None:
+def test_two_sessions_of_white_noise_are_welchs_test_but_robust() -> None:
     rng = np.random.default_rng(1)
     one, two = rng.standard_normal(3000), 0.1 + rng.standard_normal(2000)
     found = unpaired(one, two)

@@ -1,4 +1,4 @@
-"""Sittings as the unit: against Student's test on their means, by simulation, and where nothing can be said."""
+"""Sessions as the unit: against Student's test on their means, by simulation, and where nothing can be said."""
 
 import math
 
@@ -11,7 +11,7 @@ from tests.samples import samples
 from becalm.stats.sittings import over_sittings
 
 
-def test_equal_runs_in_each_sitting_are_students_t_of_the_sittings():
+def test_equal_runs_in_each_session_are_students_t_of_the_sessions():
     old, new = [0.1, 0.3, -0.2], [0.9, 0.6]
     found = over_sittings([[x] * 4 for x in old], [[x] * 4 for x in new])
     expected = ttest_ind(new, old)
@@ -20,7 +20,7 @@ def test_equal_runs_in_each_sitting_are_students_t_of_the_sittings():
     assert found.df == 3
 
 
-def test_one_sitting_on_a_side_is_the_prediction_of_a_further_one():
+def test_one_session_on_a_side_is_the_prediction_of_a_further_one():
     # mean + t(0.975, 3) s sqrt(1 + 1/4): Hahn & Meeker, Statistical Intervals (1991), section 4.7.
     old = [1.0, 1.2, 0.9, 1.1]
     found = over_sittings([[x] * 3 for x in old], [[1.6] * 3])
@@ -28,11 +28,11 @@ def test_one_sitting_on_a_side_is_the_prediction_of_a_further_one():
     assert found.high - found.low == pytest.approx(2 * half, rel=1e-6)
 
 
-def test_sittings_that_agree_by_chance_are_known_no_better_than_their_runs():
+def test_sessions_that_agree_by_chance_are_known_no_better_than_their_runs():
     rng = np.random.default_rng(3)
     noise = [rng.standard_normal(20) for _ in range(3)]
-    sittings = [each - each.mean() for each in noise]
-    found = over_sittings(sittings[:2], sittings[2:])
+    sessions = [each - each.mean() for each in noise]
+    found = over_sittings(sessions[:2], sessions[2:])
     assert found.standard_error > 0.15
 
 
@@ -40,13 +40,13 @@ def test_equal_programs_are_called_different_at_the_stated_rate():
     rng = np.random.default_rng(1)
     missed, trials = 0, samples(150, 2000)
     for _ in range(trials):
-        sittings = [0.02 * rng.standard_normal() + 0.01 * rng.standard_normal(10) for _ in range(6)]
-        difference = over_sittings(sittings[:3], sittings[3:])
+        sessions = [0.02 * rng.standard_normal() + 0.01 * rng.standard_normal(10) for _ in range(6)]
+        difference = over_sittings(sessions[:3], sessions[3:])
         missed += not difference.low <= 0 <= difference.high
     assert missed <= at_most(trials, 0.05)
 
 
-def test_two_sittings_in_all_tell_nothing_of_the_shift():
+def test_two_sessions_in_all_tell_nothing_of_the_shift():
     with pytest.raises(ValueError, match="one side needs two"):
         over_sittings([[1.0, 2.0]], [[1.0, 2.0]])
     with pytest.raises(ValueError, match="one side needs two"):

@@ -15,7 +15,7 @@ PLACE = Place("app", "main", "a" * 40, ("nightly",))
 
 def test_a_session_is_kept_until_its_stamp_changes(tmp_path):
     (row,) = recorded(1)
-    row = replace(row, sitting=replace(row.sitting, tags=("nightly", "release")), references=("parse",))
+    row = replace(row, session=replace(row.session, tags=("nightly", "release")), references=("parse",))
     history = KeptHistory(tmp_path)
     history.keep(7, "stamp", PLACE, row)
     history.save([7])

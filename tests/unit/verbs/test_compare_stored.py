@@ -1,4 +1,4 @@
-"""Runs of two times compared: real files of each tool, sittings that shift, names and units that do not fit."""
+"""Runs of two times compared: real files of each tool, sessions that shift, names and units that do not fit."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from tests.rates import at_most
 from tests.samples import samples
 
 import becalm
-from becalm.analysis.stored_comparison import compare_sittings
+from becalm.analysis.stored_comparison import compare_sessions
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
-from becalm.nouns.stored_comparison import Sitting, SittingSeries
+from becalm.nouns.stored_comparison import SessionSeries, StoredSession
 from becalm.nouns.verdict import Answer, Gate
 from becalm.report import drawn
 from becalm.wording.stored_comparison import worded
@@ -52,7 +52,7 @@ def test_the_real_output_of_a_tool(tool):
 
 
 def test_values_are_those_of_the_files():
-    from becalm.study.sittings import sitting as read
+    from becalm.study.stored_sessions import stored_session as read
 
     def values(path):
         return {name: each.values for name, each in read(str(path)).series.items()}
@@ -70,9 +70,9 @@ def test_values_are_those_of_the_files():
     assert np.allclose(values(DATA / "pyperf-1.json")["len"], 1e9 * np.array(seconds))
 
 
-def sitting(title, metric="time", unit="ns", better=Better.LOWER, **series):
-    made = {name: SittingSeries(unit, better, metric, np.asarray(each, float)) for name, each in series.items()}
-    return Sitting(title, made)
+def session(title, metric="time", unit="ns", better=Better.LOWER, **series):
+    made = {name: SessionSeries(unit, better, metric, np.asarray(each, float)) for name, each in series.items()}
+    return StoredSession(title, made)
 
 
 def runs(mean, noise=0.01, n=30, seed=0):
@@ -81,21 +81,21 @@ def runs(mean, noise=0.01, n=30, seed=0):
 
 def compared(old, new, **given):
     given = {"confidence": 0.95, "shift": None, "fail_above": None, "undecided": "fail", **given}
-    return worded(compare_sittings(old, new, **given))
+    return worded(compare_sessions(old, new, **given))
 
 
-@pytest.mark.parametrize("sittings", [1, 3])
-def test_the_change_is_the_ratio_of_the_values_beside_it(sittings):
+@pytest.mark.parametrize("sessions", [1, 3])
+def test_the_change_is_the_ratio_of_the_values_beside_it(sessions):
     rng = np.random.default_rng(5)
-    old = [sitting(f"old {k}", a=1000 + rng.exponential(300 + 200 * k, 20)) for k in range(sittings)]
-    each = compared(old, [sitting("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]
+    old = [session(f"old {k}", a=1000 + rng.exponential(300 + 200 * k, 20)) for k in range(sessions)]
+    each = compared(old, [session("new", a=1000 + rng.exponential(900, 20))]).benchmarks[0]
     assert each.new / each.old == pytest.approx(1 + each.difference.estimate)
 
 
-def test_a_shift_between_sittings_is_no_difference_when_sittings_were_repeated():
+def test_a_shift_between_sessions_is_no_difference_when_sessions_were_repeated():
     shifts = (1.0, 1.05, 0.96)
-    old = [sitting(f"old {k}", a=runs(1000 * s, seed=k)) for k, s in enumerate(shifts)]
-    new = [sitting("new", a=runs(1060, seed=9))]
+    old = [session(f"old {k}", a=runs(1000 * s, seed=k)) for k, s in enumerate(shifts)]
+    new = [session("new", a=runs(1060, seed=9))]
     alone = compared(old[:1], new)
     assert alone.benchmarks[0].difference.answer is Answer.SLOWER
     repeated = compared(old, new)
@@ -103,14 +103,14 @@ def test_a_shift_between_sittings_is_no_difference_when_sittings_were_repeated()
     assert each.difference.answer is Answer.NO_DIFFERENCE_DETECTED
     assert each.shift == pytest.approx(np.std(np.log(shifts), ddof=1), abs=0.01)
     assert repeated.bounded
-    far = compared(old, [sitting("far", a=runs(2000, seed=9))])
+    far = compared(old, [session("far", a=runs(2000, seed=9))])
     assert far.benchmarks[0].difference.answer is Answer.SLOWER
 
 
 def with_references(title, shift, seed, a=1000.0):
     rng = np.random.default_rng(seed)
     own = {f"still {k}": runs(500 * np.exp(shift * rng.standard_normal()), seed=seed + k) for k in range(3)}
-    made = sitting(title, a=runs(a * np.exp(shift * rng.standard_normal()), seed=seed + 7), **own)
+    made = session(title, a=runs(a * np.exp(shift * rng.standard_normal()), seed=seed + 7), **own)
     return replace(made, references=tuple(own))
 
 
@@ -123,7 +123,7 @@ def test_programs_that_never_change_bound_the_shift():
     assert "how far 3 programs that never change differ between the two" in found.sentence
     vouched = compared([with_references("old", 0.02, 1)], [with_references("new", 0.02, 2)], shift=0.03)
     assert not vouched.references
-    one_side = compared([with_references("old", 0.02, 1)], [sitting("new", a=runs(1000))])
+    one_side = compared([with_references("old", 0.02, 1)], [session("new", a=runs(1000))])
     assert not one_side.bounded
 
 
@@ -139,19 +139,19 @@ def test_equal_programs_are_seldom_called_different_by_references():
     assert alone > 0.6 * trials
 
 
-def test_a_limit_needs_to_know_how_far_sittings_shift():
-    old, new = [sitting("old", a=runs(1000))], [sitting("new", a=runs(1300, seed=1))]
+def test_a_limit_needs_to_know_how_far_sessions_shift():
+    old, new = [session("old", a=runs(1000))], [session("new", a=runs(1300, seed=1))]
     found = compared(old, new, fail_above=0.05)
     assert (found.gate, found.exit_code) == (Gate.UNDECIDED, 5)
     assert "--shift" in found.sentence
     assert compared(old, new, fail_above=0.05, undecided="pass").exit_code == 0
     assert compared(old, new, fail_above=0.05, shift=0.1).exit_code == 1
-    assert compared(old, [sitting("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.01).exit_code == 0
-    assert compared(old, [sitting("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.06).exit_code == 5
+    assert compared(old, [session("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.01).exit_code == 0
+    assert compared(old, [session("same", a=runs(1000, seed=1))], fail_above=0.05, shift=0.06).exit_code == 5
 
 
 def test_a_shift_that_is_vouched_for_widens_the_interval_by_as_much():
-    old, new = [sitting("old", a=runs(1000))], [sitting("new", a=runs(1000, seed=1))]
+    old, new = [session("old", a=runs(1000))], [session("new", a=runs(1000, seed=1))]
     narrow, wide = (compared(old, new, shift=shift).benchmarks[0] for shift in (None, 0.03))
     assert (1 + wide.difference.high) / (1 + narrow.difference.high) == pytest.approx(1.03)
     assert (1 + narrow.difference.low) / (1 + wide.difference.low) == pytest.approx(1.03)
@@ -160,17 +160,17 @@ def test_a_shift_that_is_vouched_for_widens_the_interval_by_as_much():
 
 def test_intervals_of_many_hold_together():
     names = [f"b{k}" for k in range(50)]
-    many = compared([sitting("o", **{n: runs(1000, seed=1) for n in names})],
-                    [sitting("n", **{n: runs(1000, seed=2) for n in names})])  # fmt: skip
-    one = compared([sitting("o", b0=runs(1000, seed=1))], [sitting("n", b0=runs(1000, seed=2))])
+    many = compared([session("o", **{n: runs(1000, seed=1) for n in names})],
+                    [session("n", **{n: runs(1000, seed=2) for n in names})])  # fmt: skip
+    one = compared([session("o", b0=runs(1000, seed=1))], [session("n", b0=runs(1000, seed=2))])
     wide, narrow = (each.benchmarks[0].difference for each in (many, one))
     assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
 def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
-    old = [Sitting("old", {**sitting("", stays=runs(10), sort_small=runs(10), left=runs(5)).series,
-                           **sitting("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
-    new = [sitting("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]
+    old = [StoredSession("old", {**session("", stays=runs(10), sort_small=runs(10), left=runs(5)).series,
+                           **session("", unit="B", metric="memory", size=runs(100)).series})]  # fmt: skip
+    new = [session("new", stays=runs(10), sort_smaller=runs(10), size=runs(100), brand_new=runs(7))]
     found = compared(old, new, fail_above=0.5, shift=0.01)
     assert [benchmark.name for benchmark in found.benchmarks] == ["stays"]
     assert set(found.gone) == {"sort_small", "left"}
@@ -184,7 +184,7 @@ def test_what_has_gone_come_been_renamed_or_changed_its_unit_is_said():
 
 
 def test_one_program_a_side_is_compared_whatever_it_is_called():
-    found = compared([sitting("o", **{"./old": runs(10)})], [sitting("n", **{"./new": runs(20)})])
+    found = compared([session("o", **{"./old": runs(10)})], [session("n", **{"./new": runs(20)})])
     assert [benchmark.name for benchmark in found.benchmarks] == ["./old → ./new"]
     assert not found.gone
     assert not found.added
@@ -192,7 +192,7 @@ def test_one_program_a_side_is_compared_whatever_it_is_called():
 
 def test_the_geometric_mean_is_of_each_unit_that_several_have():
     def half(noise_seed, factor, **given):
-        return sitting("s", **{name: runs(mean * factor, 0.001, seed=noise_seed) for name, mean in given.items()})
+        return session("s", **{name: runs(mean * factor, 0.001, seed=noise_seed) for name, mean in given.items()})
 
     one = compared([half(1, 1.0, a=100, b=7)], [half(1, 1.1, a=100, b=7)])
     (mean,) = one.geometric_means
@@ -208,7 +208,7 @@ def test_the_geometric_mean_is_of_each_unit_that_several_have():
 def suite_of(count, sessions, seed=1):
     rng = np.random.default_rng(seed)
     return [
-        sitting(f"{k}", **{f"b{b}": 1000 * np.exp(0.01 * rng.standard_normal() + 1e-4 * rng.standard_normal(3))
+        session(f"{k}", **{f"b{b}": 1000 * np.exp(0.01 * rng.standard_normal() + 1e-4 * rng.standard_normal(3))
                            for b in range(count)})
         for k in range(sessions)
     ]  # fmt: skip
@@ -235,7 +235,7 @@ def test_benchmarks_of_a_suite_tell_together_how_far_sessions_shift():
 
 def test_more_is_better_where_the_metric_says_so():
     old, new = (
-        [sitting(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]
+        [session(title, metric="requests", unit="req/s", better=Better.HIGHER, a=runs(mean, seed=mean))]
         for title, mean in (("old", 1000), ("new", 800))
     )
     found = compared(old, new, fail_above=0.1, shift=0.01)

@@ -7,8 +7,8 @@ import pytest
 import becalm
 from becalm.analysis.benchmark_identity import aligned
 from becalm.errors import UsageError
-from becalm.nouns.stored_comparison import Identity, Sitting
-from becalm.study.sittings import sitting
+from becalm.nouns.stored_comparison import Identity, StoredSession
+from becalm.study.stored_sessions import stored_session
 
 THREADS = {"1": 0.4, "2": 0.2, "4": 0.12, "8": 0.075}
 
@@ -115,7 +115,7 @@ def test_other_processors_are_said_and_whole_names_come_first(tmp_path):
     assert not comparison.findings
 
 
-def test_a_sitting_counts_once(tmp_path):
+def test_a_session_counts_once(tmp_path):
     paths = [hyperfine(tmp_path / f"{name}.json", THREADS) for name in ("old", "copy")]
     new = hyperfine(tmp_path / "new.json", {key: 1.1 * value for key, value in THREADS.items()})
     with pytest.raises(UsageError, match="hold the same runs: one session must not count as two"):
@@ -128,12 +128,14 @@ def test_a_sitting_counts_once(tmp_path):
 def test_values_without_a_ratio_do_not_cost_the_others(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"results": [{"command": "x", "times": [0.5, 0.0, 0.25]}]}))
-    read = sitting(str(path))
+    read = stored_session(str(path))
     assert read.series["x"].values.tolist() == [5e8, 2.5e8]
     assert [each.numbers["entries"] for each in read.left_out] == [[["x", 1]]]
 
 
-def test_aligned_sittings_keep_what_cannot_be_compared():
+def test_aligned_sessions_keep_what_cannot_be_compared():
     known = {"b": Identity("b", (("n", "1"),))}
-    (old, new), notes = aligned([Sitting("o", {}, {"b": "why"}, identities=known)], [Sitting("n", {}, {"b": "not"})])
+    (old, new), notes = aligned(
+        [StoredSession("o", {}, {"b": "why"}, identities=known)], [StoredSession("n", {}, {"b": "not"})]
+    )
     assert (old[0].unusable, new[0].unusable, notes) == ({"b": "why"}, {"b": "not"}, ())

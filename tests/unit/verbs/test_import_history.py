@@ -1,4 +1,4 @@
-"""Results of other tools as sittings of a project's history: what files tell, what a person names, what is refused."""
+"""Results of other tools as sessions of a project's history: what files tell, what a person names, what is refused."""
 
 import json
 from dataclasses import replace
@@ -57,8 +57,8 @@ def store(tmp_path):
     return str(tmp_path / "runs.db")
 
 
-def sittings(store, project):
-    return becalm.history(project, store=store).sittings
+def sessions(store, project):
+    return becalm.history(project, store=store).sessions
 
 
 def test_a_table_over_commits_is_a_history_in_the_order_of_its_dates(tmp_path, store):
@@ -66,12 +66,12 @@ def test_a_table_over_commits_is_a_history_in_the_order_of_its_dates(tmp_path, s
     assert imported.project == "results"
     history = becalm.history(store=store)
     assert history.order == "commit date"
-    assert [(sitting.commit, sitting.branch) for sitting in history.sittings] == [
+    assert [(session.commit, session.branch) for session in history.sessions] == [
         ("aaa", "main"),
         ("bbb", "main"),
         ("ccc", "topic"),
     ]
-    assert [sitting.commit_ns for sitting in history.sittings] == [FIRST, FIRST + DAY, FIRST + 2 * DAY]
+    assert [session.commit_ns for session in history.sessions] == [FIRST, FIRST + DAY, FIRST + 2 * DAY]
     parse, speed = sorted(history.benchmarks, key=lambda benchmark: benchmark.name)
     assert [point.value for point in parse.points] == pytest.approx([10.6e6, 10e6, 12e6])
     assert (parse.unit, parse.points[0].runs, parse.higher_is_better) == ("ns", 2, False)
@@ -132,9 +132,9 @@ def test_a_table_that_is_not_understood_is_refused(text, reason, tmp_path):
 )
 def test_files_that_tell_their_commit_need_the_project_only(content, commit, branch, changed, source, tmp_path, store):
     becalm.import_(written(tmp_path / "results", content), store, project="parser")
-    (sitting,) = sittings(store, "parser")
-    assert (sitting.commit, sitting.branch, sitting.changed, sitting.source) == (commit, branch, changed, source)
-    assert sitting.commit_ns == FIRST
+    (session,) = sessions(store, "parser")
+    assert (session.commit, session.branch, session.changed, session.source) == (commit, branch, changed, source)
+    assert session.commit_ns == FIRST
 
 
 def test_what_a_person_names_wins_over_the_file(tmp_path, store):
@@ -147,13 +147,13 @@ def test_what_a_person_names_wins_over_the_file(tmp_path, store):
     }
     becalm.import_(written(tmp_path / "results", PYTEST), store, **place)
     history = becalm.history("parser", store=store)
-    (sitting,) = history.sittings
-    assert (sitting.commit, sitting.commit_ns, sitting.branch) == ("v2", FIRST + DAY, "topic")
-    assert not sitting.changed
+    (session,) = history.sessions
+    assert (session.commit, session.commit_ns, session.branch) == ("v2", FIRST + DAY, "topic")
+    assert not session.changed
     assert history.machines[0].name == "ci"
 
 
-def test_results_of_another_commit_are_another_sitting(tmp_path, store):
+def test_results_of_another_commit_are_another_session(tmp_path, store):
     path = written(tmp_path / "results", HYPERFINE)
     numbers = [becalm.import_(path, store, project="sorting", commit=name, date=f"2026-01-0{day}")
                for day, name in enumerate(("aaa", "bbb", "aaa"), 1)]  # fmt: skip
@@ -205,4 +205,4 @@ def test_options_that_do_not_go_together(options, words, tmp_path):
 def test_the_command_says_where_to_look(tmp_path):
     path = written(tmp_path / "results.csv", TABLE)
     result = CliRunner().invoke(group, ["import", str(path), "--store", str(tmp_path / "runs.db")])
-    assert result.output == f"{path} is 3 sittings of results now. See them with: becalm history results\n"
+    assert result.output == f"{path} is 3 sessions of results now. See them with: becalm history results\n"

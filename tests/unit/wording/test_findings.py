@@ -37,7 +37,7 @@ EXAMPLES = {
     "lost_commits": {"commits": ["a" * 40, "b" * 40]},
     "gone": {"commit": "a" * 40, "new": ["parse_all"]},
     "clock_stepped": {"times": 2, "order": "git"},
-    "uncommitted": {"sittings": 3},
+    "uncommitted": {"sessions": 3},
     "left_behind": {"runs": 3},
     "failure": {
         "seq": 1, "status": 3, "outcome": "failed", "wall_ns": 10**6, "warmup": False, "stderr": "boom", "done": 4,

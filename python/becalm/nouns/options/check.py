@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from becalm.nouns.option import option
-from becalm.nouns.options.compare_stored import Sittings
+from becalm.nouns.options.compare_stored import FurtherSessions
 from becalm.nouns.options.measuring import budget
 from becalm.units import fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOptions(Sittings):
+class CheckOptions(FurtherSessions):
     """The options of checking a change."""
 
     old_build: str | None = option(

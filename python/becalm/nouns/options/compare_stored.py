@@ -15,7 +15,7 @@ def _sources(given: Sequence[str | int]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sittings(StudyOptions):
+class FurtherSessions(StudyOptions):
     """Further sessions of both sides, and how large a difference is accepted."""
 
     more_old: tuple[str, ...] = option(
@@ -48,7 +48,7 @@ class Sittings(StudyOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareStoredOptions(Sittings):
+class CompareStoredOptions(FurtherSessions):
     """The options of comparing stored runs of two times."""
 
     store: str | None = option(

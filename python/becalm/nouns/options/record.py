@@ -1,7 +1,7 @@
-"""The options of `record`: how often each benchmark is run, and which place in a project's history a sitting has.
+"""The options of `record`: how often each benchmark is run, and which place in a project's history a session has.
 
-`RecordOptions` is what the store keeps of a sitting; `SittingOptions` what a person may say of its place, most of which
-git says otherwise.
+`RecordOptions` is stored with a session; `HistoryPlaceOptions` can set its place in the history, most of which git
+knows otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def words(given: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions(StudyOptions):
-    """A sitting of benchmarks at one commit.
+    """A session of benchmarks at one commit.
 
     `ordinal`: commits that lead to this one, itself included, None where that is not known; `commit_ns`: its date, ns
     since 1970. `machine`: what counts as the same machine, empty for what the host says. `changed`: the working tree
@@ -47,14 +47,14 @@ class RecordOptions(StudyOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SittingOptions:
+class HistoryPlaceOptions:
     """The place of a session in the history of a project."""
 
     commit: str | None = option(None, "The commit that is measured.", str | None, metavar="REV", shown="HEAD")
     branch: str | None = option(None, "Its branch.", str | None, metavar="NAME", shown="git's")
     tags: tuple[str, ...] = option(
         (),
-        "A word for the sitting: nightly, release.",
+        "A word for the session: nightly, release.",
         Sequence[str],
         flag="--tag",
         metavar="WORD",
@@ -72,7 +72,7 @@ class SittingOptions:
         shown="its host name",
     )
     name_baseline: str | None = option(
-        None, "Call this sitting a baseline, for `becalm history --baseline`.", str | None, metavar="NAME"
+        None, "Call this session a baseline, for `becalm history --baseline`.", str | None, metavar="NAME"
     )
     references: tuple[str, ...] = option(
         (),
@@ -115,4 +115,4 @@ class RangeOptions:
         parse=duration_ns,
     )
     all_parents: bool = option(False, "Also the commits of merged branches, not the first parents only.", bool)
-    again: bool = option(False, "Also those that have a sitting on this machine already.", bool)
+    again: bool = option(False, "Also those that have a session on this machine already.", bool)

@@ -97,7 +97,7 @@ FOREIGN = (
     Row("pytest-benchmark", ".json", f"{_OWN}.pytest_benchmark", True, "--benchmark-json=FILE"),
     Row("Go benchmark", ".txt", f"{_OWN}.go_benchmark", True, "what `go test -bench` prints and benchstat reads"),
     Row(
-        "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a sitting of each commit, for `becalm history`"
+        "asv", ".json", f"{_OWN}.asv", True, "the directory of results: a session of each commit, for `becalm history`"
     ),
     Row(
         "CSV",

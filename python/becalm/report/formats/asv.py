@@ -1,9 +1,9 @@
 """asv's results: a directory `results/MACHINE` with a file for each commit and environment, versions 1 and 2.
 
-Each file becomes a sitting of its commit, as `becalm record` makes them, so that `becalm history` goes on with what asv
+Each file becomes a session of its commit, as `becalm record` makes them, so that `becalm history` goes on with what asv
 has measured. `benchmarks.json` above says the units and which version of a benchmark is the present one: results of an
 older version are of other code and left out, as asv does. Of a benchmark with parameters each combination is one. asv
-keeps all its repetitions only with --record-samples; without them a sitting has one value for each benchmark.
+keeps all its repetitions only with --record-samples; without them a session has one value for each benchmark.
 
 Numbers of zero and below have no ratio and are left out; what failed is a failed run. Files that cannot be read, rows
 that `benchmarks.json` does not list and files of another machine are left out and reported.
@@ -80,26 +80,26 @@ def read_directory(path: Path) -> list[Document]:
     left_out = LeftOut()
     known = _benchmarks(results / "benchmarks.json", left_out)
     project = _project(results)
-    sittings = []
+    sessions = []
     for directory in machines:
         machine = _machine(directory, left_out)
         for file in sorted(directory.glob("*.json")):
             if file.name not in ("machine.json", "benchmarks.json"):
                 with left_out.entry(f"{directory.name}/{file.name}"):
-                    sittings.append(_sitting(file, _object(file), known or {}, machine, project))
+                    sessions.append(_session(file, _object(file), known or {}, machine, project))
     if known is None:
         raise UsageError(
             f"{results / 'benchmarks.json'} tells units and present versions of all benchmarks, and cannot be read. "
             f"Nothing was imported. Have asv write it again (asv run). Unreadable: {left_out.reasons()}."
         )
-    if not sittings and left_out:
+    if not sessions and left_out:
         raise UsageError(f"{path} {refused(left_out.refusal('it holds no file of results that can be read'), WHOSE)}.")
-    if not sittings:
+    if not sessions:
         raise UsageError(f"{path} has machines of asv, but no results. `asv run` makes some.")
     # asv names files by commit: their dates tell which was measured first.
-    sittings.sort(key=lambda sitting: sitting.study.options["commit_ns"] or 0)
-    first = sittings[0]
-    return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sittings[1:]]
+    sessions.sort(key=lambda session: session.study.options["commit_ns"] or 0)
+    first = sessions[0]
+    return [replace(first, noticed=(*left_out.findings(), *first.noticed)), *sessions[1:]]
 
 
 def _machine(directory: Path, left_out: LeftOut) -> Mapping[str, Any]:
@@ -160,7 +160,7 @@ def _project(results: Path) -> str:
     return above.name or "asv"
 
 
-def _sitting(
+def _session(
     file: Path, value: Mapping[str, Any], known: Mapping[str, _Known], machine: Mapping[str, Any], project: str
 ) -> Document:
     """Return a file as a session of its commit. Raises ValueError for an invalid file."""
@@ -200,7 +200,7 @@ def _sitting(
     document = Document(
         study, runs, facts=_facts(about), created_ns=created_ns, environment="unknown", noticed=left_out.findings()
     )
-    conform(Document, document, "the sitting")
+    conform(Document, document, "the session")
     return document
 
 

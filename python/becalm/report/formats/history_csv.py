@@ -1,8 +1,8 @@
 """A table of results over commits, as CSV: a row for each value, with `commit`, `benchmark` and `value` in the header.
 
 More columns are known: `date` (of the commit), `branch`, `unit`, `machine`, `measured` (when) and `better` (`higher` or
-`lower`). Several rows of the same are repetitions. Each commit on each machine becomes a sitting of a history, as
-`becalm record` makes them; rows of one commit that were measured at different times are sittings of their own. Cells
+`lower`). Several rows of the same are repetitions. Each commit on each machine becomes a session of a history, as
+`becalm record` makes them; rows of one commit that were measured at different times are sessions of their own. Cells
 are divided by commas, semicolons or tabs.
 
 Public: recognises, read.
@@ -37,7 +37,7 @@ MOST_ROWS = 1_000_000
 
 SOURCE = "CSV"
 
-Sitting = tuple[str, str, str, str, str]
+SessionKey = tuple[str, str, str, str, str]
 """Commit, its date, branch, machine and when it was measured, as the file has them."""
 
 Row = Mapping[str, str]
@@ -61,7 +61,7 @@ def _names(header: str, delimiter: str) -> list[str]:
 
 
 def read(value: str) -> list[Document]:
-    """Return a sitting for each commit. Raises ValueError for unknown columns, and where no row has a value."""
+    """Return a session for each commit. Raises ValueError for unknown columns, and where no row has a value."""
     delimiter = _delimiter(value) or ","
     table = csv.reader(io.StringIO(value.lstrip()), delimiter=delimiter)
     names = [name.strip().lower() for name in next(table, [])]
@@ -69,7 +69,7 @@ def read(value: str) -> list[Document]:
         raise ValueError(f"its column {unknown[0]!r:.80} is not known; known are {', '.join(KNOWN)}")
     if len(set(names)) < len(names):
         raise ValueError("it has two columns of the same name")
-    left_out, sittings = LeftOut(), dict[Sitting, list[Row]]()
+    left_out, sessions = LeftOut(), dict[SessionKey, list[Row]]()
     for place, cells in enumerate(table):
         if place == MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS:,} rows; divide it into several files")
@@ -77,10 +77,10 @@ def read(value: str) -> list[Document]:
             continue
         row = dict(zip(names, map(str.strip, cells), strict=False))
         with left_out.entry(f"row {place + 2}"):
-            sittings.setdefault(_sitting(row, len(cells) == len(names)), []).append(row)
+            sessions.setdefault(_session(row, len(cells) == len(names)), []).append(row)
     # A commit's date is a day more often than not, and only puts commits in order.
     commits, dates = Dates(utc=True), Dates()
-    documents = [_document(sitting, rows, commits, dates, left_out) for sitting, rows in sittings.items()]
+    documents = [_document(session, rows, commits, dates, left_out) for session, rows in sessions.items()]
     known = [document for document in documents if document.runs]
     if not known:
         raise left_out.refusal("it holds no row with a value")
@@ -90,8 +90,8 @@ def read(value: str) -> list[Document]:
     return [replace(known[0], noticed=(*noticed, *known[0].noticed)), *known[1:]]
 
 
-def _sitting(row: Row, whole: bool) -> Sitting:
-    """Return which sitting a row is of. Raises ValueError."""
+def _session(row: Row, whole: bool) -> SessionKey:
+    """Return which session a row is of. Raises ValueError."""
     if not whole:
         raise ValueError("it has another number of cells than the header")
     for name in NEEDED:
@@ -102,8 +102,8 @@ def _sitting(row: Row, whole: bool) -> Sitting:
     return row["commit"], row.get("date", ""), row.get("branch", ""), row.get("machine", ""), row.get("measured", "")
 
 
-def _document(sitting: Sitting, rows: list[Row], commits: Dates, dates: Dates, left_out: LeftOut) -> Document:
-    commit, date, branch, machine, measured = sitting
+def _document(session: SessionKey, rows: list[Row], commits: Dates, dates: Dates, left_out: LeftOut) -> Document:
+    commit, date, branch, machine, measured = session
     commit_ns = commits.ns(date) or None
     values: dict[tuple[str, str, str, Better], list[Repetition]] = {}
     for row in rows:

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const total = data.sittings.length, HIGH = 176, LEFT = 62, RIGHT = 8, TOP = 18, LOW = 20;
+  const total = data.sessions.length, HIGH = 176, LEFT = 62, RIGHT = 8, TOP = 18, LOW = 20;
   let from = 0, to = Math.max(1, total - 1);
   const graphs = [];
   const NS = "http://www.w3.org/2000/svg";
@@ -68,19 +68,19 @@
       shape(graph.svg, "text", {x: LEFT - 6, y: y(value) + 4, "text-anchor": "end"}, shown(value, own.unit));
     }
     const ends = [points[0], points[points.length - 1]];
-    shape(graph.svg, "text", {x: LEFT, y: HIGH - 4}, data.sittings[ends[0][0]].commit);
+    shape(graph.svg, "text", {x: LEFT, y: HIGH - 4}, data.sessions[ends[0][0]].commit);
     if (ends[1] !== ends[0])
-      shape(graph.svg, "text", {x: wide - RIGHT, y: HIGH - 4, "text-anchor": "end"}, data.sittings[ends[1][0]].commit);
-    // Sittings of different machines are not joined by a line.
+      shape(graph.svg, "text", {x: wide - RIGHT, y: HIGH - 4, "text-anchor": "end"}, data.sessions[ends[1][0]].commit);
+    // Sessions of different machines are not joined by a line.
     let run = [];
     const runs = [run];
     for (const each of points) {
-      if (run.length && data.sittings[run[run.length - 1][0]].machine !== data.sittings[each[0]].machine)
+      if (run.length && data.sessions[run[run.length - 1][0]].machine !== data.sessions[each[0]].machine)
         runs.push(run = []);
       run.push(each);
     }
     for (const each of runs) {
-      const machine = data.sittings[each[0][0]].machine;
+      const machine = data.sessions[each[0][0]].machine;
       let band = [];
       for (const p of [...each, null]) {
         if (p && known(p)) { band.push(p); continue; }
@@ -95,7 +95,7 @@
     const radius = points.length > wide / 6 ? 1.5 : 2.6;
     for (const each of points)
       shape(graph.svg, "circle", {
-        ...owned(data.sittings[each[0]].machine, "dot"), cx: x(each[0]), cy: y(each[1]), r: radius, ...(known(each) ? {} : {"fill-opacity": 0.35}),
+        ...owned(data.sessions[each[0]].machine, "dot"), cx: x(each[0]), cy: y(each[1]), r: radius, ...(known(each) ? {} : {"fill-opacity": 0.35}),
       });
     let taken = -Infinity;
     for (const change of [...own.changes, ...data.together.map(each => ({...each, size: "all"}))]) {
@@ -129,24 +129,24 @@
   function tell(graph, point, touched) {
     for (const each of graphs) hush(each);
     if (!point || !graph.pick) return;
-    const sitting = data.sittings[point[0]];
+    const session = data.sessions[point[0]];
     graph.pick.setAttribute("cx", graph.x(point[0]));
     graph.pick.setAttribute("cy", graph.y(point[1]));
     graph.pick.setAttribute("visibility", "visible");
     const tip = graph.tip = element(graph.figure, "div", undefined, "tip");
     tip.setAttribute("role", "status");
     const title = element(tip, "b", `${point[6]} · `);
-    // A finger cannot click the sitting without covering it: what it opens is a link in what is told.
-    const commit = element(title, touched && sitting.link ? "a" : "span", sitting.commit);
+    // A finger cannot click the session without covering it: what it opens is a link in what is told.
+    const commit = element(title, touched && session.link ? "a" : "span", session.commit);
     if (commit.tagName === "A") {
-      commit.href = sitting.link;
+      commit.href = session.link;
       commit.target = "_blank";
       commit.rel = "noopener noreferrer";
     }
-    if (sitting.subject) element(tip, "span", sitting.subject);
-    element(tip, "div", `${sitting.when} · ${data.machines[sitting.machine]} · ${point[4]} runs` +
+    if (session.subject) element(tip, "span", session.subject);
+    element(tip, "div", `${session.when} · ${data.machines[session.machine]} · ${point[4]} runs` +
       (point[2] === null || point[3] === null ? ", too few for an interval" : "") +
-      (point[5] ? `, ${point[5]} failed` : "") + (sitting.changed ? " · with changes in no commit" : ""));
+      (point[5] ? `, ${point[5]} failed` : "") + (session.changed ? " · with changes in no commit" : ""));
     for (const each of graph.benchmark.changes) if (each.at === point[0]) element(tip, "div", each.text);
     const width = graph.figure.clientWidth, place = graph.x(point[0]);
     tip.style.top = "2rem";
@@ -161,8 +161,8 @@
     if (graph.pick) graph.pick.setAttribute("visibility", "hidden");
   }
 
-  function open(sitting) {
-    if (sitting && sitting.link) window.open(sitting.link, "_blank", "noopener,noreferrer");
+  function open(session) {
+    if (session && session.link) window.open(session.link, "_blank", "noopener,noreferrer");
   }
 
   function zoom(first, last) {
@@ -204,7 +204,7 @@
         tell(graph, point, event.pointerType !== "mouse");
         // A second click may follow, which shows all commits and opens none.
         clearTimeout(opening);
-        if (point && event.pointerType === "mouse") opening = setTimeout(() => open(data.sittings[point[0]]), 250);
+        if (point && event.pointerType === "mouse") opening = setTimeout(() => open(data.sessions[point[0]]), 250);
       }
       begun = null;
     });
@@ -217,7 +217,7 @@
       const place = points.findIndex(each => each[0] === graph.told);
       if (event.key === "ArrowRight") tell(graph, points[Math.min(points.length - 1, place + 1)]);
       else if (event.key === "ArrowLeft") tell(graph, points[Math.max(0, place - 1)]);
-      else if (event.key === "Enter") open(data.sittings[graph.told]);
+      else if (event.key === "Enter") open(data.sessions[graph.told]);
       else if (event.key === "Escape") hush(graph);
       else return;
       event.preventDefault();
@@ -248,7 +248,7 @@
     const head = element(figure, "h3", benchmark.name);
     element(head, "small", benchmark.now);
     const svg = shape(figure, "svg", {tabindex: 0, role: "img"});
-    svg.setAttribute("aria-label", `${benchmark.name}: ${benchmark.points.length} sittings, now ${benchmark.now}`);
+    svg.setAttribute("aria-label", `${benchmark.name}: ${benchmark.points.length} sessions, now ${benchmark.now}`);
     const graph = {benchmark, figure, svg, near: false};
     graphs.push(graph);
     heard(graph);

@@ -45,16 +45,16 @@ def safe(value: Any) -> str:
 
 def _data(timeline: Timeline) -> dict[str, Any]:
     return {
-        "sittings": [
+        "sessions": [
             {
-                "commit": words.short(sitting.commit),
-                "subject": sitting.subject,
-                "when": f"{datetime.fromtimestamp(sitting.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC",
-                "machine": sitting.machine,
-                "link": timeline.link(sitting.commit),
-                "changed": sitting.changed,
+                "commit": words.short(session.commit),
+                "subject": session.subject,
+                "when": f"{datetime.fromtimestamp(session.when_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC",
+                "machine": session.machine,
+                "link": timeline.link(session.commit),
+                "changed": session.changed,
             }
-            for sitting in timeline.sittings
+            for session in timeline.sessions
         ],
         "machines": [machine.name for machine in timeline.machines],
         "benchmarks": [_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks)],
@@ -73,7 +73,7 @@ def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> dict[str
         "now": amount(benchmark.points[-1].value, benchmark.unit) if benchmark.points else "",
         "points": [
             [
-                point.sitting,
+                point.session,
                 point.value,
                 *(end if math.isfinite(end) else None for end in (point.low, point.high)),
                 point.runs,

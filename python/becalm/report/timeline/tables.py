@@ -24,12 +24,12 @@ def tables(timeline: Timeline) -> Iterator[Table]:
         )
         yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(timeline))
     if timeline.benchmarks:
-        parts = ("benchmark", "now", "sitting to sitting", "visible", "sittings", "changes", "")
+        parts = ("benchmark", "now", "session to session", "visible", "sessions", "changes", "")
         lines = tuple(_benchmark(timeline, place, each) for place, each in enumerate(timeline.benchmarks))
-        note = "visible: the least change that would be seen within ten sittings; too noisy: not even a doubling would."
+        note = "visible: the least change that would be seen within ten sessions; too noisy: not even a doubling would."
         yield Table("Benchmarks", parts, lines, (1, 2, 3, 4, 5), note, spare=(4, 5, 2))
     if timeline.baseline is not None:
-        base = timeline.sittings[timeline.baseline]
+        base = timeline.sessions[timeline.baseline]
         rows = tuple(
             (timeline.benchmarks[each.benchmark].name, words.size(each.size, (each.high - each.low) / 2))
             for each in timeline.against
@@ -42,7 +42,7 @@ def tables(timeline: Timeline) -> Iterator[Table]:
         )
         yield Table(f"Against {base.baseline}, commit {words.short(base.commit)}", ("benchmark", "change"), rows, (1,))
     if len(timeline.machines) > 1:
-        head = ("machine", "processor", "kernel", "settings", "sittings", "compared with")
+        head = ("machine", "processor", "kernel", "settings", "sessions", "compared with")
         rows = tuple(_machine(timeline, place) for place in range(len(timeline.machines)))
         yield Table("Machines", head, rows, (4,), spare=(3, 1, 2))
 
@@ -52,7 +52,7 @@ def _links(timeline: Timeline) -> tuple[tuple[str, str], ...]:
     if not timeline.links:
         return ()
     shown = {place for change in timeline.changes for place in (change.at, change.found)}
-    commits = {timeline.sittings[place].commit for place in sorted(shown)}
+    commits = {timeline.sessions[place].commit for place in sorted(shown)}
     return tuple((words.short(commit), timeline.link(commit)) for commit in commits)
 
 
@@ -63,7 +63,7 @@ def amount(value: float, unit: str) -> str:
 
 def _change(timeline: Timeline, place: int) -> tuple[str, ...]:
     each = timeline.changes[place]
-    at = timeline.sittings[each.at]
+    at = timeline.sessions[each.at]
     name = "all together" if each.benchmark is None else timeline.benchmarks[each.benchmark].name
     return (
         words.short(at.commit),
@@ -71,7 +71,7 @@ def _change(timeline: Timeline, place: int) -> tuple[str, ...]:
         words.size(each.size, (each.high - each.low) / 2),
         words.rarely(each.one_in),
         at.subject,
-        words.short(timeline.sittings[each.found].commit),
+        words.short(timeline.sessions[each.found].commit),
     )
 
 
@@ -80,7 +80,7 @@ def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> tuple[st
     if benchmark.reference:
         said.append("reference")
     if benchmark.gone:
-        said.append("not in the last sitting")
+        said.append("not in the last session")
     elif benchmark.lacking:
         said.append(f"changes are seen after {benchmark.lacking} more")
     return (
@@ -102,6 +102,6 @@ def _machine(timeline: Timeline, place: int) -> tuple[str, ...]:
         each.processor,
         each.kernel,
         each.settings,
-        str(each.sittings),
+        str(each.sessions),
         ", ".join(others) if others else "none",
     )

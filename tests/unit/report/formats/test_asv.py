@@ -1,4 +1,4 @@
-"""asv's results as sittings: real ones of asv, both versions of the format, and files that are damaged or hostile."""
+"""asv's results as sessions: real ones of asv, both versions of the format, and files that are damaged or hostile."""
 
 import copy
 import json
@@ -79,7 +79,7 @@ def told(document):
     return found
 
 
-def test_a_sitting_for_each_commit_in_both_versions(results):
+def test_a_session_for_each_commit_in_both_versions(results):
     place = results("ci-1/machine.json", MACHINE)
     second, first = read(place)
     assert told(second) == {
@@ -135,12 +135,12 @@ def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
     assert len(becalm.import_(place, store, project="sorting")) == 7
     found = becalm.history("sorting", store=store)
     assert found.order == "commit date"
-    assert len(found.sittings) == 7
+    assert len(found.sessions) == 7
     by_name = {benchmark.name: benchmark for benchmark in found.benchmarks}
     assert by_name["bench.mem_list"].unit == "bytes"
     assert [point.value for point in by_name["bench.time_sort(1000)"].points[:2]] == [1.25e8, 1.25e8]
     done = CliRunner().invoke(group, ["import", str(place), "--store", store, "--project", "again"])
-    assert "is 7 sittings of again now" in done.output
+    assert "is 7 sessions of again now" in done.output
     with pytest.raises(UsageError, match="does not tell which commit"):
         becalm.import_(ROOT / "tests/data/benchmarks/hyperfine-1.json", store, project="x")
 
@@ -218,7 +218,7 @@ def test_what_asv_itself_has_written(tmp_path):
     shutil.copytree(REAL, tmp_path / "results")
     found = becalm.import_(REAL, str(tmp_path / "runs.db"), project="real")
     made = becalm.history("real", store=str(tmp_path / "runs.db"))
-    assert len(made.sittings) == len(found) == 2
+    assert len(made.sessions) == len(found) == 2
     assert {benchmark.name for benchmark in made.benchmarks} == {
         "benchmarks.Suite.time_sort(10)", "benchmarks.Suite.time_sort(1000)", "benchmarks.mem_list",
         "benchmarks.peakmem_list", "benchmarks.track_items",

@@ -8,13 +8,13 @@ import becalm
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.report.formats import go_benchmark, read
-from becalm.study.sittings import sitting
+from becalm.study.stored_sessions import stored_session
 
 DATA = ROOT / "tests/data/benchmarks"
 
 
 def test_real_output_has_a_benchmark_for_each_unit():
-    found = sitting(str(DATA / "go-benchmark-1.txt")).series
+    found = stored_session(str(DATA / "go-benchmark-1.txt")).series
     assert set(found) == {
         "BenchmarkAppend/small", "BenchmarkAppend/small, MB/s", "BenchmarkAppend/small, B/op",
         "BenchmarkAppend/small, allocs/op", "BenchmarkAppend/large", "BenchmarkAppend/large, MB/s",
@@ -52,7 +52,7 @@ BenchmarkY-8  10  9e3 ns/op
 
 def test_packages_are_told_apart_and_lines_of_other_things_left_out(tmp_path):
     (tmp_path / "two.txt").write_text(TWO)
-    found = sitting(str(tmp_path / "two.txt"))
+    found = stored_session(str(tmp_path / "two.txt"))
     assert {name: each.values.tolist() for name, each in found.series.items()} == {
         "example.org/a.BenchmarkX": [5.0],
         "example.org/b.BenchmarkX": [7.0],
@@ -89,13 +89,13 @@ BenchmarkX-8  10  6 ns/op
 
 def test_results_of_two_processors_in_one_file_are_not_put_together(tmp_path):
     (tmp_path / "x.txt").write_text(TWO_MACHINES)
-    found = sitting(str(tmp_path / "x.txt"))
+    found = stored_session(str(tmp_path / "x.txt"))
     assert {name: each.values.tolist() for name, each in found.series.items()} == {
         "BenchmarkX (cpu=A)": [5.0, 6.0],
         "BenchmarkX (cpu=B)": [9.0],
     }
     (tmp_path / "one.txt").write_text(TWO_MACHINES.replace("cpu: B", "cpu: A"))
-    found = sitting(str(tmp_path / "one.txt"))
+    found = stored_session(str(tmp_path / "one.txt"))
     assert {name: each.values.tolist() for name, each in found.series.items()} == {"BenchmarkX": [5.0, 9.0, 6.0]}
     assert dict(found.identities["BenchmarkX"].parameters) == {"package": "p", "GOMAXPROCS": "8"}
 
@@ -112,7 +112,7 @@ BenchmarkCut-8  100  12.5 ns/op  3"""
 
 def test_values_that_are_none_are_reported_and_the_rest_of_their_lines_stays(tmp_path):
     (tmp_path / "x.txt").write_text(UNITS)
-    found = sitting(str(tmp_path / "x.txt"))
+    found = stored_session(str(tmp_path / "x.txt"))
     assert {name: each.values.tolist() for name, each in found.series.items()} == {
         "BenchmarkGet": [2416.7], "BenchmarkGet, 50%-ns/op": [2100.0], "BenchmarkRatio": [1.2e7],
         "BenchmarkRatio, hits/get": [0.95], "BenchmarkRatio, 1stage": [7.0], "BenchmarkTold, B/op": [16.0],

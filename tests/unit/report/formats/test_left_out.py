@@ -208,10 +208,10 @@ def test_a_record_is_not_counted_twice(tmp_path, monkeypatch):
     assert import_file(path).known == (1,)
     monkeypatch.setenv("BECALM_STORE", str(tmp_path / "elsewhere.db"))
     assert [import_file(path).known for _ in range(2)] == [(), (1,)]
-    assert len(becalm.history("p").sittings) == 1
+    assert len(becalm.history("p").sessions) == 1
 
 
-def test_findings_of_several_sittings_are_put_together():
+def test_findings_of_several_sessions_are_put_together():
     path = ROOT / "tests/data/benchmarks/google-benchmark-1.json"
     documents = [*read(path), *read(path)]
     counts = [

@@ -1,6 +1,6 @@
-"""Sittings for a comparison: studies of the store by number, "last" or title, and files of any readable format.
+"""Sessions for a comparison: studies of the store by number, "last" or title, and files of any readable format.
 
-`sitting` is called by `becalm.verbs.compare_stored`, once for each source that a person names.
+`stored_session` is called by `becalm.verbs.compare_stored`, once for each source that a person names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.nouns.run import Run
-from becalm.nouns.stored_comparison import Identity, Sitting, SittingSeries
+from becalm.nouns.stored_comparison import Identity, SessionSeries, StoredSession
 from becalm.nouns.verdict import Finding
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
@@ -27,12 +27,12 @@ from becalm.wording.printable import one_line
 from becalm.wording.program_names import names_of
 
 
-def sitting(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> Sitting:
+def stored_session(source: str | int, store: str | None = None, *, warned: Warned | None = None) -> StoredSession:
     """Return the session of a source. Raises UsageError where it is neither study nor file, or has no program;
     StoreError."""
     document, title, origin = _document(str(source), store, warned)
     title = one_line(title)
-    series: dict[str, SittingSeries] = {}
+    series: dict[str, SessionSeries] = {}
     reasons: dict[str, str] = {}
     names: dict[Identity, str] = {}
     left_out = LeftOut()
@@ -54,7 +54,7 @@ def sitting(source: str | int, store: str | None = None, *, warned: Warned | Non
     references = document.study.options.get("references") or ()
     never = tuple(name for name in series if identities[name].name in references)
     noticed = _left_out(document, left_out)
-    return Sitting(title, series, reasons, never, identities, noticed, origin, _content(document.runs))
+    return StoredSession(title, series, reasons, never, identities, noticed, origin, _content(document.runs))
 
 
 def _content(runs: Sequence[Run]) -> str:
@@ -93,7 +93,7 @@ def _document(source: str, store: str | None, warned: Warned | None) -> tuple[Do
 
 def _benchmarks(
     workload: Workload, runs: Sequence[Run], called: str, left_out: LeftOut
-) -> Iterator[tuple[str, Identity, SittingSeries | str]]:
+) -> Iterator[tuple[str, Identity, SessionSeries | str]]:
     """Yield each measured number of a program with its name, or why it cannot be compared."""
     if not workload.metrics:
         times = [float(run.wall_ns) for run in runs if run.wall_ns is not None]
@@ -113,7 +113,7 @@ def _benchmarks(
 
 def _checked(
     values: Sequence[float], unit: str, metric: str, called: str, left_out: LeftOut, better: Better = Better.LOWER
-) -> SittingSeries | str:
+) -> SessionSeries | str:
     """Return the values that have ratios, or why there are none."""
     if not values:
         return "it has no good run"
@@ -121,4 +121,4 @@ def _checked(
     for each in values:
         if good and (reason := unusable(each)) is not None:
             left_out.add(called, reason)
-    return SittingSeries(unit, better, metric, np.array(good)) if good else str(unusable(values[0]))
+    return SessionSeries(unit, better, metric, np.array(good)) if good else str(unusable(values[0]))
