@@ -17,13 +17,13 @@ use crate::knob::journal::Begin;
 use crate::knob::restore::{unsettled, Fate, Restored};
 use crate::knob::tree::Tree;
 
-/// Which boot was found healthy, by its mark. Gone with the boot.
+/// The mark of the boot that was found healthy; this file is gone after a restart.
 const HEALTHY: &str = "/run/becalm/healthy";
 
 /// On a directory: what systemd was told, a line each.
 const PLAYED: &str = "/run/becalm/systemctl";
 
-/// What is there of becalm's, for everybody to read. All but `mark`, `running` and `waiting` are empty when this boot is of an
+/// The status of becalm's entry, for everybody to read. All but `mark`, `running` and `waiting` are empty when this boot is of an
 /// entry that has been removed since.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Status {
@@ -58,7 +58,7 @@ pub struct FileStatus {
     pub state: Option<State>,
 }
 
-/// What a new boot is, once it is there.
+/// The state of a new boot, once it can be reached.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Health {
     /// It is the boot that was asked for.
@@ -175,7 +175,7 @@ fn make(tree: &Tree, writes: &[&Write]) -> Result<(), BootError> {
 
 /// Remove all that was written, the choice for the next start first. `force`: also what somebody else has changed.
 ///
-/// What could not be removed stays recorded. Gives an outcome for each place, none when nothing was there.
+/// A place that could not be removed stays recorded. Returns an outcome for each place, none when nothing was there.
 pub fn disarm(tree: &Tree, force: bool) -> Result<Vec<Restored>, BootError> {
     let Some(found) = record::load(tree)? else {
         record::remove(tree)?;
@@ -219,7 +219,7 @@ fn undo(tree: &Tree, write: &Write, force: bool) -> Restored {
     }
 }
 
-/// What is there, on the disk and of the present boot.
+/// Return the status of the recorded entry, on the disk and in the present boot.
 pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
     let booted = running::mark(tree);
     let Some(Recorded { begin, plan }) = record::load(tree)? else {

@@ -51,7 +51,7 @@ impl Entry {
         self.all(key).first().copied()
     }
 
-    /// What a person calls it.
+    /// Return the title that the menu shows.
     pub fn title(&self) -> String {
         self.first("title").unwrap_or(&self.id).to_owned()
     }

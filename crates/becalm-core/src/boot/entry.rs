@@ -1,4 +1,4 @@
-//! What a boot loader adds to a plan: an entry, and its kernel options.
+//! The part of a plan that depends on the boot loader: an entry, and its kernel options.
 
 use super::plan::Write;
 use super::words::key;

@@ -19,10 +19,10 @@ const DIRECTORIES: &[&str] = &["/boot/grub", "/boot/grub2"];
 const VENDORS: &str = "/boot/efi/EFI";
 const BLS: &str = "/boot/loader/entries";
 
-/// What GRUB calls its choice for one start.
+/// The name of GRUB's variable for the choice of one start.
 const NEXT: &str = "next_entry";
 
-/// What the new entry is made from.
+/// The default entry, of which the new one is a copy.
 struct Default {
     title: String,
     unrestricted: bool,
@@ -125,7 +125,7 @@ pub fn kernel(tree: &Tree) -> Result<String, String> {
     Ok(name_of(path).to_owned())
 }
 
-/// What an entry with these words is made from: the one that a choice means.
+/// Return the entry to copy for these words: the one that a choice means.
 fn copied(
     tree: &Tree,
     menu: &grub_menu::Menu,
@@ -152,7 +152,7 @@ fn real(tree: &Tree, path: &str) -> Result<String, String> {
     })
 }
 
-/// What a person's custom.cfg holds; empty when there is none.
+/// Return the text of an administrator's custom.cfg, empty when there is none.
 fn own(tree: &Tree, custom: &str) -> Result<String, String> {
     match tree.about(custom) {
         Err(_) => return Ok(String::new()),
@@ -233,7 +233,7 @@ fn from_file(tree: &Tree, choice: &str, menu: &str, words: &[String]) -> Result<
     Ok(Default { title: entry.title(), unrestricted, body })
 }
 
-/// That the kernel's file is there; and a remark when it is not the one that runs now.
+/// Check that the kernel's file exists; return a remark when it is not the running one.
 fn check(tree: &Tree, found: &Default) -> Result<Option<String>, String> {
     let mut kernel = String::new();
     for path in found.kernels() {

@@ -26,7 +26,7 @@ pub enum What {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Menu {
     items: Vec<Item>,
-    /// What stands outside of entries: each line with the number of `if`s around it.
+    /// The lines outside of entries, each with the number of `if`s around it.
     outside: Vec<(usize, String)>,
 }
 

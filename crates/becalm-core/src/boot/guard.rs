@@ -1,4 +1,4 @@
-//! What brings a machine back that comes up with becalm's entry and is not found healthy: a timer of systemd, and words
+//! The fall-back of a machine that comes up with becalm's entry and is not found healthy: a timer of systemd, and words
 //! on the kernel's command line for what goes wrong before it.
 //!
 //! The timer depends on nothing but systemd itself and survives its emergency mode. It acts only in the boot that has
@@ -73,7 +73,7 @@ pub fn writes(tree: &Tree, mark: &str, limit_s: u32) -> Vec<Write> {
     writes
 }
 
-/// What is not covered, for the person.
+/// Return the remark on failures that are not covered, for the user.
 pub fn remark(tree: &Tree) -> String {
     let watchdog = match watchdog(tree) {
         true => "systemd is watched by the machine's hardware watchdog.",

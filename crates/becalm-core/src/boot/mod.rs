@@ -59,5 +59,5 @@ pub enum BootError {
     System(#[from] std::io::Error),
 }
 
-/// What begins every entry's name, its mark on the kernel's command line, and the files of its fall-back.
+/// The beginning of an entry's mark on the kernel's command line.
 pub const MARK: &str = "becalm.boot=";

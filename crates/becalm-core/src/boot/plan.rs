@@ -1,15 +1,15 @@
-//! What will be written for one boot, as data. The same data is the record from which it is removed again.
+//! The writes for one boot, as data. The same data is the record from which they are removed again.
 
 use serde::{Deserialize, Serialize};
 
-/// What is asked for.
+/// A request for a boot entry.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Words of the kernel's command line, checked by `words`.
     pub parameters: Vec<String>,
     /// Seconds after which the machine restarts by itself unless it was found healthy.
     pub limit_s: u32,
-    /// What tells this entry from all others: eight hexadecimal digits.
+    /// The mark that distinguishes this entry from all others: eight hexadecimal digits.
     pub mark: String,
 }
 
@@ -68,6 +68,6 @@ pub struct Plan {
     /// Every start is with it, not the next one alone.
     #[serde(default)]
     pub kept: bool,
-    /// What a person should know.
+    /// Remarks for the user.
     pub remarks: Vec<String>,
 }

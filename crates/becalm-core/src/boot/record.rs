@@ -17,7 +17,7 @@ use crate::knob::tree::Tree;
 const PATH: &str = "/var/lib/becalm/boot";
 const FRESH: &str = "/var/lib/becalm/boot.new";
 
-/// Who had what written, and when.
+/// The record of a plan that was written: the user, the time, and the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     pub begin: Begin,
@@ -49,7 +49,7 @@ pub fn exists(tree: &Tree) -> bool {
     tree.exists(PATH) || tree.exists(FRESH)
 }
 
-/// What is recorded; None when nothing is.
+/// Return the record, or None when there is none.
 pub fn load(tree: &Tree) -> Result<Option<Recorded>, BootError> {
     let bytes = match tree.own_bytes(PATH) {
         Ok(bytes) => bytes,

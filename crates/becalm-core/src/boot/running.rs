@@ -1,4 +1,4 @@
-//! What the present kernel was started with: its command line, and whether that is becalm's.
+//! The command line of the running kernel, and whether it is becalm's.
 
 use super::MARK;
 use crate::knob::tree::Tree;

@@ -1,5 +1,5 @@
-//! Which words becalm adds to a kernel's command line: those that the catalogue's settings of scope `boot` make, and no
-//! others. So a request can neither name another root file system nor another first process.
+//! The words that becalm adds to a kernel's command line: those that the catalogue's settings of scope `boot` make, and no
+//! others. Therefore a request can neither name another root file system nor another first process.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub fn check(parameters: &[String], tree: &Tree, consent: bool) -> Result<(), Bo
     Ok(())
 }
 
-/// What a parameter sets: all before its value.
+/// Return the key of a parameter: the text before its value.
 pub fn key(parameter: &str) -> &str {
     parameter.split('=').next().unwrap_or(parameter)
 }

@@ -13,7 +13,7 @@ use super::grub_env::Block;
 use super::plan::Write;
 use crate::knob::tree::Tree;
 
-/// What has become of a write.
+/// The state of a write on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -68,7 +68,7 @@ impl Write {
         }
     }
 
-    /// What has become of it.
+    /// Return the state of this write on the disk.
     pub fn state(&self, tree: &Tree) -> io::Result<State> {
         let there = self.path();
         let of = |same: bool| if same { State::Ours } else { State::Changed };
